@@ -1,0 +1,214 @@
+//! Kinds: how an object's type, its place in the API and its words for people
+//! hang together. [`BUILTIN`] is the table of the kinds the embedded cluster
+//! serves and the client has views for.
+
+use std::{borrow::Cow, fmt};
+
+type Text = Cow<'static, str>;
+
+/// Group, version and kind: the type of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gvk {
+    /// API group; empty for the core group.
+    pub group: Text,
+    /// Version in the group, as `v1`.
+    pub version: Text,
+    /// Kind, as `Pod`.
+    pub kind: Text,
+}
+
+impl Gvk {
+    /// From `apiVersion` and `kind` as they stand in an object.
+    ///
+    /// ```
+    /// let gvk = longshore_model::Gvk::from_api_version("batch/v1", "Job");
+    /// assert_eq!((gvk.group.as_ref(), gvk.version.as_ref()), ("batch", "v1"));
+    /// ```
+    #[must_use]
+    pub fn from_api_version(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self {
+            group: Text::Owned(group.to_owned()),
+            version: Text::Owned(version.to_owned()),
+            kind: Text::Owned(kind.to_owned()),
+        }
+    }
+
+    /// `group/version`, or `version` for the core group.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        join_api_version(&self.group, &self.version)
+    }
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, Kind={}", self.api_version(), self.kind)
+    }
+}
+
+fn join_api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// Whether objects live in namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// In a namespace.
+    Namespaced,
+    /// In the cluster as a whole.
+    Cluster,
+}
+
+/// A kind and its place in the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindInfo {
+    /// Its type.
+    pub gvk: Gvk,
+    /// Resource name in paths: `pods`.
+    pub plural: Text,
+    /// Singular for people: `pod`.
+    pub singular: Text,
+    /// Short names for people: `po`.
+    pub short_names: Cow<'static, [&'static str]>,
+    /// Groups for people: `all`.
+    pub categories: Cow<'static, [&'static str]>,
+    /// Namespaced or not.
+    pub scope: Scope,
+    /// Subresources served: `status`, `log`, …
+    pub subresources: Cow<'static, [&'static str]>,
+}
+
+impl KindInfo {
+    /// `group/version`, or `version` for the core group.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        self.gvk.api_version()
+    }
+
+    /// `pods`, or `jobs.batch`: how messages name the resource.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        if self.gvk.group.is_empty() {
+            self.plural.to_string()
+        } else {
+            format!("{}.{}", self.plural, self.gvk.group)
+        }
+    }
+
+    /// Whether objects live in namespaces.
+    #[must_use]
+    pub fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// Whether it has the subresource `name`.
+    #[must_use]
+    pub fn has_subresource(&self, name: &str) -> bool {
+        self.subresources.contains(&name)
+    }
+
+    /// The path of the group and version: `/api/v1`, `/apis/batch/v1`.
+    #[must_use]
+    pub fn api_path(&self) -> String {
+        if self.gvk.group.is_empty() {
+            format!("/api/{}", self.gvk.version)
+        } else {
+            format!("/apis/{}/{}", self.gvk.group, self.gvk.version)
+        }
+    }
+
+    /// The path of a collection, in a namespace or over all of them.
+    ///
+    /// ```
+    /// let job = longshore_model::kind::builtin("batch", "Job").unwrap();
+    /// assert_eq!(job.collection_path(Some("a")), "/apis/batch/v1/namespaces/a/jobs");
+    /// ```
+    #[must_use]
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        match namespace {
+            Some(namespace) if self.is_namespaced() => {
+                format!("{}/namespaces/{namespace}/{}", self.api_path(), self.plural)
+            }
+            _ => format!("{}/{}", self.api_path(), self.plural),
+        }
+    }
+
+    /// Whether a person may mean this kind by `word`: its kind, plural,
+    /// singular or a short name, in any case, with or without the group.
+    #[must_use]
+    pub fn is_called(&self, word: &str) -> bool {
+        let word = word.to_ascii_lowercase();
+        let is_name = |word: &str| {
+            word == self.plural
+                || word == self.singular
+                || self.short_names.contains(&word)
+                || self.gvk.kind.eq_ignore_ascii_case(word)
+        };
+        is_name(&word)
+            || word
+                .split_once('.')
+                .is_some_and(|(name, group)| group == self.gvk.group && is_name(name))
+    }
+}
+
+const fn kind(
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+    short_names: &'static [&'static str],
+    categories: &'static [&'static str],
+    scope: Scope,
+    subresources: &'static [&'static str],
+) -> KindInfo {
+    KindInfo {
+        gvk: Gvk {
+            group: Text::Borrowed(group),
+            version: Text::Borrowed("v1"),
+            kind: Text::Borrowed(kind),
+        },
+        plural: Text::Borrowed(plural),
+        singular: Text::Borrowed(singular),
+        short_names: Cow::Borrowed(short_names),
+        categories: Cow::Borrowed(categories),
+        scope,
+        subresources: Cow::Borrowed(subresources),
+    }
+}
+
+use Scope::{Cluster, Namespaced};
+
+/// The built-in kinds: group, kind, plural, singular, short names, categories,
+/// scope, subresources. A new kind is one line.
+#[rustfmt::skip]
+pub static BUILTIN: &[KindInfo] = &[
+    kind("", "ConfigMap", "configmaps", "configmap", &["cm"], &[], Namespaced, &[]),
+    kind("", "Event", "events", "event", &["ev"], &[], Namespaced, &[]),
+    kind("", "Namespace", "namespaces", "namespace", &["ns"], &[], Cluster, &["finalize", "status"]),
+    kind("", "Node", "nodes", "node", &["no"], &[], Cluster, &["status"]),
+    kind("", "Pod", "pods", "pod", &["po"], &["all"], Namespaced, &["binding", "log", "status"]),
+    kind("", "Secret", "secrets", "secret", &[], &[], Namespaced, &[]),
+    kind("", "Service", "services", "service", &["svc"], &["all"], Namespaced, &["status"]),
+    kind("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], &[], Namespaced, &[]),
+    kind("batch", "Job", "jobs", "job", &[], &["all"], Namespaced, &["status"]),
+    kind("coordination.k8s.io", "Lease", "leases", "lease", &[], &[], Namespaced, &[]),
+];
+
+/// The built-in kind of a group.
+#[must_use]
+pub fn builtin(group: &str, kind: &str) -> Option<&'static KindInfo> {
+    BUILTIN.iter().find(|info| info.gvk.group == group && info.gvk.kind == kind)
+}
+
+/// The built-in kind a person means by `word`.
+///
+/// ```
+/// assert_eq!(longshore_model::kind::called("po").unwrap().gvk.kind, "Pod");
+/// assert_eq!(longshore_model::kind::called("jobs.batch").unwrap().gvk.kind, "Job");
+/// assert!(longshore_model::kind::called("shoes").is_none());
+/// ```
+#[must_use]
+pub fn called(word: &str) -> Option<&'static KindInfo> {
+    BUILTIN.iter().find(|info| info.is_called(word))
+}

@@ -1,0 +1,20 @@
+//! The vocabulary of Kubernetes' API: kinds, object metadata, names, selectors,
+//! quantities, times, patch kinds and `Status` errors.
+//!
+//! Pure values: no I/O, no clock, no async. Every other crate speaks in these.
+
+pub mod kind;
+pub mod meta;
+pub mod name;
+pub mod patch;
+pub mod quantity;
+pub mod selector;
+pub mod status;
+pub mod time;
+
+pub use kind::{Gvk, KindInfo, Scope};
+pub use meta::{ObjectMeta, OwnerReference};
+pub use patch::PatchKind;
+pub use quantity::Quantity;
+pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use status::{Status, StatusCause, StatusDetails, StatusReason};

@@ -1,0 +1,131 @@
+//! Names and their rules: DNS labels and subdomains, label keys and values.
+//!
+//! The rules are those of Kubernetes' "Object Names and IDs" and "Labels and
+//! Selectors". Each check returns what is wrong, in words.
+
+/// What is wrong with a name, and what it may look like.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid {what} {text:?}: {rule}")]
+pub struct NameError {
+    what: &'static str,
+    text: String,
+    rule: &'static str,
+}
+
+impl NameError {
+    /// The rule that is broken, in words.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        self.rule
+    }
+}
+
+/// The rule of DNS labels, in words.
+pub const DNS_LABEL: &str = "use at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
+/// The rule of DNS subdomains, in words.
+pub const DNS_SUBDOMAIN: &str = "use at most 253 lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit";
+/// The rule of label keys, in words.
+pub const LABEL_KEY: &str = "use an optional DNS subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit";
+/// The rule of label values, in words.
+pub const LABEL_VALUE: &str = "use at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit, or nothing";
+
+fn is_dns_part(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let alphanumeric = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !bytes.is_empty()
+        && bytes.iter().all(|b| alphanumeric(b) || *b == b'-')
+        && bytes.first().is_some_and(alphanumeric)
+        && bytes.last().is_some_and(alphanumeric)
+}
+
+fn is_qualified(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    text.len() <= 63
+        && !bytes.is_empty()
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_part)
+}
+
+fn check(ok: bool, what: &'static str, text: &str, rule: &'static str) -> Result<(), NameError> {
+    if ok { Ok(()) } else { Err(NameError { what, text: text.to_owned(), rule }) }
+}
+
+/// Checks a DNS-1123 label: names of namespaces, containers, Services.
+///
+/// # Errors
+/// Names the text and the rule.
+///
+/// ```
+/// use longshore_model::name::dns_label;
+/// assert!(dns_label("namespace", "a-1").is_ok());
+/// assert!(dns_label("namespace", "A").is_err());
+/// ```
+pub fn dns_label(what: &'static str, text: &str) -> Result<(), NameError> {
+    check(text.len() <= 63 && is_dns_part(text), what, text, DNS_LABEL)
+}
+
+/// Checks a DNS-1123 subdomain: names of most objects.
+///
+/// # Errors
+/// Names the text and the rule.
+pub fn dns_subdomain(what: &'static str, text: &str) -> Result<(), NameError> {
+    check(is_subdomain(text), what, text, DNS_SUBDOMAIN)
+}
+
+/// Checks a label or annotation key.
+///
+/// # Errors
+/// Names the text and the rule.
+pub fn label_key(text: &str) -> Result<(), NameError> {
+    let ok = match text.split_once('/') {
+        Some((prefix, name)) => is_subdomain(prefix) && is_qualified(name),
+        None => is_qualified(text),
+    };
+    check(ok, "label key", text, LABEL_KEY)
+}
+
+/// Checks a label value.
+///
+/// # Errors
+/// Names the text and the rule.
+pub fn label_value(text: &str) -> Result<(), NameError> {
+    check(text.is_empty() || is_qualified(text), "label value", text, LABEL_VALUE)
+}
+
+/// Makes any text a DNS-1123 label: lower case first, then dashes for what
+/// does not fit, trimmed, and cut to `limit` (at most 63) with a hash of the
+/// whole when it is longer, so that two long names stay apart.
+///
+/// ```
+/// use longshore_model::name::to_dns_label;
+/// assert_eq!(to_dns_label("My Model_v2.", 63), "my-model-v2");
+/// assert_ne!(to_dns_label(&"a".repeat(80), 63), to_dns_label(&"a".repeat(81), 63));
+/// ```
+#[must_use]
+pub fn to_dns_label(text: &str, limit: usize) -> String {
+    let mut label = String::with_capacity(text.len());
+    for c in text.to_lowercase().chars() {
+        let c = if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+        if !(c == '-' && label.ends_with('-')) {
+            label.push(c);
+        }
+    }
+    let label = label.trim_matches('-');
+    let limit = limit.clamp(10, 63);
+    if label.len() <= limit {
+        return if label.is_empty() { "x".to_owned() } else { label.to_owned() };
+    }
+    let hash = format!("{:08x}", fnv1a(text.as_bytes()) as u32);
+    format!("{}-{hash}", label[..limit - 9].trim_end_matches('-'))
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

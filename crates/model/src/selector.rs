@@ -1,0 +1,332 @@
+//! Label and field selectors, as they stand in a query string.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use crate::name;
+
+/// A selector that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid selector {selector:?}: {problem}")]
+pub struct SelectorError {
+    selector: String,
+    problem: String,
+}
+
+/// What one requirement asks of a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+    Greater(i64),
+    Less(i64),
+}
+
+/// A label selector: requirements that must all hold; empty matches everything.
+///
+/// Reads `= == != in notin key !key < >`. As in Kubernetes, `!=` and `notin`
+/// match objects without the label.
+///
+/// ```
+/// use longshore_model::LabelSelector;
+/// let selector: LabelSelector = "app=web,tier in (a, b),!canary".parse().unwrap();
+/// let labels = [("app", "web"), ("tier", "b")].map(|(k, v)| (k.to_string(), v.to_string())).into();
+/// assert!(selector.matches(&labels));
+/// assert_eq!(selector.to_string(), "app=web,tier in (a,b),!canary");
+/// assert!("app in web".parse::<LabelSelector>().is_err());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<(String, Test)>,
+}
+
+impl LabelSelector {
+    /// Matches everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// All the labels given, with exactly these values.
+    ///
+    /// # Errors
+    /// An invalid key or value.
+    pub fn exactly<K, V>(labels: impl IntoIterator<Item = (K, V)>) -> Result<Self, SelectorError>
+    where
+        K: Into<String>,
+        V: Into<String>,
+    {
+        let requirements = labels
+            .into_iter()
+            .map(|(key, value)| (key.into(), Test::In(vec![value.into()])))
+            .collect();
+        let selector = Self { requirements };
+        selector.check(&selector.to_string())?;
+        Ok(selector)
+    }
+
+    /// Whether it has no requirement.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Adds the requirements of `other`.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.requirements.extend(other.requirements);
+        self
+    }
+
+    /// Whether labels meet every requirement.
+    #[must_use]
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.matches_with(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// As [`LabelSelector::matches`], over any way to look a label up.
+    pub fn matches_with<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.requirements.iter().all(|(key, test)| {
+            let value = get(key);
+            let number = || value.and_then(|value| value.parse::<i64>().ok());
+            match test {
+                Test::In(values) => value.is_some_and(|v| values.iter().any(|x| x == v)),
+                Test::NotIn(values) => !value.is_some_and(|v| values.iter().any(|x| x == v)),
+                Test::Exists => value.is_some(),
+                Test::Absent => value.is_none(),
+                Test::Greater(bound) => number().is_some_and(|n| n > *bound),
+                Test::Less(bound) => number().is_some_and(|n| n < *bound),
+            }
+        })
+    }
+
+    fn check(&self, selector: &str) -> Result<(), SelectorError> {
+        let error = |problem: name::NameError| SelectorError {
+            selector: selector.to_owned(),
+            problem: problem.to_string(),
+        };
+        for (key, test) in &self.requirements {
+            name::label_key(key).map_err(error)?;
+            if let Test::In(values) | Test::NotIn(values) = test {
+                values.iter().try_for_each(|value| name::label_value(value)).map_err(error)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (key, test)) in self.requirements.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match test {
+                Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0])?,
+                Test::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0])?,
+                Test::In(values) => write!(f, "{key} in ({})", values.join(","))?,
+                Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
+                Test::Exists => write!(f, "{key}")?,
+                Test::Absent => write!(f, "!{key}")?,
+                Test::Greater(bound) => write!(f, "{key}>{bound}")?,
+                Test::Less(bound) => write!(f, "{key}<{bound}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for LabelSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |problem: String| SelectorError { selector: text.to_owned(), problem };
+        let mut requirements = Vec::new();
+        for part in split_outside_parentheses(text) {
+            let part = part.trim();
+            if part.is_empty() {
+                if text.trim().is_empty() {
+                    break;
+                }
+                return Err(error("a requirement is empty".into()));
+            }
+            requirements.push(requirement(part).map_err(error)?);
+        }
+        let selector = Self { requirements };
+        selector.check(text)?;
+        Ok(selector)
+    }
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn requirement(part: &str) -> Result<(String, Test), String> {
+    if let Some(key) = part.strip_prefix('!') {
+        return Ok((key.trim().to_owned(), Test::Absent));
+    }
+    let cut = part
+        .find(|c: char| c.is_whitespace() || matches!(c, '=' | '!' | '<' | '>' | '('))
+        .unwrap_or(part.len());
+    let (key, rest) = (part[..cut].to_owned(), part[cut..].trim());
+    let one = |value: &str| vec![value.trim().to_owned()];
+    let number = |value: &str| {
+        value.trim().parse::<i64>().map_err(|_| format!("{value:?} is no whole number"))
+    };
+    let test = if rest.is_empty() {
+        Test::Exists
+    } else if let Some(value) = rest.strip_prefix("!=") {
+        Test::NotIn(one(value))
+    } else if let Some(value) = rest.strip_prefix("==").or_else(|| rest.strip_prefix('=')) {
+        Test::In(one(value))
+    } else if let Some(value) = rest.strip_prefix('>') {
+        Test::Greater(number(value)?)
+    } else if let Some(value) = rest.strip_prefix('<') {
+        Test::Less(number(value)?)
+    } else if let Some(set) = rest.strip_prefix("notin") {
+        Test::NotIn(values(set)?)
+    } else if let Some(set) = rest.strip_prefix("in") {
+        Test::In(values(set)?)
+    } else {
+        return Err(format!("{rest:?} is no operator: use = == != in notin < >"));
+    };
+    Ok((key, test))
+}
+
+fn values(set: &str) -> Result<Vec<String>, String> {
+    set.trim()
+        .strip_prefix('(')
+        .and_then(|set| set.strip_suffix(')'))
+        .map(|set| set.split(',').map(|value| value.trim().to_owned()).collect())
+        .ok_or_else(|| format!("{set:?} is no set: write (a,b)"))
+}
+
+/// A field selector: dotted paths that must have, or not have, a value.
+///
+/// ```
+/// use longshore_model::FieldSelector;
+/// let selector: FieldSelector = "status.phase!=Running,metadata.name=a".parse().unwrap();
+/// assert!(selector.matches_with(|path| Some(if path == "metadata.name" { "a" } else { "Failed" }.into())));
+/// assert!("status.phase".parse::<FieldSelector>().is_err());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<(String, bool, String)>,
+}
+
+impl FieldSelector {
+    /// Matches everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Whether it has no term.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Adds: the field at `path` has `value`.
+    #[must_use]
+    pub fn with(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
+        self.terms.push((path.into(), true, value.into()));
+        self
+    }
+
+    /// The paths it names.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().map(|(path, ..)| path.as_str())
+    }
+
+    /// The value that `path` must have, if it must have one.
+    #[must_use]
+    pub fn required(&self, path: &str) -> Option<&str> {
+        self.terms.iter().find(|(p, equal, _)| *equal && p == path).map(|(.., v)| v.as_str())
+    }
+
+    /// Whether all terms hold; `get` gives a field's text, `None` reads as empty.
+    pub fn matches_with(&self, get: impl Fn(&str) -> Option<String>) -> bool {
+        self.terms.iter().all(|(path, equal, value)| {
+            (get(path).unwrap_or_default() == *value) == *equal
+        })
+    }
+}
+
+impl fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (path, equal, value)) in self.terms.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            let operator = if *equal { "=" } else { "!=" };
+            let value =
+                value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
+            write!(f, "{comma}{path}{operator}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for FieldSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut terms = Vec::new();
+        for term in split_unescaped(text) {
+            if term.trim().is_empty() {
+                continue;
+            }
+            let (path, equal, value) = term
+                .split_once("!=")
+                .map(|(path, value)| (path, false, value))
+                .or_else(|| term.split_once("==").map(|(path, value)| (path, true, value)))
+                .or_else(|| term.split_once('=').map(|(path, value)| (path, true, value)))
+                .ok_or_else(|| SelectorError {
+                    selector: text.to_owned(),
+                    problem: format!("{term:?} has no operator: use =, == or !="),
+                })?;
+            terms.push((path.trim().to_owned(), equal, unescape(value.trim())));
+        }
+        Ok(Self { terms })
+    }
+}
+
+fn split_unescaped(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (i, c) in text.char_indices() {
+        if c == ',' && !escaped {
+            parts.push(&text[start..i]);
+            start = i + 1;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn unescape(text: &str) -> String {
+    let (mut out, mut escaped) = (String::with_capacity(text.len()), false);
+    for c in text.chars() {
+        if c == '\\' && !escaped {
+            escaped = true;
+        } else {
+            out.push(c);
+            escaped = false;
+        }
+    }
+    out
+}
