@@ -6,7 +6,7 @@ import threading
 import digits
 import wire
 
-LEARNING_RATE = 0.3
+LEARNING_RATE = 0.5
 
 
 class Parameters:

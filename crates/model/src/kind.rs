@@ -48,7 +48,11 @@ impl fmt::Display for Gvk {
 }
 
 fn join_api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
 }
 
 /// Whether objects live in namespaces.
@@ -152,6 +156,7 @@ impl KindInfo {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "one line of a table")]
 const fn kind(
     group: &'static str,
     kind: &'static str,
@@ -198,7 +203,9 @@ pub static BUILTIN: &[KindInfo] = &[
 /// The built-in kind of a group.
 #[must_use]
 pub fn builtin(group: &str, kind: &str) -> Option<&'static KindInfo> {
-    BUILTIN.iter().find(|info| info.gvk.group == group && info.gvk.kind == kind)
+    BUILTIN
+        .iter()
+        .find(|info| info.gvk.group == group && info.gvk.kind == kind)
 }
 
 /// The built-in kind a person means by `word`.

@@ -21,7 +21,8 @@ impl NameError {
 }
 
 /// The rule of DNS labels, in words.
-pub const DNS_LABEL: &str = "use at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
+pub const DNS_LABEL: &str =
+    "use at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
 /// The rule of DNS subdomains, in words.
 pub const DNS_SUBDOMAIN: &str = "use at most 253 lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit";
 /// The rule of label keys, in words.
@@ -42,7 +43,9 @@ fn is_qualified(text: &str) -> bool {
     let bytes = text.as_bytes();
     text.len() <= 63
         && !bytes.is_empty()
-        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
@@ -52,7 +55,15 @@ fn is_subdomain(text: &str) -> bool {
 }
 
 fn check(ok: bool, what: &'static str, text: &str, rule: &'static str) -> Result<(), NameError> {
-    if ok { Ok(()) } else { Err(NameError { what, text: text.to_owned(), rule }) }
+    if ok {
+        Ok(())
+    } else {
+        Err(NameError {
+            what,
+            text: text.to_owned(),
+            rule,
+        })
+    }
 }
 
 /// Checks a DNS-1123 label: names of namespaces, containers, Services.
@@ -94,7 +105,12 @@ pub fn label_key(text: &str) -> Result<(), NameError> {
 /// # Errors
 /// Names the text and the rule.
 pub fn label_value(text: &str) -> Result<(), NameError> {
-    check(text.is_empty() || is_qualified(text), "label value", text, LABEL_VALUE)
+    check(
+        text.is_empty() || is_qualified(text),
+        "label value",
+        text,
+        LABEL_VALUE,
+    )
 }
 
 /// Makes any text a DNS-1123 label: lower case first, then dashes for what
@@ -110,7 +126,11 @@ pub fn label_value(text: &str) -> Result<(), NameError> {
 pub fn to_dns_label(text: &str, limit: usize) -> String {
     let mut label = String::with_capacity(text.len());
     for c in text.to_lowercase().chars() {
-        let c = if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+        let c = if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            c
+        } else {
+            '-'
+        };
         if !(c == '-' && label.ends_with('-')) {
             label.push(c);
         }
@@ -118,7 +138,11 @@ pub fn to_dns_label(text: &str, limit: usize) -> String {
     let label = label.trim_matches('-');
     let limit = limit.clamp(10, 63);
     if label.len() <= limit {
-        return if label.is_empty() { "x".to_owned() } else { label.to_owned() };
+        return if label.is_empty() {
+            "x".to_owned()
+        } else {
+            label.to_owned()
+        };
     }
     let hash = format!("{:08x}", fnv1a(text.as_bytes()) as u32);
     format!("{}-{hash}", label[..limit - 9].trim_end_matches('-'))

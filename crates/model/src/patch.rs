@@ -41,7 +41,9 @@ impl PatchKind {
     #[must_use]
     pub fn from_media_type(media_type: &str) -> Option<Self> {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
-        Self::ALL.into_iter().find(|kind| kind.media_type().eq_ignore_ascii_case(essence))
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.media_type().eq_ignore_ascii_case(essence))
     }
 }
 

@@ -71,7 +71,10 @@ impl FromStr for Quantity {
         if !value.is_finite() {
             return Err(error());
         }
-        Ok(Self { text: text.to_owned(), value })
+        Ok(Self {
+            text: text.to_owned(),
+            value,
+        })
     }
 }
 

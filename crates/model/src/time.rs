@@ -12,7 +12,9 @@ use jiff::{Timestamp, Unit};
 /// ```
 #[must_use]
 pub fn seconds(at: Timestamp) -> String {
-    let floor = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor);
+    let floor = jiff::TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(jiff::RoundMode::Floor);
     format!("{}", at.round(floor).unwrap_or(at))
 }
 

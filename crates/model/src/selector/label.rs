@@ -1,16 +1,9 @@
-//! Label and field selectors, as they stand in a query string.
+//! Label selectors: `app=web,tier in (a,b),!canary`.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
+use super::SelectorError;
 use crate::name;
-
-/// A selector that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid selector {selector:?}: {problem}")]
-pub struct SelectorError {
-    selector: String,
-    problem: String,
-}
 
 /// What one requirement asks of a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +102,10 @@ impl LabelSelector {
         for (key, test) in &self.requirements {
             name::label_key(key).map_err(error)?;
             if let Test::In(values) | Test::NotIn(values) = test {
-                values.iter().try_for_each(|value| name::label_value(value)).map_err(error)?;
+                values
+                    .iter()
+                    .try_for_each(|value| name::label_value(value))
+                    .map_err(error)?;
             }
         }
         Ok(())
@@ -141,7 +137,10 @@ impl FromStr for LabelSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |problem: String| SelectorError { selector: text.to_owned(), problem };
+        let error = |problem: String| SelectorError {
+            selector: text.to_owned(),
+            problem,
+        };
         let mut requirements = Vec::new();
         for part in split_outside_parentheses(text) {
             let part = part.trim();
@@ -186,7 +185,10 @@ fn requirement(part: &str) -> Result<(String, Test), String> {
     let (key, rest) = (part[..cut].to_owned(), part[cut..].trim());
     let one = |value: &str| vec![value.trim().to_owned()];
     let number = |value: &str| {
-        value.trim().parse::<i64>().map_err(|_| format!("{value:?} is no whole number"))
+        value
+            .trim()
+            .parse::<i64>()
+            .map_err(|_| format!("{value:?} is no whole number"))
     };
     let test = if rest.is_empty() {
         Test::Exists
@@ -212,121 +214,10 @@ fn values(set: &str) -> Result<Vec<String>, String> {
     set.trim()
         .strip_prefix('(')
         .and_then(|set| set.strip_suffix(')'))
-        .map(|set| set.split(',').map(|value| value.trim().to_owned()).collect())
-        .ok_or_else(|| format!("{set:?} is no set: write (a,b)"))
-}
-
-/// A field selector: dotted paths that must have, or not have, a value.
-///
-/// ```
-/// use longshore_model::FieldSelector;
-/// let selector: FieldSelector = "status.phase!=Running,metadata.name=a".parse().unwrap();
-/// assert!(selector.matches_with(|path| Some(if path == "metadata.name" { "a" } else { "Failed" }.into())));
-/// assert!("status.phase".parse::<FieldSelector>().is_err());
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldSelector {
-    terms: Vec<(String, bool, String)>,
-}
-
-impl FieldSelector {
-    /// Matches everything.
-    #[must_use]
-    pub fn everything() -> Self {
-        Self::default()
-    }
-
-    /// Whether it has no term.
-    #[must_use]
-    pub fn is_everything(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// Adds: the field at `path` has `value`.
-    #[must_use]
-    pub fn with(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
-        self.terms.push((path.into(), true, value.into()));
-        self
-    }
-
-    /// The paths it names.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.terms.iter().map(|(path, ..)| path.as_str())
-    }
-
-    /// The value that `path` must have, if it must have one.
-    #[must_use]
-    pub fn required(&self, path: &str) -> Option<&str> {
-        self.terms.iter().find(|(p, equal, _)| *equal && p == path).map(|(.., v)| v.as_str())
-    }
-
-    /// Whether all terms hold; `get` gives a field's text, `None` reads as empty.
-    pub fn matches_with(&self, get: impl Fn(&str) -> Option<String>) -> bool {
-        self.terms.iter().all(|(path, equal, value)| {
-            (get(path).unwrap_or_default() == *value) == *equal
+        .map(|set| {
+            set.split(',')
+                .map(|value| value.trim().to_owned())
+                .collect()
         })
-    }
-}
-
-impl fmt::Display for FieldSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (path, equal, value)) in self.terms.iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
-            let operator = if *equal { "=" } else { "!=" };
-            let value =
-                value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
-            write!(f, "{comma}{path}{operator}{value}")?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for FieldSelector {
-    type Err = SelectorError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut terms = Vec::new();
-        for term in split_unescaped(text) {
-            if term.trim().is_empty() {
-                continue;
-            }
-            let (path, equal, value) = term
-                .split_once("!=")
-                .map(|(path, value)| (path, false, value))
-                .or_else(|| term.split_once("==").map(|(path, value)| (path, true, value)))
-                .or_else(|| term.split_once('=').map(|(path, value)| (path, true, value)))
-                .ok_or_else(|| SelectorError {
-                    selector: text.to_owned(),
-                    problem: format!("{term:?} has no operator: use =, == or !="),
-                })?;
-            terms.push((path.trim().to_owned(), equal, unescape(value.trim())));
-        }
-        Ok(Self { terms })
-    }
-}
-
-fn split_unescaped(text: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut escaped) = (Vec::new(), 0, false);
-    for (i, c) in text.char_indices() {
-        if c == ',' && !escaped {
-            parts.push(&text[start..i]);
-            start = i + 1;
-        }
-        escaped = c == '\\' && !escaped;
-    }
-    parts.push(&text[start..]);
-    parts
-}
-
-fn unescape(text: &str) -> String {
-    let (mut out, mut escaped) = (String::with_capacity(text.len()), false);
-    for c in text.chars() {
-        if c == '\\' && !escaped {
-            escaped = true;
-        } else {
-            out.push(c);
-            escaped = false;
-        }
-    }
-    out
+        .ok_or_else(|| format!("{set:?} is no set: write (a,b)"))
 }
