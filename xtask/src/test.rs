@@ -1,0 +1,40 @@
+//! `cargo xtask test`: everything that must hold.
+
+use std::env;
+
+use crate::{
+    leftovers,
+    run::{Outcome, cargo, finish},
+    tidy, tools,
+};
+
+/// Which tests to run.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only this package (`longshore-engine`); all of them without.
+    #[arg(short, long)]
+    package: Option<String>,
+    /// Passed on to cargo test: a filter, or `--` and the harness's own options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+/// Checks the map, builds, runs every test, looks for processes left behind.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    leftovers::adopt()?;
+    tidy::run()?;
+    let kubectls = env::join_paths(tools::fetch()?).map_err(|error| error.to_string())?;
+    let scope = match &arguments.package {
+        Some(package) => vec!["--package", package],
+        None => vec!["--workspace"],
+    };
+    finish(cargo().args(["build", "--release", "--workspace", "--bins"]))?;
+    let tests = finish(
+        cargo()
+            .args(["test", "--release", "--no-fail-fast"])
+            .args(scope)
+            .args(&arguments.rest)
+            .env("LONGSHORE_TEST_KUBECTLS", kubectls),
+    );
+    tests.and(leftovers::check())
+}
