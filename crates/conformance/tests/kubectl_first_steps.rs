@@ -1,0 +1,108 @@
+//! A newcomer's first session with kubectl: every pinned version, old and new.
+#![allow(clippy::unwrap_used)]
+
+use longshore_conformance::{Kubectl, Server};
+
+const CONFIG_MAP: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+data:
+  colour: blue
+";
+
+async fn with_each_kubectl(session: impl AsyncFn(&Kubectl, &str)) {
+    let server = Server::start().await;
+    for kubectl in Kubectl::all(&server.kubeconfig()) {
+        // A namespace each, so that they are in nobody's way.
+        let namespace = kubectl.name();
+        kubectl.ok(&["create", "namespace", &namespace]).await;
+        session(&kubectl, &namespace).await;
+        kubectl.ok(&["delete", "namespace", &namespace]).await;
+        let gone = kubectl.run(&["get", "namespace", &namespace]).await;
+        assert_eq!(gone.code, Some(1), "{gone:?}");
+        assert!(gone.stderr.contains("not found"), "{gone:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_and_namespaces_are_shown() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let shown = kubectl.ok(&["get", "nodes,ns"]).await;
+        let node = shown.lines().find(|line| line.starts_with("node/longshore")).unwrap();
+        assert!(node.contains("Ready"), "{shown}");
+        for name in ["default", "kube-system", namespace] {
+            let line = format!("namespace/{name} ");
+            let row = shown.lines().find(|row| row.starts_with(&line)).unwrap_or_else(|| {
+                panic!("no namespace {name} in:\n{shown}");
+            });
+            assert!(row.contains("Active"), "{row}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_runs_prints_and_goes() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let n = ["--namespace", namespace];
+        let run = async |words: &[&str]| kubectl.ok(&[words, &n].concat()).await;
+        kubectl
+            .ok(&["-n", namespace, "create", "job", "hello", "--image=x", "--", "echo", "hi"])
+            .await;
+        run(&["wait", "--for=condition=complete", "job/hello", "--timeout=30s"]).await;
+        assert_eq!(run(&["logs", "job/hello"]).await, "hi\n");
+        let pods = run(&["get", "pods"]).await;
+        assert!(pods.contains("Completed") && pods.contains("hello-"), "{pods}");
+        let jobs = run(&["get", "jobs"]).await;
+        assert!(jobs.contains("1/1"), "{jobs}");
+        let described = run(&["describe", "job", "hello"]).await;
+        assert!(described.contains("1 Succeeded"), "{described}");
+        run(&["delete", "job", "hello"]).await;
+        run(&["wait", "--for=delete", "pod", "--selector=job-name=hello", "--timeout=30s"]).await;
+        let none = kubectl.run(&[&["get", "pods"][..], &n].concat()).await;
+        assert!(none.stderr.contains("No resources found"), "{none:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_shows_a_pod_from_its_start_to_its_end() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let mut watch = kubectl.follow(&["get", "pods", "--watch", "-n", namespace]);
+        kubectl
+            .ok(&["-n", namespace, "create", "job", "seen", "--image=x", "--", "echo", "hi"])
+            .await;
+        watch.until(&["seen-", "Completed"]).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applying_twice_changes_once() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let apply = ["apply", "-n", namespace, "-f", "-"];
+        assert_eq!(kubectl.ok_with(&apply, CONFIG_MAP).await, "configmap/settings created\n");
+        assert_eq!(kubectl.ok_with(&apply, CONFIG_MAP).await, "configmap/settings unchanged\n");
+        let red = CONFIG_MAP.replace("blue", "red");
+        assert_eq!(kubectl.ok_with(&apply, &red).await, "configmap/settings configured\n");
+        let colour = ["get", "cm", "settings", "-n", namespace, "-o", "jsonpath={.data.colour}"];
+        assert_eq!(kubectl.ok(&colour).await, "red");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistake_is_refused_before_anything_is_stored() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let wrong = CONFIG_MAP.replace("data:", "dtaa:");
+        let ran = kubectl.run_with(&["apply", "-n", namespace, "-f", "-"], &wrong).await;
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("dtaa"), "{ran:?}");
+        let none = kubectl.run(&["get", "cm", "settings", "-n", namespace]).await;
+        assert!(none.stderr.contains("(NotFound)"), "{none:?}");
+    })
+    .await;
+}
