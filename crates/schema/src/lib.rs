@@ -1,1 +1,21 @@
-//! To be filled.
+//! What Kubernetes' built-in types look like: their fields, the rules of
+//! patches and lists, the numbers of their protobuf encoding, and the OpenAPI
+//! documents that describe them.
+//!
+//! The types themselves come from `k8s-openapi`; what its schemas do not say
+//! (merge keys, list types, protobuf numbers) stands in the tables under
+//! `src/facts`. Pure: no I/O, no clock. Everything is built once, when first
+//! used.
+
+mod facts;
+mod fields;
+mod graph;
+pub mod openapi;
+mod packages;
+pub mod protobuf;
+mod registry;
+mod roots;
+
+pub use fields::{prune, unknown_fields};
+pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
+pub use registry::{Registry, registry};

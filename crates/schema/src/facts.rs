@@ -1,0 +1,90 @@
+//! Facts about fields that k8s-openapi's schemas leave out: how strategic merge
+//! and server-side apply treat lists and objects. Read from `facts/lists.txt`.
+//!
+//! A line `@package` opens a package. A line `Type.field word…` tells about a
+//! field, `Type word…` about every object of the type. Words: `patch=` the
+//! strategies of strategic merge, `key=` its merge key, `list=` the list type
+//! of server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
+//! list, `map=atomic` an object that is applied as a whole.
+
+use std::collections::HashMap;
+
+use crate::graph::{ListType, PatchRule, Strategy};
+
+static LISTS: &str = include_str!("facts/lists.txt");
+
+/// What the table says of a field or a type.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fact {
+    pub(crate) patch: PatchRule,
+    pub(crate) list: Option<ListType>,
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) atomic: bool,
+}
+
+/// The table by full name of type, then field; the type itself is field `""`.
+pub(crate) type Facts = HashMap<String, HashMap<&'static str, Fact>>;
+
+/// Reads the table.
+pub(crate) fn read() -> Facts {
+    let mut facts = Facts::new();
+    let mut package = "";
+    for line in LISTS.lines() {
+        if let Some(name) = line.strip_prefix('@') {
+            package = name;
+            continue;
+        }
+        let mut words = line.split(' ');
+        let Some(subject) = words.next().filter(|subject| !subject.is_empty()) else {
+            continue;
+        };
+        let (type_name, field) = subject.split_once('.').unwrap_or((subject, ""));
+        facts
+            .entry(format!("{package}.{type_name}"))
+            .or_default()
+            .insert(field, words.fold(Fact::default(), with_word));
+    }
+    facts
+}
+
+fn with_word(mut fact: Fact, word: &'static str) -> Fact {
+    match word.split_once('=') {
+        Some(("patch", "merge")) => fact.patch.strategy = Strategy::Merge,
+        Some(("patch", "retainKeys")) => fact.patch.strategy = Strategy::RetainKeys,
+        Some(("patch", _)) => fact.patch.strategy = Strategy::MergeRetainKeys,
+        Some(("key", key)) => fact.patch.merge_key = Some(key),
+        Some(("list", "map")) => fact.list = Some(ListType::Map),
+        Some(("list", "set")) => fact.list = Some(ListType::Set),
+        Some(("list", _)) => fact.list = Some(ListType::Atomic),
+        // The table is read once; its few key lists live as long as it does.
+        Some(("keys", keys)) => fact.keys = keys.split(',').collect::<Vec<_>>().leak(),
+        Some(("map", _)) => fact.atomic = true,
+        _ => debug_assert!(false, "facts/lists.txt: unknown word {word}"),
+    }
+    fact
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_known() {
+        let known = [
+            "patch=merge",
+            "patch=merge,retainKeys",
+            "patch=retainKeys",
+            "list=",
+            "map=atomic",
+        ];
+        for line in LISTS.lines().filter(|line| !line.starts_with('@')) {
+            for word in line.split(' ').skip(1) {
+                let is_known = known.contains(&word)
+                    || ["list=atomic", "list=set", "list=map"].contains(&word)
+                    || word.starts_with("key=")
+                    || word.starts_with("keys=");
+                assert!(is_known, "{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The OpenAPI documents that API servers publish: v3, one JSON document for
+//! each group and version, and v2, one protobuf document for all of them.
+//!
+//! kubectl reads them to explain types, to compute patches for `apply`, and to
+//! learn whether `PATCH` takes the parameters `dryRun` and `fieldValidation`.
+
+mod gnostic;
+mod parameters;
+mod paths;
+mod schemas;
+mod v2;
+mod v3;
+
+pub use v2::v2_protobuf;
+pub use v3::{v3_document, v3_index};

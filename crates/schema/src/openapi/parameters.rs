@@ -1,0 +1,116 @@
+//! The query parameters of operations, with their types.
+
+/// A parameter: name, type, description.
+pub(super) type Parameter = (&'static str, &'static str, &'static str);
+
+const DRY_RUN: Parameter = (
+    "dryRun",
+    "string",
+    "`All` runs every stage of the request and keeps nothing.",
+);
+const FIELD_MANAGER: Parameter = (
+    "fieldManager",
+    "string",
+    "The name of who makes the change, for managedFields.",
+);
+const FIELD_VALIDATION: Parameter = (
+    "fieldValidation",
+    "string",
+    "What becomes of unknown and duplicate fields: Ignore, Warn (the default) or Strict.",
+);
+const FORCE: Parameter = (
+    "force",
+    "boolean",
+    "Apply takes over fields that another manager owns.",
+);
+
+/// Of every operation that shows an object.
+pub(super) const READ: &[Parameter] = &[];
+
+/// Of lists and watches.
+pub(super) const LIST: &[Parameter] = &[
+    ("allowWatchBookmarks", "boolean", "Watches send bookmarks."),
+    (
+        "continue",
+        "string",
+        "The token of the next page, from the page before.",
+    ),
+    ("fieldSelector", "string", "Only objects with these fields."),
+    ("labelSelector", "string", "Only objects with these labels."),
+    ("limit", "integer", "The most objects of a page."),
+    (
+        "resourceVersion",
+        "string",
+        "The version to read, or to watch from.",
+    ),
+    (
+        "resourceVersionMatch",
+        "string",
+        "How resourceVersion is meant: Exact or NotOlderThan.",
+    ),
+    (
+        "sendInitialEvents",
+        "boolean",
+        "A watch begins with the objects that there are.",
+    ),
+    (
+        "timeoutSeconds",
+        "integer",
+        "The longest that the request may last.",
+    ),
+    (
+        "watch",
+        "boolean",
+        "Answers with changes, instead of a list.",
+    ),
+];
+
+/// Of creating and replacing.
+pub(super) const WRITE: &[Parameter] = &[DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
+
+/// Of patches.
+pub(super) const PATCH: &[Parameter] = &[DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
+
+/// Of deleting.
+pub(super) const DELETE: &[Parameter] = &[
+    DRY_RUN,
+    (
+        "gracePeriodSeconds",
+        "integer",
+        "How long the object may take to go, in seconds.",
+    ),
+    (
+        "orphanDependents",
+        "boolean",
+        "Superseded by propagationPolicy.",
+    ),
+    (
+        "propagationPolicy",
+        "string",
+        "What becomes of dependents: Background, Foreground or Orphan.",
+    ),
+];
+
+/// Of reading a log.
+pub(super) const LOG: &[Parameter] = &[
+    (
+        "container",
+        "string",
+        "The container; may be left out if there is only one.",
+    ),
+    ("follow", "boolean", "Goes on until the container ends."),
+    ("limitBytes", "integer", "The most bytes to send."),
+    (
+        "previous",
+        "boolean",
+        "The log of the container's run before this one.",
+    ),
+    ("sinceSeconds", "integer", "Only lines of the last seconds."),
+    (
+        "sinceTime",
+        "string",
+        "Only lines since a time, in RFC 3339.",
+    ),
+    ("tailLines", "integer", "Only the last lines."),
+    ("timestamps", "boolean", "Each line begins with its time."),
+];

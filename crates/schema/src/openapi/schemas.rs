@@ -1,0 +1,173 @@
+//! The definitions of a document: those that its kinds need, marked with their
+//! kinds and with the rules of patches and lists.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use longshore_model::KindInfo;
+use serde_json::{Map, Value, json};
+
+use crate::{ListType, Strategy, TypeRef, graph::reference, packages, registry, roots::ROOTS};
+
+/// The word under which a definition, an operation says its kind.
+pub(super) const KIND: &str = "x-kubernetes-group-version-kind";
+
+/// The schema types of bodies that every group has.
+pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
+
+/// A kind as OpenAPI extensions write it.
+pub(super) fn kind_value(group: &str, version: &str, kind: &str) -> Value {
+    json!({"group": group, "kind": kind, "version": version})
+}
+
+/// The name of the definition of an object of a subresource, where it differs
+/// from that of the kind itself: group, version, kind.
+pub(super) fn subresource_kind(
+    subresource: &str,
+) -> Option<(&'static str, &'static str, &'static str)> {
+    Some(match subresource {
+        "scale" => ("autoscaling", "v1", "Scale"),
+        "eviction" => ("policy", "v1", "Eviction"),
+        "binding" => ("", "v1", "Binding"),
+        "token" => ("authentication.k8s.io", "v1", "TokenRequest"),
+        _ => return None,
+    })
+}
+
+/// The definitions that `kinds` need, by name, each with its marks.
+pub(super) fn of_kinds<'a>(
+    kinds: impl IntoIterator<Item = &'a KindInfo>,
+) -> BTreeMap<&'static str, Value> {
+    let registry = registry();
+    let mut todo: Vec<String> = SHARED
+        .iter()
+        .map(|kind| format!("{}.{kind}", packages::META))
+        .collect();
+    let mut versions = BTreeSet::new();
+    for info in kinds {
+        versions.insert((info.gvk.group.to_string(), info.gvk.version.to_string()));
+        if let Some(name) = registry.name_of(&info.gvk) {
+            todo.push(name.to_owned());
+            todo.push(format!("{name}List"));
+        }
+        for (group, version, kind) in info
+            .subresources
+            .iter()
+            .copied()
+            .filter_map(subresource_kind)
+        {
+            todo.extend(packages::definition(group, version, kind));
+        }
+    }
+    let marks = marks(&versions);
+    let mut definitions = BTreeMap::new();
+    while let Some(wanted) = todo.pop() {
+        let Some((name, schema)) = registry.entry(&wanted) else {
+            continue;
+        };
+        if definitions.contains_key(name) {
+            continue;
+        }
+        references(schema, &mut todo);
+        let mut schema = schema.clone();
+        if let Some(of_type) = registry.named(name) {
+            mark_rules(&mut schema, of_type);
+        }
+        if let (Some(kinds), Some(fields)) = (marks.get(name), schema.as_object_mut()) {
+            fields.insert(KIND.to_owned(), Value::Array(kinds.clone()));
+        }
+        definitions.insert(name, schema);
+    }
+    definitions
+}
+
+/// Which definitions are which kinds. Options and events are kinds of every
+/// group and version.
+fn marks(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
+    let mut marks = HashMap::new();
+    for root in ROOTS {
+        let Some(package) = packages::of(root.group, root.version) else {
+            continue;
+        };
+        for kind in std::iter::once(root.kind).chain(root.list_kind) {
+            marks.insert(
+                format!("{package}.{kind}"),
+                vec![kind_value(root.group, root.version, kind)],
+            );
+        }
+    }
+    for kind in ["DeleteOptions", "WatchEvent"] {
+        let kinds = versions
+            .iter()
+            .map(|(group, version)| kind_value(group, version, kind));
+        marks.insert(format!("{}.{kind}", packages::META), kinds.collect());
+    }
+    marks.insert(
+        format!("{}.Status", packages::META),
+        vec![kind_value("", "v1", "Status")],
+    );
+    marks
+}
+
+/// Adds the names that a schema refers to.
+fn references(schema: &Value, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(name) = reference(schema) {
+                names.push(name.to_owned());
+            }
+            fields.values().for_each(|value| references(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, names)),
+        _ => {}
+    }
+}
+
+/// Writes what the type graph knows of patches and lists into a definition.
+fn mark_rules(schema: &mut Value, of_type: TypeRef) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    if of_type.is_atomic() {
+        schema.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
+    }
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (Some(at), Some(property)) = (of_type.field(name), property.as_object_mut()) {
+            mark_field(property, at);
+        }
+    }
+}
+
+fn mark_field(property: &mut Map<String, Value>, at: TypeRef) {
+    let mut mark = |word: &str, value: Value| property.insert(word.to_owned(), value);
+    let strategy = match at.patch().strategy {
+        Strategy::Replace => None,
+        Strategy::Merge => Some("merge"),
+        Strategy::RetainKeys => Some("retainKeys"),
+        Strategy::MergeRetainKeys => Some("merge,retainKeys"),
+    };
+    if let Some(strategy) = strategy {
+        mark("x-kubernetes-patch-strategy", strategy.into());
+    }
+    if let Some(key) = at.patch().merge_key {
+        mark("x-kubernetes-patch-merge-key", key.into());
+    }
+    match at.said_list_type() {
+        Some(ListType::Atomic) => {
+            mark("x-kubernetes-list-type", "atomic".into());
+        }
+        Some(ListType::Set) => {
+            mark("x-kubernetes-list-type", "set".into());
+        }
+        Some(ListType::Map) => {
+            mark("x-kubernetes-list-type", "map".into());
+            mark("x-kubernetes-list-map-keys", json!(at.list_map_keys()));
+        }
+        None => {}
+    }
+    if at.is_atomic() && at.definition().is_none() {
+        mark("x-kubernetes-map-type", "atomic".into());
+    }
+}

@@ -1,0 +1,194 @@
+//! OpenAPI v2, which is asked for as protobuf only: `/openapi/v2` with
+//! `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
+
+use std::collections::BTreeMap;
+
+use longshore_model::KindInfo;
+use prost::Message;
+use serde_json::Value;
+
+use super::{
+    gnostic::{
+        AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
+        NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterValue, ParametersItem,
+        PathItem, PathParameter, Paths, Place, QueryParameter, Schema, TypeItem,
+    },
+    paths,
+    schemas::{self, KIND, kind_value},
+};
+use crate::graph::reference;
+
+/// The document for all kinds, as gnostic's message `openapi.v2.Document`.
+#[must_use]
+pub fn v2_protobuf(kinds: &[KindInfo]) -> Vec<u8> {
+    let definitions = schemas::of_kinds(kinds)
+        .into_iter()
+        .map(|(name, definition)| NamedSchema {
+            name: name.to_owned(),
+            value: Some(definition_of(name, &definition)),
+        })
+        .collect();
+    // Sorted by path, as in the JSON documents.
+    let paths: BTreeMap<_, _> = kinds
+        .iter()
+        .flat_map(paths::of_kind)
+        .map(|path| (path.path.clone(), path_item(&path)))
+        .collect();
+    let path = paths
+        .into_iter()
+        .map(|(name, value)| NamedPathItem {
+            name,
+            value: Some(value),
+        })
+        .collect();
+    let document = Document {
+        swagger: "2.0".to_owned(),
+        info: Some(Info {
+            title: "Kubernetes".to_owned(),
+            version: "v1.34.0".to_owned(),
+        }),
+        paths: Some(Paths { path }),
+        definitions: Some(NamedSchemas {
+            additional_properties: definitions,
+        }),
+    };
+    document.encode_to_vec()
+}
+
+/// A definition. v2 knows no `oneOf`: what can be two things is called a
+/// string, or nothing at all.
+fn definition_of(name: &str, definition: &Value) -> Schema {
+    let mut schema = schema_of(definition);
+    if matches!(name.rsplit('.').next(), Some("Quantity" | "IntOrString")) {
+        schema.kind = Some(TypeItem {
+            value: vec!["string".to_owned()],
+        });
+    }
+    schema
+}
+
+fn schema_of(value: &Value) -> Schema {
+    let text = |word: &str| value[word].as_str().unwrap_or_default().to_owned();
+    let vendor_extension = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(word, _)| word.starts_with("x-"))
+        .map(|(word, value)| extension(word, value))
+        .collect();
+    let description = text("description");
+    if let Some(name) = reference(value) {
+        let reference = format!("#/definitions/{name}");
+        return Schema {
+            reference,
+            description,
+            vendor_extension,
+            ..Schema::default()
+        };
+    }
+    let schema_at = |word: &str| value.get(word).filter(|v| v.is_object()).map(schema_of);
+    Schema {
+        reference: String::new(),
+        format: text("format"),
+        description,
+        required: value["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect(),
+        additional_properties: schema_at("additionalProperties").map(|schema| {
+            Box::new(AdditionalProperties {
+                schema: Some(Box::new(schema)),
+            })
+        }),
+        kind: value["type"].as_str().map(|kind| TypeItem {
+            value: vec![kind.to_owned()],
+        }),
+        items: schema_at("items").map(|schema| Items {
+            schema: vec![schema],
+        }),
+        properties: value["properties"]
+            .as_object()
+            .map(|properties| NamedSchemas {
+                additional_properties: properties
+                    .iter()
+                    .map(|(name, value)| NamedSchema {
+                        name: name.clone(),
+                        value: Some(schema_of(value)),
+                    })
+                    .collect(),
+            }),
+        vendor_extension,
+    }
+}
+
+/// JSON is YAML, too.
+fn extension(name: &str, value: &Value) -> NamedAny {
+    NamedAny {
+        name: name.to_owned(),
+        value: Some(AnyValue {
+            yaml: format!("{value}\n"),
+        }),
+    }
+}
+
+fn path_item(path: &paths::Path) -> PathItem {
+    let mut item = PathItem {
+        parameters: path
+            .variables
+            .iter()
+            .map(|name| {
+                parameter(Place::Path(PathParameter {
+                    required: true,
+                    place: "path".to_owned(),
+                    name: (*name).to_owned(),
+                    kind: "string".to_owned(),
+                }))
+            })
+            .collect(),
+        ..PathItem::default()
+    };
+    for operation in &path.operations {
+        let slot = match operation.method {
+            "get" => &mut item.get,
+            "put" => &mut item.put,
+            "post" => &mut item.post,
+            "delete" => &mut item.delete,
+            _ => &mut item.patch,
+        };
+        *slot = Some(operation_of(operation));
+    }
+    item
+}
+
+fn operation_of(operation: &paths::Operation) -> Operation {
+    let (group, version, kind) = &operation.kind;
+    Operation {
+        description: operation.description.clone(),
+        operation_id: operation.id.clone(),
+        parameters: operation
+            .parameters
+            .iter()
+            .map(|(name, kind, description)| {
+                parameter(Place::Query(QueryParameter {
+                    place: "query".to_owned(),
+                    description: (*description).to_owned(),
+                    name: (*name).to_owned(),
+                    kind: (*kind).to_owned(),
+                }))
+            })
+            .collect(),
+        vendor_extension: vec![
+            extension("x-kubernetes-action", &operation.action.into()),
+            extension(KIND, &kind_value(group, version, kind)),
+        ],
+    }
+}
+
+fn parameter(place: Place) -> ParametersItem {
+    let non_body_parameter = Some(NonBodyParameter { place: Some(place) });
+    ParametersItem {
+        parameter: Some(ParameterValue { non_body_parameter }),
+    }
+}

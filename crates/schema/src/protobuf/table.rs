@@ -1,0 +1,268 @@
+//! The table of messages: which number is which field, read once from
+//! `facts/messages.txt`.
+//!
+//! A line `@package` opens a package. A line `Message name=number:type…` tells
+//! of a message. Types: `s` string, `b` boolean, `i` whole number, `d` number,
+//! `y` bytes, else a message (of the same package, or by full name); before it
+//! `*` for lists and `%` for maps from strings. The name `^` stands for a
+//! message whose fields appear in JSON as if they were the outer one's. `?`
+//! after the type: its zero value is left out of JSON.
+
+use std::{collections::HashMap, sync::OnceLock};
+
+static MESSAGES: &str = include_str!("../facts/messages.txt");
+
+/// A message and its fields, in order of number.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) name: String,
+    fields: Vec<Field>,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(super) struct Field {
+    number: u32,
+    /// Its name in JSON.
+    pub(super) name: &'static str,
+    pub(super) many: Many,
+    pub(super) value: Type,
+    /// Its own fields appear in JSON as those of the outer message.
+    pub(super) is_inline: bool,
+    /// The zero value is left out of JSON.
+    pub(super) omits_zero: bool,
+}
+
+/// How many values a field has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Many {
+    One,
+    List,
+    /// By string.
+    Map,
+}
+
+/// The type of a single value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Type {
+    String,
+    Boolean,
+    Integer,
+    Double,
+    Bytes,
+    /// A message of the table, by its place there.
+    Message(usize),
+    /// A message with a JSON form of its own.
+    Special(Special),
+}
+
+/// Messages whose JSON is not an object of their fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Special {
+    Time,
+    MicroTime,
+    Quantity,
+    IntOrString,
+    /// JSON text as bytes.
+    Json,
+    /// A list in a message of its own.
+    Items,
+    SchemaOrArray,
+    SchemaOrBool,
+    SchemaOrStringArray,
+}
+
+impl Special {
+    fn named(message: &str) -> Option<Self> {
+        Some(match message.rsplit('.').next()? {
+            "Time" => Self::Time,
+            "MicroTime" => Self::MicroTime,
+            "Quantity" => Self::Quantity,
+            "IntOrString" => Self::IntOrString,
+            "RawExtension" | "FieldsV1" | "JSON" => Self::Json,
+            "Verbs" | "ExtraValue" => Self::Items,
+            "JSONSchemaPropsOrArray" => Self::SchemaOrArray,
+            "JSONSchemaPropsOrBool" => Self::SchemaOrBool,
+            "JSONSchemaPropsOrStringArray" => Self::SchemaOrStringArray,
+            _ => return None,
+        })
+    }
+}
+
+impl Message {
+    /// The field of a number.
+    pub(super) fn field(&self, number: u32) -> Option<&Field> {
+        let index = self
+            .fields
+            .binary_search_by_key(&number, |field| field.number)
+            .ok()?;
+        self.fields.get(index)
+    }
+}
+
+/// All messages.
+#[derive(Debug)]
+pub(super) struct Table {
+    messages: Vec<Message>,
+    names: HashMap<String, usize>,
+}
+
+/// The table; read by the first call.
+pub(super) fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| Table::read(MESSAGES))
+}
+
+impl Table {
+    /// The message of a full name.
+    pub(super) fn find(&self, name: &str) -> Option<&Message> {
+        self.names.get(name).map(|index| &self.messages[*index])
+    }
+
+    /// The message at a place that the table itself named.
+    pub(super) fn at(&self, index: usize) -> &Message {
+        &self.messages[index]
+    }
+
+    fn read(text: &'static str) -> Self {
+        let mut lines = Vec::new();
+        let mut package = "";
+        let mut names = HashMap::new();
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix('@') {
+                package = name;
+            } else {
+                let (name, fields) = line.split_once(' ').unwrap_or((line, ""));
+                let name = format!("{package}.{name}");
+                names.insert(name.clone(), lines.len());
+                lines.push((package, name, fields));
+            }
+        }
+        let messages = lines
+            .into_iter()
+            .map(|(package, name, fields)| {
+                let mut fields: Vec<_> = fields
+                    .split(' ')
+                    .filter_map(|word| field(word, package, &names))
+                    .collect();
+                fields.sort_unstable_by_key(|field| field.number);
+                Message { name, fields }
+            })
+            .collect();
+        Self { messages, names }
+    }
+}
+
+/// Reads `name=number:type`; nothing for what is not of that form.
+fn field(word: &'static str, package: &str, names: &HashMap<String, usize>) -> Option<Field> {
+    let (name, rest) = word.split_once('=')?;
+    let (number, code) = rest.split_once(':')?;
+    let (code, omits_zero) = match code.strip_suffix('?') {
+        Some(code) => (code, true),
+        None => (code, false),
+    };
+    let (many, code) = match code.as_bytes().first()? {
+        b'*' => (Many::List, &code[1..]),
+        b'%' => (Many::Map, &code[1..]),
+        _ => (Many::One, code),
+    };
+    let value = match code {
+        "s" => Type::String,
+        "b" => Type::Boolean,
+        "i" => Type::Integer,
+        "d" => Type::Double,
+        "y" => Type::Bytes,
+        message => match Special::named(message) {
+            Some(special) => Type::Special(special),
+            None if message.contains('.') => Type::Message(*names.get(message)?),
+            None => Type::Message(*names.get(&format!("{package}.{message}"))?),
+        },
+    };
+    let is_inline = name == "^";
+    Some(Field {
+        number: number.parse().ok()?,
+        name,
+        many,
+        value,
+        is_inline,
+        omits_zero,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use longshore_model::kind::BUILTIN;
+
+    use super::*;
+    use crate::{graph::Shape, packages, registry};
+
+    #[test]
+    fn every_word_of_the_table_is_understood() {
+        let words = MESSAGES
+            .lines()
+            .filter(|line| !line.starts_with('@'))
+            .map(|line| line.split(' ').skip(1).count());
+        let read = table().messages.iter().map(|message| message.fields.len());
+        assert!(words.eq(read));
+        for message in &table().messages {
+            let numbers = message.fields.iter().map(|field| field.number);
+            assert!(
+                numbers.clone().zip(numbers.skip(1)).all(|(a, b)| a < b),
+                "{}",
+                message.name
+            );
+        }
+    }
+
+    /// The table's fields are those of the schemas: nothing is missing that a
+    /// client may send, and nothing is there that a server would not know.
+    #[test]
+    fn messages_have_the_fields_of_the_schemas() {
+        let mut todo: Vec<String> = BUILTIN
+            .iter()
+            .flat_map(|info| {
+                packages::definition(&info.gvk.group, &info.gvk.version, &info.gvk.kind)
+            })
+            .collect();
+        todo.push(format!("{}.DeleteOptions", packages::META));
+        let mut done = std::collections::HashSet::new();
+        while let Some(name) = todo.pop() {
+            if !done.insert(name.clone()) || Special::named(&name).is_some() {
+                continue;
+            }
+            let message = table()
+                .find(&name)
+                .unwrap_or_else(|| panic!("no message {name}"));
+            let mut ours = Vec::new();
+            names_of(message, &mut ours);
+            ours.sort_unstable();
+            let mut theirs = Vec::new();
+            for (field, mut at) in registry().named(&name).unwrap().fields() {
+                if !["apiVersion", "kind"].contains(&field) || ours.contains(&field) {
+                    theirs.push(field);
+                }
+                while at.definition().is_none()
+                    && let Some(items) = at.items()
+                {
+                    at = items;
+                }
+                if let (Some(name), Shape::Object) = (at.definition(), at.shape()) {
+                    todo.push(name.to_owned());
+                }
+            }
+            assert_eq!(ours, theirs, "{name}");
+        }
+        assert!(done.len() > 100);
+    }
+
+    fn names_of(message: &Message, names: &mut Vec<&'static str>) {
+        for field in &message.fields {
+            match (field.is_inline, field.value) {
+                (true, Type::Message(index)) => names_of(table().at(index), names),
+                _ => names.push(field.name),
+            }
+        }
+    }
+}
