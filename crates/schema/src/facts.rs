@@ -50,6 +50,8 @@ pub(crate) fn read() -> Facts {
 fn with_word(mut fact: Fact, word: &'static str) -> Fact {
     match word.split_once('=') {
         Some(("patch", "merge")) => fact.patch.strategy = Strategy::Merge,
+        // Of lists `replace` is the rule anyway; it is only said of objects.
+        Some(("patch", "replace")) => fact.patch.strategy = Strategy::ReplaceObject,
         Some(("patch", "retainKeys")) => fact.patch.strategy = Strategy::RetainKeys,
         Some(("patch", _)) => fact.patch.strategy = Strategy::MergeRetainKeys,
         Some(("key", key)) => fact.patch.merge_key = Some(key),
@@ -70,20 +72,30 @@ mod tests {
 
     #[test]
     fn every_word_is_known() {
-        let known = [
-            "patch=merge",
-            "patch=merge,retainKeys",
-            "patch=retainKeys",
-            "list=",
-            "map=atomic",
-        ];
         for line in LISTS.lines().filter(|line| !line.starts_with('@')) {
             for word in line.split(' ').skip(1) {
-                let is_known = known.contains(&word)
-                    || ["list=atomic", "list=set", "list=map"].contains(&word)
-                    || word.starts_with("key=")
-                    || word.starts_with("keys=");
+                let is_known = match word.split_once('=') {
+                    Some(("patch", value)) => {
+                        ["merge", "merge,retainKeys", "retainKeys", "replace"].contains(&value)
+                    }
+                    Some(("list", value)) => ["atomic", "set", "map"].contains(&value),
+                    Some(("key" | "keys", value)) => !value.is_empty(),
+                    Some(("map", value)) => value == "atomic",
+                    _ => false,
+                };
                 assert!(is_known, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_fact_is_about_a_field_that_exists() {
+        for (type_name, facts) in read() {
+            let Some(of_type) = crate::registry().named(&type_name) else {
+                continue;
+            };
+            for field in facts.keys().filter(|field| !field.is_empty()) {
+                assert!(of_type.field(field).is_some(), "{type_name}.{field}");
             }
         }
     }

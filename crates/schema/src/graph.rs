@@ -53,6 +53,8 @@ pub enum Strategy {
     RetainKeys,
     /// A list merged by its key, in whose items `$retainKeys` counts.
     MergeRetainKeys,
+    /// An object that is replaced as a whole.
+    ReplaceObject,
 }
 
 /// The strategic-merge rule of a field.

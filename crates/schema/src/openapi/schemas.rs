@@ -144,6 +144,7 @@ fn mark_field(property: &mut Map<String, Value>, at: TypeRef) {
     let mut mark = |word: &str, value: Value| property.insert(word.to_owned(), value);
     let strategy = match at.patch().strategy {
         Strategy::Replace => None,
+        Strategy::ReplaceObject => Some("replace"),
         Strategy::Merge => Some("merge"),
         Strategy::RetainKeys => Some("retainKeys"),
         Strategy::MergeRetainKeys => Some("merge,retainKeys"),
