@@ -1,1 +1,53 @@
-//! To be filled.
+//! See and change what is in a Kubernetes cluster: a [`Cluster`], its
+//! [`View`]s, and lazy, immutable [`Item`]s.
+//!
+//! ```no_run
+//! # async fn example() -> longshore_client::Result<()> {
+//! use longshore_client::Cluster;
+//!
+//! let cluster = Cluster::connect().await?;
+//! for pod in cluster.pods().in_namespace("default")?.filter("app=web")?.list().await?.items {
+//!     println!("{} {}", pod.name(), pod.phase()?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Configuration, TLS and authentication are kube-client's; its types stay
+//! inside, save in [`Cluster::kube_client`].
+
+mod body;
+mod cache;
+mod cluster;
+mod config;
+mod decode;
+mod discovery;
+mod error;
+mod item;
+mod json;
+pub mod kinds;
+mod labels;
+mod logs;
+mod options;
+mod proxy;
+mod retry;
+mod stream;
+mod transport;
+pub mod typed;
+mod view;
+mod wait;
+mod watch;
+mod write;
+
+pub use cache::{Cache, Change, Changes};
+pub use cluster::{Cluster, Timing};
+pub use error::{Error, Result};
+pub use item::{Item, List};
+pub use kinds::Kind;
+pub use labels::ResourceLabels;
+pub use longshore_model as model;
+pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
+pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
+pub use proxy::ApiServerProxy;
+pub use view::View;
+pub use watch::{Watch, WatchEvent};

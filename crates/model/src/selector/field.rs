@@ -37,6 +37,13 @@ impl FieldSelector {
         self
     }
 
+    /// Adds the terms of `other`.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.terms.extend(other.terms);
+        self
+    }
+
     /// The paths it names.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|(path, ..)| path.as_str())

@@ -1,0 +1,38 @@
+//! Reads a response's body into one buffer.
+
+use bytes::{Bytes, BytesMut};
+use http::{Response, header::CONTENT_LENGTH};
+use http_body_util::BodyExt;
+use kube_client::client::Body;
+
+/// No more is set aside on the word of a header alone.
+const TRUSTED: usize = 256 << 20;
+
+/// The whole body as one buffer, grown in place: the chunks are not kept
+/// beside it, so that memory stays near the size of the body.
+pub(crate) async fn read(response: Response<Body>) -> Result<Bytes, kube_client::Error> {
+    let declared = response
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok())
+        .unwrap_or(0);
+    let mut body = response.into_body();
+    let mut whole = BytesMut::new();
+    let mut first = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else {
+            continue;
+        };
+        match first.take() {
+            // A body that comes in one piece, as in process, is not copied.
+            None if whole.is_empty() => first = Some(data),
+            None => whole.extend_from_slice(&data),
+            Some(earlier) => {
+                whole.reserve(declared.min(TRUSTED).max(earlier.len() + data.len()));
+                whole.extend_from_slice(&earlier);
+                whole.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}

@@ -1,0 +1,403 @@
+//! A connection to a cluster, and the way to its views.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use kube_client::{Client, Config, client::Body};
+use longshore_model::{Gvk, kind::BUILTIN};
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tower::{BoxError, Service};
+
+use crate::{
+    config::{self, Source},
+    discovery::Discovery,
+    error::{Error, Result},
+    item::Item,
+    kinds::{
+        Any, ConfigMap, Event, Job, Kind, Lease, Namespace, Node, Pod, Secret, ServiceAccount,
+    },
+    proxy::ApiServerProxy,
+    retry::Backoff,
+    view::View,
+};
+
+/// How patient a [`Cluster`] is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Timing {
+    /// How often a request is tried again when the server is busy.
+    pub retries: u32,
+    /// The first wait before trying again.
+    pub first_wait: Duration,
+    /// The longest wait before trying again.
+    pub longest_wait: Duration,
+    /// A watch that hears nothing for so long, not even a bookmark, connects
+    /// anew: its connection may be dead.
+    pub watch_idle: Duration,
+    /// The server is asked to end a watch's connection after this time, which
+    /// spreads load over servers; the watch goes on over a new one.
+    pub watch_connection: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            retries: 6,
+            first_wait: Duration::from_millis(200),
+            longest_wait: Duration::from_secs(20),
+            watch_idle: Duration::from_secs(150),
+            watch_connection: Duration::from_secs(290),
+        }
+    }
+}
+
+impl Timing {
+    pub(crate) fn backoff(&self) -> Backoff {
+        Backoff {
+            first: self.first_wait,
+            most: self.longest_wait,
+        }
+    }
+}
+
+/// A connection to a cluster. Cheap to clone; clones share one pool of
+/// connections and are closed together.
+///
+/// Its requests need a running tokio runtime.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) timing: Arc<Timing>,
+}
+
+pub(crate) struct Shared {
+    connection: RwLock<Connection>,
+    /// One renewal of credentials at a time.
+    renewing: tokio::sync::Mutex<()>,
+    source: Option<Source>,
+    default_namespace: String,
+    url: String,
+    pub(crate) closed: CancellationToken,
+    pub(crate) discovery: Discovery,
+}
+
+type Make = Box<dyn FnOnce() -> Client + Send>;
+
+/// kube-client's client needs a runtime to be made, so that is put off until
+/// the first request. `generation` counts renewals of credentials.
+struct Connection {
+    client: Option<Client>,
+    make: Mutex<Option<Make>>,
+    generation: u64,
+}
+
+impl Cluster {
+    fn new(connection: Connection, source: Option<Source>, url: String, namespace: &str) -> Self {
+        let shared = Shared {
+            connection: RwLock::new(connection),
+            renewing: tokio::sync::Mutex::new(()),
+            source,
+            default_namespace: namespace.to_owned(),
+            url,
+            closed: CancellationToken::new(),
+            discovery: Discovery::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            timing: Arc::new(Timing::default()),
+        }
+    }
+
+    async fn from_source(source: Source) -> Result<Self> {
+        let config = source.load().await?;
+        let (url, namespace) = (
+            config::shown(&config.cluster_url),
+            config.default_namespace.clone(),
+        );
+        let client = config::client(config)?;
+        let connection = Connection {
+            client: Some(client),
+            make: Mutex::new(None),
+            generation: 0,
+        };
+        Ok(Self::new(connection, Some(source), url, &namespace))
+    }
+
+    /// The cluster that the environment names: `KUBECONFIG`, else
+    /// `~/.kube/config`, else, in a pod, its own cluster. No request is sent.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when none is configured, or not rightly.
+    pub async fn connect() -> Result<Self> {
+        Self::from_source(Source::Infer).await
+    }
+
+    /// The cluster of a kubeconfig: of the file `path` or the default ones,
+    /// and of `context` or the current one. No request is sent.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names the file and what is wrong with it.
+    pub async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<Self> {
+        let (path, context) = (path.map(Path::to_owned), context.map(str::to_owned));
+        Self::from_source(Source::Kubeconfig { path, context }).await
+    }
+
+    /// The cluster at a plain URL, as `kubectl proxy` gives one. A path in
+    /// the URL stands before every request's.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when it is no http or https URL.
+    ///
+    /// ```
+    /// let cluster = longshore_client::Cluster::from_url("http://localhost:8001")?;
+    /// assert_eq!(cluster.url(), "http://localhost:8001");
+    /// # Ok::<(), longshore_client::Error>(())
+    /// ```
+    pub fn from_url(url: &str) -> Result<Self> {
+        let wrong = || {
+            Error::Config(
+                "the cluster's URL is not valid: write it as http://localhost:8001/".to_owned(),
+            )
+        };
+        let uri: http::Uri = url.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+            return Err(wrong());
+        }
+        let shown = config::shown(&uri);
+        let config = Config::new(uri);
+        let refused = Arc::new(RwLock::new(None));
+        let make: Make = {
+            let refused = refused.clone();
+            Box::new(move || {
+                config::client(config).unwrap_or_else(|error| {
+                    *refused.write() = Some(error.to_string());
+                    let failing = tower::service_fn(move |_| {
+                        let problem = refused.read().clone().unwrap_or_default();
+                        async move { Err::<Response<Body>, BoxError>(problem.into()) }
+                    });
+                    Client::new(failing, "default")
+                })
+            })
+        };
+        let connection = Connection {
+            client: None,
+            make: Mutex::new(Some(make)),
+            generation: 0,
+        };
+        Ok(Self::new(connection, None, shown, "default"))
+    }
+
+    /// A cluster in the same process: any service that answers HTTP requests
+    /// as an API server does. No socket is opened.
+    pub fn from_service<S, B>(service: S, default_namespace: &str) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let namespace = default_namespace.to_owned();
+        let make: Make = Box::new(move || Client::new(service, namespace));
+        let connection = Connection {
+            client: None,
+            make: Mutex::new(Some(make)),
+            generation: 0,
+        };
+        Self::new(
+            connection,
+            None,
+            "http://in-process".to_owned(),
+            default_namespace,
+        )
+    }
+
+    /// The same connection with another patience.
+    #[must_use]
+    pub fn with_timing(mut self, timing: Timing) -> Self {
+        self.timing = Arc::new(timing);
+        self
+    }
+
+    /// kube-client's client on the same connection, for what this crate does
+    /// not do.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, if no request has been sent yet.
+    #[must_use]
+    pub fn kube_client(&self) -> Client {
+        self.current().0
+    }
+
+    /// The client, and which generation of credentials it has.
+    pub(crate) fn current(&self) -> (Client, u64) {
+        {
+            let connection = self.shared.connection.read();
+            if let Some(client) = &connection.client {
+                return (client.clone(), connection.generation);
+            }
+        }
+        let mut connection = self.shared.connection.write();
+        if let Some(make) = connection.make.get_mut().take() {
+            connection.client = Some(make());
+        }
+        let client = connection
+            .client
+            .clone()
+            .expect("either made before, or just now");
+        (client, connection.generation)
+    }
+
+    /// Reads the credentials anew, once for all who ask at the same time;
+    /// whether there is now something newer than `generation`.
+    pub(crate) async fn renew(&self, generation: u64) -> bool {
+        let Some(source) = &self.shared.source else {
+            return false;
+        };
+        let _one = self.shared.renewing.lock().await;
+        if self.shared.connection.read().generation > generation {
+            return true;
+        }
+        match source.load().await.and_then(config::client) {
+            Ok(client) => {
+                let mut connection = self.shared.connection.write();
+                connection.client = Some(client);
+                connection.generation += 1;
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "credentials cannot be renewed");
+                false
+            }
+        }
+    }
+
+    /// The namespace of the context; `default` if it names none.
+    #[must_use]
+    pub fn default_namespace(&self) -> &str {
+        &self.shared.default_namespace
+    }
+
+    /// Where the cluster is, without credentials.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.shared.url.clone()
+    }
+
+    /// Requests by path, for what has no view.
+    #[must_use]
+    pub fn proxy(&self) -> ApiServerProxy {
+        ApiServerProxy::new(self.clone())
+    }
+
+    /// Ends the watches and caches of this cluster and its clones, and
+    /// refuses further requests.
+    pub fn close(&self) {
+        self.shared.closed.cancel();
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.is_cancelled()
+    }
+
+    /// All objects of a kind; nothing is requested yet.
+    #[must_use]
+    pub fn view<K: Kind + Default>(&self) -> View<K> {
+        self.view_of(K::default())
+    }
+
+    /// All objects of a kind given by value; nothing is requested yet.
+    #[must_use]
+    pub fn view_of<K: Kind>(&self, kind: K) -> View<K> {
+        View::new(self.clone(), kind)
+    }
+
+    /// All objects of the kind that a person means by `word`: `deploy`,
+    /// `jobs.batch`, `Pod`. What this crate does not know is looked up in
+    /// the cluster, once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the cluster has no such kind.
+    pub async fn kind(&self, word: &str) -> Result<View<Any>> {
+        let info = self.shared.discovery.called(self, word).await?;
+        Ok(self.view_of(Any(info)))
+    }
+
+    /// Makes an object of any kind, which its `apiVersion` and `kind` tell.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] without a known kind; [`Error::Namespace`] when
+    /// `namespace` contradicts the data's, or neither is there for a kind
+    /// that needs one.
+    pub async fn create(&self, data: &Value, namespace: Option<&str>) -> Result<Item<Any>> {
+        let word = |key: &str| {
+            data.get(key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+                .ok_or_else(|| {
+                    Error::Invalid(format!("the object has no {key}: every object needs one"))
+                })
+        };
+        let gvk = Gvk::from_api_version(word("apiVersion")?, word("kind")?);
+        let known = BUILTIN.iter().find(|info| info.gvk == gvk);
+        let info = match known {
+            Some(info) => Arc::new(info.clone()),
+            None => self.shared.discovery.of_type(self, &gvk).await?,
+        };
+        let mut view = self.view_of(Any(info));
+        if let Some(namespace) = namespace {
+            view = view.in_namespace(namespace)?;
+        }
+        view.create(data).await
+    }
+}
+
+macro_rules! views {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty;)*) => {
+        impl Cluster {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(&self) -> View<$kind> {
+                    self.view()
+                }
+            )*
+        }
+    };
+}
+
+views! {
+    /// All pods.
+    pods: Pod;
+    /// All nodes.
+    nodes: Node;
+    /// All namespaces.
+    namespaces: Namespace;
+    /// All services.
+    services: crate::kinds::Service;
+    /// All secrets.
+    secrets: Secret;
+    /// All config maps.
+    configmaps: ConfigMap;
+    /// All jobs.
+    jobs: Job;
+    /// All events.
+    events: Event;
+    /// All leases.
+    leases: Lease;
+    /// All service accounts.
+    serviceaccounts: ServiceAccount;
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("url", &self.shared.url)
+            .finish_non_exhaustive()
+    }
+}

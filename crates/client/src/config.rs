@@ -1,0 +1,230 @@
+//! Which cluster: kubeconfig, in-cluster configuration, or a plain URL. Turns
+//! them into kube-client's clients; no secret passes into an error's text.
+
+use std::path::{Path, PathBuf};
+
+use kube_client::{
+    Client, Config,
+    client::{AuthError, ClientBuilder},
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+
+use crate::error::{Error, Result};
+
+/// Where a configuration comes from, so that it can be read anew when its
+/// credentials no longer serve.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// The ecosystem's order: KUBECONFIG, ~/.kube/config, in-cluster.
+    Infer,
+    /// A file or the default ones, and a context or the current one.
+    Kubeconfig {
+        path: Option<PathBuf>,
+        context: Option<String>,
+    },
+}
+
+impl Source {
+    pub(crate) async fn load(&self) -> Result<Config> {
+        match self {
+            Self::Infer => infer().await,
+            Self::Kubeconfig { path, context } => {
+                from_kubeconfig(path.as_deref(), context.as_deref()).await
+            }
+        }
+    }
+}
+
+async fn infer() -> Result<Config> {
+    let absent = |error: &KubeconfigError| match error {
+        KubeconfigError::FindPath | KubeconfigError::CurrentContextNotSet => true,
+        KubeconfigError::ReadConfig(error, _) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    };
+    match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
+        Ok(config) => Ok(config),
+        Err(error) if absent(&error) && in_cluster() => Config::incluster().map_err(|error| {
+            Error::Config(format!(
+                "the in-cluster configuration cannot be used: {error}"
+            ))
+        }),
+        Err(error) => Err(kubeconfig_error(None, &error)),
+    }
+}
+
+fn in_cluster() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<Config> {
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = match path {
+        None => Config::from_kubeconfig(&options).await,
+        Some(path) => match Kubeconfig::read_from(path) {
+            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+            Err(error) => Err(error),
+        },
+    };
+    config.map_err(|error| kubeconfig_error(path, &error))
+}
+
+/// Says what is wrong with a kubeconfig. Parser messages may quote the text,
+/// and with it a token, so they are left out.
+fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
+    let which = path.map_or_else(
+        || "the kubeconfig (KUBECONFIG or ~/.kube/config)".to_owned(),
+        |path| format!("the kubeconfig {}", path.display()),
+    );
+    let problem = match error {
+        KubeconfigError::Parse(_) => "it is not a valid kubeconfig: check its YAML".to_owned(),
+        KubeconfigError::ParseCertificates(_) => "a certificate in it is not valid PEM".to_owned(),
+        KubeconfigError::CurrentContextNotSet => {
+            "it has no current context: choose one with `kubectl config use-context`".to_owned()
+        }
+        KubeconfigError::LoadContext(name) => format!("it has no context {name:?}"),
+        KubeconfigError::LoadClusterOfContext(name) => format!("it has no cluster {name:?}"),
+        KubeconfigError::FindPath => "there is no home directory to look in".to_owned(),
+        KubeconfigError::ReadConfig(error, path) => format!("{}: {error}", path.display()),
+        KubeconfigError::LoadCertificateAuthority(_)
+        | KubeconfigError::LoadClientCertificate(_)
+        | KubeconfigError::LoadClientKey(_) => {
+            format!(
+                "{}: check the path or the base64 data",
+                without_detail(error)
+            )
+        }
+        other => other.to_string(),
+    };
+    Error::Config(format!("{which} cannot be used: {problem}"))
+}
+
+fn without_detail(error: &KubeconfigError) -> String {
+    let text = error.to_string();
+    text.split(':').next().unwrap_or_default().to_owned()
+}
+
+/// A client over the network.
+///
+/// Retries are ours (`retry.rs`): kube-client's own would repeat writes.
+pub(crate) fn client(mut config: Config) -> Result<Client> {
+    ensure_crypto();
+    config.default_retry = false;
+    let url = shown(&config.cluster_url);
+    let builder = ClientBuilder::try_from(config).map_err(|error| {
+        Error::Config(format!(
+            "no connection to {url} can be set up: {}",
+            explain(&error)
+        ))
+    })?;
+    Ok(builder.build())
+}
+
+/// Makes ring the process's TLS provider unless it has one: with none, or
+/// with two compiled in, rustls would panic on its first use.
+fn ensure_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Lost races are fine: somebody else has installed one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+/// A URL without user name and password.
+pub(crate) fn shown(url: &http::Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("http");
+    let host = url.host().unwrap_or_default();
+    let port = url
+        .port()
+        .map(|port| format!(":{port}"))
+        .unwrap_or_default();
+    format!(
+        "{scheme}://{host}{port}{}",
+        url.path().trim_end_matches('/')
+    )
+}
+
+/// The causes of an error in words, each once, without credentials.
+pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<AuthError>() {
+            return auth(error);
+        }
+        let text = error.to_string();
+        // Outer errors often repeat the inner one's words: keep the inner's.
+        texts.retain(|outer| !outer.contains(&text));
+        if !texts.iter().any(|known| known == &text) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}
+
+/// Authentication failures: what plugins print may hold a token.
+fn auth(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { cmd, out } => {
+            format!(
+                "the credential program {cmd:?} failed with {}: run it by hand",
+                out.status
+            )
+        }
+        AuthError::AuthExecStart(error) => {
+            format!("the credential program cannot be started: {error}")
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
+            "the credential program's output cannot be read".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn shown_urls_have_no_password() {
+        let url = "https://user:secret@example.org:6443/base/"
+            .parse()
+            .unwrap();
+        assert_eq!(shown(&url), "https://example.org:6443/base");
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer: inner")]
+        struct Outer(#[source] Inner);
+        #[derive(Debug, thiserror::Error)]
+        #[error("inner")]
+        struct Inner;
+        assert_eq!(explain(&Outer(Inner)), "inner");
+    }
+
+    #[tokio::test]
+    async fn a_broken_kubeconfig_does_not_leak_its_token() {
+        let path = std::env::temp_dir().join(format!("longshore-config-{}", std::process::id()));
+        std::fs::write(&path, "users:\n- name: a\n  user: {token: s3cret\n").unwrap();
+        let error = from_kubeconfig(Some(&path), None).await.unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains("not a valid kubeconfig") && !text.contains("s3cret"),
+            "{text}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_missing_kubeconfig_is_named() {
+        let error = from_kubeconfig(Some(Path::new("/nowhere/config")), None)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("/nowhere/config"), "{error}");
+    }
+}

@@ -1,0 +1,371 @@
+//! Which kinds the cluster serves: asked once, when a kind is wanted that
+//! this crate does not know.
+
+use std::{borrow::Cow, sync::Arc};
+
+use longshore_model::{Gvk, KindInfo, Scope, kind};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    error::{Error, Result},
+    transport::{Call, JSON},
+};
+
+/// A kind that the cluster serves, and its short names.
+#[derive(Debug, Clone)]
+struct Served {
+    info: Arc<KindInfo>,
+    short_names: Vec<String>,
+}
+
+impl Served {
+    fn is_called(&self, word: &str) -> bool {
+        let word = word.to_ascii_lowercase();
+        let (name, group) = word.split_once('.').unwrap_or((&word, ""));
+        self.info.is_called(&word)
+            || (self.short_names.iter().any(|short| short == name)
+                && (group.is_empty() || group == self.info.gvk.group))
+    }
+}
+
+/// The kinds of a cluster, once they have been asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Discovery {
+    known: Mutex<Option<Arc<Vec<Served>>>>,
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Discovery {
+    /// The kind a person means by `word`.
+    pub(crate) async fn called(&self, cluster: &Cluster, word: &str) -> Result<Arc<KindInfo>> {
+        if let Some(info) = kind::called(word) {
+            return Ok(Arc::new(info.clone()));
+        }
+        self.find(cluster, |served| served.is_called(word)).await?.ok_or_else(|| {
+            Error::Invalid(format!(
+                "the cluster at {} has no kind {word:?}: `kubectl api-resources` lists those it has",
+                cluster.url()
+            ))
+        })
+    }
+
+    /// The kind of an object's own words.
+    pub(crate) async fn of_type(&self, cluster: &Cluster, gvk: &Gvk) -> Result<Arc<KindInfo>> {
+        self.find(cluster, |served| served.info.gvk == *gvk)
+            .await?
+            .ok_or_else(|| {
+                Error::Invalid(format!(
+                    "the cluster at {} has no kind {gvk}",
+                    cluster.url()
+                ))
+            })
+    }
+
+    /// What is not known may have come since: then the cluster is asked anew.
+    async fn find(
+        &self,
+        cluster: &Cluster,
+        wanted: impl Fn(&Served) -> bool,
+    ) -> Result<Option<Arc<KindInfo>>> {
+        let search = |known: &[Served]| {
+            known
+                .iter()
+                .find(|served| wanted(served))
+                .map(|served| served.info.clone())
+        };
+        let before = self.known.lock().clone();
+        if let Some(found) = before.as_deref().and_then(|known| search(known)) {
+            return Ok(Some(found));
+        }
+        let _one = self.asking.lock().await;
+        let now = self.known.lock().clone();
+        let asked_meanwhile = match (&before, &now) {
+            (Some(before), Some(now)) => !Arc::ptr_eq(before, now),
+            (None, now) => now.is_some(),
+            (Some(_), None) => false,
+        };
+        if asked_meanwhile {
+            return Ok(now.as_deref().and_then(|known| search(known)));
+        }
+        let known = Arc::new(ask(cluster).await?);
+        *self.known.lock() = Some(known.clone());
+        Ok(search(&known))
+    }
+}
+
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+async fn ask(cluster: &Cluster) -> Result<Vec<Served>> {
+    let (core, groups) = futures::try_join!(root(cluster, "/api"), root(cluster, "/apis"))?;
+    Ok(core.into_iter().chain(groups).collect())
+}
+
+/// One root: with all its resources when the server aggregates them, else
+/// with one request more for each group's preferred version.
+async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
+    let value = read(cluster, path, AGGREGATED).await?;
+    if value["kind"] == "APIGroupDiscoveryList" {
+        return parse::<Aggregated>(path, value).map(Aggregated::served);
+    }
+    let versions: Vec<String> = if path == "/api" {
+        parse::<Versions>(path, value)?
+            .versions
+            .into_iter()
+            .take(1)
+            .collect()
+    } else {
+        let groups = parse::<Groups>(path, value)?.groups;
+        groups.into_iter().filter_map(Group::preferred).collect()
+    };
+    let mut served = Vec::new();
+    for version in versions {
+        let path = format!("{path}/{version}");
+        match read(cluster, &path, JSON).await {
+            Ok(value) => served.extend(parse::<Resources>(&path, value)?.served(&version)),
+            // A group whose own server is away must not hide the others.
+            Err(error) if error.code().is_some() => {
+                tracing::warn!(%error, "a group's kinds are not known");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(served)
+}
+
+async fn read(cluster: &Cluster, path: &str, accept: &'static str) -> Result<Value> {
+    let mut call = Call::get(path);
+    call.accept = accept;
+    let bytes = cluster.bytes(&call).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value) -> Result<T> {
+    serde_json::from_value(value)
+        .map_err(|error| Error::decode(format!("the answer to GET {path}"), error))
+}
+
+fn served(
+    (group, version, kind): (&str, &str, &str),
+    (plural, singular): (&str, &str),
+    namespaced: bool,
+    subresources: &[&str],
+    short_names: Vec<String>,
+) -> Served {
+    let info = KindInfo {
+        gvk: Gvk {
+            group: group.to_owned().into(),
+            version: version.to_owned().into(),
+            kind: kind.to_owned().into(),
+        },
+        plural: plural.to_owned().into(),
+        singular: if singular.is_empty() {
+            kind.to_lowercase()
+        } else {
+            singular.to_owned()
+        }
+        .into(),
+        // Short names known only at run time are kept beside.
+        short_names: Cow::Borrowed(&[]),
+        categories: Cow::Borrowed(&[]),
+        scope: if namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
+        },
+        subresources: Cow::Owned(subresources.iter().filter_map(|name| known(name)).collect()),
+    };
+    Served {
+        info: Arc::new(info),
+        short_names,
+    }
+}
+
+/// The subresources that anything here asks about.
+fn known(subresource: &str) -> Option<&'static str> {
+    const KNOWN: [&str; 7] = [
+        "status",
+        "scale",
+        "log",
+        "binding",
+        "eviction",
+        "finalize",
+        "ephemeralcontainers",
+    ];
+    KNOWN.into_iter().find(|known| *known == subresource)
+}
+
+#[derive(Deserialize)]
+struct Aggregated {
+    #[serde(default)]
+    items: Vec<AggregatedGroup>,
+}
+
+#[derive(Deserialize)]
+struct AggregatedGroup {
+    #[serde(default)]
+    metadata: GroupMeta,
+    #[serde(default)]
+    versions: Vec<AggregatedVersion>,
+}
+
+#[derive(Deserialize, Default)]
+struct GroupMeta {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct AggregatedVersion {
+    version: String,
+    #[serde(default)]
+    resources: Vec<AggregatedResource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AggregatedResource {
+    resource: String,
+    #[serde(default)]
+    response_kind: ResponseKind,
+    #[serde(default)]
+    scope: String,
+    #[serde(default)]
+    singular_resource: String,
+    #[serde(default)]
+    short_names: Vec<String>,
+    #[serde(default)]
+    subresources: Vec<AggregatedSubresource>,
+}
+
+#[derive(Deserialize, Default)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct AggregatedSubresource {
+    subresource: String,
+}
+
+impl Aggregated {
+    /// Versions come newest and preferred first; a kind that an older one
+    /// alone has is kept.
+    fn served(self) -> Vec<Served> {
+        let mut all: Vec<Served> = Vec::new();
+        for group in self.items {
+            for version in group.versions {
+                for resource in version.resources {
+                    let known = all.iter().any(|known| {
+                        known.info.gvk.group == group.metadata.name
+                            && known.info.plural == resource.resource
+                    });
+                    if known {
+                        continue;
+                    }
+                    let subresources: Vec<&str> = resource
+                        .subresources
+                        .iter()
+                        .map(|sub| sub.subresource.as_str())
+                        .collect();
+                    all.push(served(
+                        (
+                            &group.metadata.name,
+                            &version.version,
+                            &resource.response_kind.kind,
+                        ),
+                        (&resource.resource, &resource.singular_resource),
+                        resource.scope == "Namespaced",
+                        &subresources,
+                        resource.short_names,
+                    ));
+                }
+            }
+        }
+        all
+    }
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    versions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Groups {
+    #[serde(default)]
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion {
+    group_version: String,
+}
+
+impl Group {
+    fn preferred(self) -> Option<String> {
+        self.preferred_version
+            .or_else(|| self.versions.into_iter().next())
+            .map(|version| version.group_version)
+    }
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    name: String,
+    #[serde(default)]
+    singular_name: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    short_names: Vec<String>,
+}
+
+impl Resources {
+    fn served(self, group_version: &str) -> Vec<Served> {
+        let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+        let subresources_of = |plural: &str| -> Vec<&str> {
+            self.resources
+                .iter()
+                .filter_map(|resource| resource.name.strip_prefix(plural)?.strip_prefix('/'))
+                .collect()
+        };
+        self.resources
+            .iter()
+            .filter(|resource| !resource.name.contains('/'))
+            .map(|resource| {
+                served(
+                    (group, version, &resource.kind),
+                    (&resource.name, &resource.singular_name),
+                    resource.namespaced,
+                    &subresources_of(&resource.name),
+                    resource.short_names.clone(),
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,391 @@
+//! Items: immutable snapshots of objects, parsed as far as they are asked.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use longshore_model::{FieldSelector, KindInfo, ObjectMeta};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    decode::{self, Index},
+    error::{Error, Result},
+    json,
+    kinds::Kind,
+    labels::ResourceLabels,
+    options::{DeleteOptions, Patch},
+    view::View,
+    watch::Watch,
+};
+
+/// One version of one object. Cheap to clone; its text is a slice of the
+/// response it came in, and parts are parsed when they are asked for.
+///
+/// Two items are equal when they are the same version of the same object.
+pub struct Item<K: Kind> {
+    inner: Arc<Inner>,
+    kind: K,
+    cluster: Cluster,
+}
+
+struct Inner {
+    bytes: Bytes,
+    index: Index,
+    meta: OnceLock<ObjectMeta>,
+}
+
+/// A list response: items, and the version of the collection, from which a
+/// watch can go on.
+#[derive(Debug, Clone)]
+pub struct List<K: Kind> {
+    /// The items, in the server's order.
+    pub items: Vec<Item<K>>,
+    /// The collection's resourceVersion.
+    pub version: String,
+}
+
+impl<K: Kind> IntoIterator for List<K> {
+    type Item = Item<K>;
+    type IntoIter = std::vec::IntoIter<Item<K>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<K: Kind> Item<K> {
+    pub(crate) fn new(cluster: Cluster, kind: K, (bytes, index): (Bytes, Index)) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                bytes,
+                index,
+                meta: OnceLock::new(),
+            }),
+            kind,
+            cluster,
+        }
+    }
+
+    /// Reads a response that is one object.
+    pub(crate) fn read(cluster: Cluster, kind: K, body: &Bytes, request: &str) -> Result<Self> {
+        let what = format!("the answer to {request}");
+        let parts = decode::object(body, &what)?;
+        if parts.1.name.get(&parts.0).is_none() {
+            return Err(Error::decode(
+                what,
+                "it is no object: metadata.name is missing",
+            ));
+        }
+        Ok(Self::new(cluster, kind, parts))
+    }
+
+    /// Its own copy of the text, without `managedFields`: for keeping.
+    pub(crate) fn compact(&self) -> Self {
+        let bytes = decode::without_managed_fields(&self.inner.bytes, &self.inner.index);
+        match decode::object(&bytes, "an item") {
+            Ok(parts) => Self::new(self.cluster.clone(), self.kind.clone(), parts),
+            Err(_) => self.clone(),
+        }
+    }
+
+    /// The object's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.inner
+            .index
+            .name
+            .get(&self.inner.bytes)
+            .unwrap_or_default()
+    }
+
+    /// Its namespace; `None` for objects of the whole cluster.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.inner
+            .index
+            .namespace
+            .get(&self.inner.bytes)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Unique over time, also when the name is used again.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        self.inner
+            .index
+            .uid
+            .get(&self.inner.bytes)
+            .unwrap_or_default()
+    }
+
+    /// This snapshot's resourceVersion: opaque, to be compared for equality.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.inner
+            .index
+            .version
+            .get(&self.inner.bytes)
+            .unwrap_or_default()
+    }
+
+    /// The metadata, parsed on the first call. A part that is not what the
+    /// API promises is left out; [`Item::checked_meta`] reports it instead.
+    #[must_use]
+    pub fn meta(&self) -> &ObjectMeta {
+        self.inner.meta.get_or_init(|| {
+            self.checked_meta().unwrap_or_else(|error| {
+                tracing::warn!(%error, "metadata are read in part");
+                self.lenient_meta()
+            })
+        })
+    }
+
+    /// The metadata, parsed anew.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when a part is not what the API promises.
+    pub fn checked_meta(&self) -> Result<ObjectMeta> {
+        let text = self
+            .inner
+            .index
+            .metadata
+            .get(&self.inner.bytes)
+            .unwrap_or(b"{}");
+        serde_json::from_slice(text)
+            .map_err(|error| Error::decode(format!("the metadata of {}", self.described()), error))
+    }
+
+    fn lenient_meta(&self) -> ObjectMeta {
+        let part = |key: &str| self.inner.part(&["metadata", key]).unwrap_or_default();
+        let texts = |key: &str| {
+            part(key)
+                .and_then(|text| serde_json::from_slice(text).ok())
+                .unwrap_or_default()
+        };
+        ObjectMeta {
+            name: self.name().to_owned(),
+            namespace: self.namespace().map(str::to_owned),
+            uid: self.uid().to_owned(),
+            resource_version: self.version().to_owned(),
+            labels: texts("labels"),
+            annotations: texts("annotations"),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// The object's JSON text as it came. Items of lists may lack
+    /// `apiVersion` and `kind`.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.inner.bytes
+    }
+
+    /// The whole object as a value, with `apiVersion` and `kind`.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] for a text that cannot be a value, such as a number
+    /// out of range.
+    pub fn raw(&self) -> Result<Value> {
+        let mut value: Value = self.typed()?;
+        if let Value::Object(object) = &mut value {
+            let info = self.kind.info();
+            object
+                .entry("apiVersion")
+                .or_insert_with(|| info.api_version().into());
+            object
+                .entry("kind")
+                .or_insert_with(|| info.gvk.kind.as_ref().into());
+        }
+        Ok(value)
+    }
+
+    /// The object as any type that serde reads, as those of k8s-openapi.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when the type does not fit.
+    pub fn typed<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_slice(&self.inner.bytes)
+            .map_err(|error| Error::decode(self.described(), error))
+    }
+
+    /// A copy of the desired state; empty when the kind has none.
+    ///
+    /// # Errors
+    /// As [`Item::raw`].
+    pub fn spec(&self) -> Result<Value> {
+        Ok(self
+            .field(&["spec"])?
+            .unwrap_or_else(|| Value::Object(serde_json::Map::new())))
+    }
+
+    /// One field by its path; `None` when it is absent or `null`. Nothing
+    /// else is parsed.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when the type does not fit.
+    pub fn field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Option<T>> {
+        let what = || format!("{} of {}", path.join("."), self.described());
+        let text = self
+            .inner
+            .part(path)
+            .map_err(|fault| Error::decode(what(), fault))?;
+        text.map(serde_json::from_slice)
+            .transpose()
+            .map_err(|error| Error::decode(what(), error))
+    }
+
+    /// One field of the status.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent, else as [`Item::field`].
+    pub fn status_field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
+        let full: Vec<&str> = std::iter::once("status")
+            .chain(path.iter().copied())
+            .collect();
+        self.field(&full)?
+            .ok_or_else(|| self.lacks(&full.join(".")))
+    }
+
+    pub(crate) fn lacks(&self, field: &str) -> Error {
+        Error::Status {
+            kind: self.kind.info().gvk.kind.to_string(),
+            name: self.name().to_owned(),
+            field: field.to_owned(),
+        }
+    }
+
+    /// The kind's type and place in the API.
+    #[must_use]
+    pub fn kind(&self) -> &KindInfo {
+        self.kind.info()
+    }
+
+    /// The cluster it came from.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Its path in the API.
+    #[must_use]
+    pub fn link(&self) -> String {
+        format!(
+            "{}/{}",
+            self.kind.info().collection_path(self.namespace()),
+            self.name()
+        )
+    }
+
+    /// Its labels, to read and to change.
+    #[must_use]
+    pub fn labels(&self) -> ResourceLabels<K> {
+        ResourceLabels::new(self.clone())
+    }
+
+    fn view(&self) -> View<K> {
+        let view = View::new(self.cluster.clone(), self.kind.clone());
+        view.with_namespace(self.namespace().map(str::to_owned))
+    }
+
+    /// The object's latest version.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when it is gone.
+    pub async fn fetch(&self) -> Result<Self> {
+        self.view().fetch(self.name()).await
+    }
+
+    /// Changes the object; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch(self.name(), patch).await
+    }
+
+    /// Changes the object's status; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch_status(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch_status(self.name(), patch).await
+    }
+
+    /// Deletes the object; that it is gone already is no error.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn delete(&self, options: &DeleteOptions) -> Result<()> {
+        self.view().delete(self.name(), options).await
+    }
+
+    /// Changes to this object after this version.
+    ///
+    /// # Errors
+    /// As [`View::watch_since`].
+    pub async fn watch(&self) -> Result<Watch<K>> {
+        let only = FieldSelector::everything().with("metadata.name", self.name());
+        self.view().fields(only).watch_since(self.version()).await
+    }
+
+    /// `pods namespace/name`, for messages.
+    pub(crate) fn described(&self) -> String {
+        match self.namespace() {
+            Some(namespace) => format!("{} {namespace}/{}", self.kind.info().plural, self.name()),
+            None => format!("{} {}", self.kind.info().plural, self.name()),
+        }
+    }
+
+    /// The key in caches: namespace and name.
+    pub(crate) fn key(&self) -> String {
+        key(self.namespace(), self.name())
+    }
+}
+
+pub(crate) fn key(namespace: Option<&str>, name: &str) -> String {
+    format!("{}/{name}", namespace.unwrap_or_default())
+}
+
+impl Inner {
+    fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::Fault> {
+        let place = match path.first() {
+            Some(&"metadata") => self.index.metadata,
+            Some(&"spec") => self.index.spec,
+            Some(&"status") => self.index.status,
+            _ => return json::find(&self.bytes, path),
+        };
+        place
+            .get(&self.bytes)
+            .map_or(Ok(None), |part| json::find(part, &path[1..]))
+    }
+}
+
+impl<K: Kind> Clone for Item<K> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            kind: self.kind.clone(),
+            cluster: self.cluster.clone(),
+        }
+    }
+}
+
+impl<K: Kind> PartialEq for Item<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.uid() == other.uid()
+            && self.version() == other.version()
+            && self.kind.info().gvk == other.kind.info().gvk
+    }
+}
+
+impl<K: Kind> Eq for Item<K> {}
+
+impl<K: Kind> fmt::Debug for Item<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Item({} @ {})", self.described(), self.version())
+    }
+}

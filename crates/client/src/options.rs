@@ -1,0 +1,217 @@
+//! What requests may carry: patches, and the options of deletes and logs.
+
+use jiff::Timestamp;
+use longshore_model::PatchKind;
+use serde_json::{Value, json};
+
+/// A change to an object, in one of the four forms the API reads.
+///
+/// ```
+/// use longshore_client::Patch;
+/// let patch = Patch::merge(serde_json::json!({"metadata": {"labels": {"a": "b"}}}));
+/// let owned = Patch::apply(serde_json::json!({"data": {"a": "b"}}), "my-tool", false);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Patch {
+    pub(crate) kind: PatchKind,
+    pub(crate) body: Value,
+    pub(crate) manager: Option<String>,
+    pub(crate) force: bool,
+}
+
+impl Patch {
+    fn new(kind: PatchKind, body: Value) -> Self {
+        Self {
+            kind,
+            body,
+            manager: None,
+            force: false,
+        }
+    }
+
+    /// A document merged in; `null` deletes (RFC 7386).
+    #[must_use]
+    pub fn merge(body: Value) -> Self {
+        Self::new(PatchKind::Merge, body)
+    }
+
+    /// Kubernetes' own merge: lists of objects merge by their key.
+    #[must_use]
+    pub fn strategic(body: Value) -> Self {
+        Self::new(PatchKind::Strategic, body)
+    }
+
+    /// A list of operations (RFC 6902).
+    #[must_use]
+    pub fn json(operations: Value) -> Self {
+        Self::new(PatchKind::Json, operations)
+    }
+
+    /// Server-side apply: the fields that `manager` wants to own. `force`
+    /// takes fields over that another manager owns; without it, such a field
+    /// is a conflict. `apiVersion`, `kind` and `metadata.name` are filled in
+    /// where the request tells them.
+    #[must_use]
+    pub fn apply(body: Value, manager: &str, force: bool) -> Self {
+        Self {
+            manager: Some(manager.to_owned()),
+            force,
+            ..Self::new(PatchKind::Apply, body)
+        }
+    }
+
+    pub(crate) fn query(&self) -> Vec<(String, String)> {
+        let mut query = Vec::new();
+        if let Some(manager) = &self.manager {
+            query.push(("fieldManager".to_owned(), manager.clone()));
+        }
+        if self.kind == PatchKind::Apply && self.force {
+            query.push(("force".to_owned(), "true".to_owned()));
+        }
+        query
+    }
+}
+
+/// What becomes of the objects that an object owns when it is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// Options of a delete; by default the server's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// What becomes of owned objects.
+    pub propagation: Option<Propagation>,
+    /// Seconds to end gracefully in; 0 deletes at once.
+    pub grace_seconds: Option<u32>,
+    /// Delete only the object with this uid.
+    pub uid: Option<String>,
+    /// Delete only this version.
+    pub version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Owned objects go after it, whatever the kind's default.
+    #[must_use]
+    pub fn background() -> Self {
+        Self {
+            propagation: Some(Propagation::Background),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn body(&self) -> Value {
+        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+        if let Some(propagation) = self.propagation {
+            body["propagationPolicy"] = match propagation {
+                Propagation::Background => "Background",
+                Propagation::Foreground => "Foreground",
+                Propagation::Orphan => "Orphan",
+            }
+            .into();
+        }
+        if let Some(seconds) = self.grace_seconds {
+            body["gracePeriodSeconds"] = seconds.into();
+        }
+        if let Some(uid) = &self.uid {
+            body["preconditions"]["uid"] = uid.as_str().into();
+        }
+        if let Some(version) = &self.version {
+            body["preconditions"]["resourceVersion"] = version.as_str().into();
+        }
+        body
+    }
+}
+
+/// Which part of a container's log is wanted; by default all there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// The container; needed when the pod has several.
+    pub container: Option<String>,
+    /// Go on until the container ends.
+    pub follow: bool,
+    /// Of the container's previous run.
+    pub previous: bool,
+    /// Only so many lines from the end.
+    pub tail_lines: Option<u64>,
+    /// Only what is younger than so many seconds.
+    pub since_seconds: Option<u64>,
+    /// Only what is younger than this.
+    pub since_time: Option<Timestamp>,
+    /// Each line begins with its time.
+    pub timestamps: bool,
+    /// At most so many bytes.
+    pub limit_bytes: Option<u64>,
+}
+
+impl LogOptions {
+    pub(crate) fn query(&self) -> Vec<(String, String)> {
+        let mut query = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            query.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        let yes = |set: bool| set.then(|| "true".to_owned());
+        add("container", self.container.clone());
+        add("follow", yes(self.follow));
+        add("previous", yes(self.previous));
+        add("tailLines", self.tail_lines.map(|n| n.to_string()));
+        add("sinceSeconds", self.since_seconds.map(|n| n.to_string()));
+        add(
+            "sinceTime",
+            self.since_time.map(longshore_model::time::seconds),
+        );
+        add("timestamps", yes(self.timestamps));
+        add("limitBytes", self.limit_bytes.map(|n| n.to_string()));
+        query
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delete_options_say_only_what_was_asked() {
+        assert_eq!(
+            DeleteOptions::default().body(),
+            json!({"apiVersion": "v1", "kind": "DeleteOptions"})
+        );
+        let options = DeleteOptions {
+            propagation: Some(Propagation::Foreground),
+            grace_seconds: Some(0),
+            uid: Some("u".into()),
+            version: Some("7".into()),
+        };
+        assert_eq!(
+            options.body(),
+            json!({
+                "apiVersion": "v1", "kind": "DeleteOptions",
+                "propagationPolicy": "Foreground", "gracePeriodSeconds": 0,
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+            })
+        );
+    }
+
+    #[test]
+    fn log_options_become_the_query() {
+        let options = LogOptions {
+            follow: true,
+            tail_lines: Some(3),
+            ..LogOptions::default()
+        };
+        let query = options.query();
+        assert_eq!(
+            query,
+            [
+                ("follow".into(), "true".into()),
+                ("tailLines".into(), "3".into())
+            ]
+        );
+    }
+}

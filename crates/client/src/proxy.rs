@@ -1,0 +1,176 @@
+//! Requests by path, for what has no view.
+
+use bytes::Bytes;
+use futures::Stream;
+use http::Method;
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    error::{Error, Result},
+    options::Patch,
+    stream::pieces,
+    transport::Call,
+};
+
+/// Requests to the API server by path. Every 2xx is a success; anything else
+/// is an [`Error`].
+#[derive(Debug, Clone)]
+pub struct ApiServerProxy {
+    cluster: Cluster,
+}
+
+impl ApiServerProxy {
+    pub(crate) fn new(cluster: Cluster) -> Self {
+        Self { cluster }
+    }
+
+    /// The full URL of a path given in parts; a part may hold several steps.
+    /// The base's own path is kept.
+    ///
+    /// ```
+    /// # let cluster = longshore_client::Cluster::from_url("http://localhost:8001/base/")?;
+    /// let proxy = cluster.proxy();
+    /// assert_eq!(proxy.urljoin(&["api", "v1", "nodes"]), "http://localhost:8001/base/api/v1/nodes");
+    /// assert_eq!(proxy.urljoin(&["/api/v1"]), "http://localhost:8001/base/api/v1");
+    /// # Ok::<(), longshore_client::Error>(())
+    /// ```
+    #[must_use]
+    pub fn urljoin(&self, parts: &[&str]) -> String {
+        let steps = parts
+            .iter()
+            .map(|part| part.trim_matches('/'))
+            .filter(|part| !part.is_empty());
+        let mut url = self.cluster.url();
+        for step in steps {
+            url.push('/');
+            url.push_str(step);
+        }
+        url
+    }
+
+    fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Call {
+        let path = format!("/{}", path.trim_start_matches('/'));
+        Call::new(method, path).queries(
+            query
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        )
+    }
+
+    async fn value(&self, call: Call) -> Result<Value> {
+        let bytes = self.cluster.bytes(&call).await?;
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// As the server refuses; [`Error::Decode`] when the answer is no JSON.
+    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value> {
+        self.value(self.call(Method::GET, path, query)).await
+    }
+
+    /// Reads whatever is there.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn get_bytes(&self, path: &str, query: &[(&str, &str)]) -> Result<Bytes> {
+        let mut call = self.call(Method::GET, path, query);
+        call.accept = "*/*";
+        self.cluster.bytes(&call).await
+    }
+
+    /// Makes something.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::get`].
+    pub async fn post(&self, path: &str, query: &[(&str, &str)], body: &Value) -> Result<Value> {
+        self.value(self.call(Method::POST, path, query).json(body)?)
+            .await
+    }
+
+    /// Replaces something.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::get`].
+    pub async fn put(&self, path: &str, query: &[(&str, &str)], body: &Value) -> Result<Value> {
+        self.value(self.call(Method::PUT, path, query).json(body)?)
+            .await
+    }
+
+    /// Changes something.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::get`].
+    pub async fn patch(&self, path: &str, query: &[(&str, &str)], patch: &Patch) -> Result<Value> {
+        let mut call = self.call(Method::PATCH, path, query).queries(patch.query());
+        call.content_type = patch.kind.media_type();
+        self.value(call.json(&patch.body)?).await
+    }
+
+    /// Deletes something; `body` may hold `DeleteOptions`.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::get`].
+    pub async fn delete(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Value> {
+        let call = self.call(Method::DELETE, path, query);
+        self.value(body.map_or(Ok(call.clone()), |body| call.json(body))?)
+            .await
+    }
+
+    /// Reads bit by bit.
+    ///
+    /// # Errors
+    /// As the server refuses; later, in the stream, when the connection breaks.
+    pub async fn stream(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
+        let mut call = self.call(Method::GET, path, query);
+        call.accept = "*/*";
+        let response = self.cluster.send(&call).await?;
+        Ok(pieces(self.cluster.clone(), response))
+    }
+
+    /// Watches a collection or object by path: each event as the server's
+    /// JSON, `{"type": …, "object": …}`. It ends when the server ends it;
+    /// [`View::watch`](crate::View::watch) goes on.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::stream`].
+    pub async fn watch(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<impl Stream<Item = Result<Value>> + Send + use<>> {
+        let call = self.call(Method::GET, path, query).with("watch", "true");
+        let response = self.cluster.send(&call).await?;
+        let what = format!("an event of {}", call.name());
+        let lines = crate::stream::Lines::new(self.cluster.clone(), response);
+        Ok(futures::stream::unfold(
+            Some((lines, what)),
+            |state| async {
+                let (mut lines, what) = state?;
+                match lines.next().await {
+                    Ok(None) => None,
+                    Err(error) => Some((Err(error), None)),
+                    Ok(Some(line)) => match serde_json::from_slice(&line) {
+                        Ok(event) => Some((Ok(event), Some((lines, what)))),
+                        Err(error) => Some((Err(Error::decode(what, error)), None)),
+                    },
+                }
+            },
+        ))
+    }
+}

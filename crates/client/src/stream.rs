@@ -1,0 +1,122 @@
+//! Streams over the bodies of responses that come bit by bit.
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, stream};
+use http::Response;
+use http_body_util::BodyExt;
+use kube_client::client::Body;
+
+use crate::{
+    cluster::Cluster,
+    error::{Error, Result},
+};
+
+/// The pieces of a body as they come; closing the cluster ends it with an
+/// error.
+pub(crate) fn pieces(
+    cluster: Cluster,
+    response: Response<Body>,
+) -> impl Stream<Item = Result<Bytes>> + Send + 'static {
+    stream::unfold(Some((cluster, response.into_body())), |state| async {
+        let (cluster, mut body) = state?;
+        match piece(&cluster, &mut body).await {
+            Ok(Some(data)) => Some((Ok(data), Some((cluster, body)))),
+            Ok(None) => None,
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}
+
+async fn piece(cluster: &Cluster, body: &mut Body) -> Result<Option<Bytes>> {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            () = cluster.shared.closed.cancelled() => return Err(Error::Closed),
+            frame = body.frame() => frame,
+        };
+        match frame {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(cluster.unreachable(&error)),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data()
+                    && !data.is_empty()
+                {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// The lines of a body.
+pub(crate) struct Lines {
+    cluster: Cluster,
+    body: Body,
+    buffer: BytesMut,
+    /// So many bytes of the buffer hold no line end.
+    searched: usize,
+}
+
+impl Lines {
+    pub(crate) fn new(cluster: Cluster, response: Response<Body>) -> Self {
+        let body = response.into_body();
+        Self {
+            cluster,
+            body,
+            buffer: BytesMut::new(),
+            searched: 0,
+        }
+    }
+
+    /// The next whole line without its end; `None` at the end of the body,
+    /// where a part of a line is dropped.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if let Some(at) = line_end(&self.buffer[self.searched..]) {
+                let mut line = self.buffer.split_to(self.searched + at + 1);
+                line.truncate(line.len() - 1);
+                self.searched = 0;
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
+                return Ok(Some(line.freeze()));
+            }
+            self.searched = self.buffer.len();
+            match piece(&self.cluster, &mut self.body).await? {
+                Some(data) => self.buffer.extend_from_slice(&data),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The first line end, searched in blocks that the compiler can vectorise.
+fn line_end(text: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let block = text.chunks(BLOCK).position(|block| {
+        block
+            .iter()
+            .fold(false, |found, byte| found | (*byte == b'\n'))
+    })?;
+    let start = block * BLOCK;
+    text[start..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map(|at| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_are_found_anywhere() {
+        for length in 0..200 {
+            let mut text = vec![b'x'; length];
+            assert_eq!(line_end(&text), None);
+            text.push(b'\n');
+            text.extend([b'\n'; 70]);
+            assert_eq!(line_end(&text), Some(length));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Containers of pods, as the status tells of them.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::Pod,
+};
+
+/// What the status of a pod tells of one container.
+#[derive(Debug, Clone)]
+pub struct Container {
+    pod: Item<Pod>,
+    raw: Value,
+}
+
+impl Container {
+    pub(super) fn new(pod: Item<Pod>, raw: Value) -> Self {
+        Self { pod, raw }
+    }
+
+    /// The pod it belongs to.
+    #[must_use]
+    pub fn pod(&self) -> &Item<Pod> {
+        &self.pod
+    }
+
+    /// All that the status tells.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    fn get<T: DeserializeOwned>(&self, field: &'static str) -> Result<T> {
+        read(&self.pod, &self.raw, "container", field)
+    }
+
+    /// The container's name.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent; so for all the others.
+    pub fn name(&self) -> Result<String> {
+        self.get("name")
+    }
+
+    /// The runtime's id of the container.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn id(&self) -> Result<String> {
+        self.get("containerID")
+    }
+
+    /// The image that runs.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn image(&self) -> Result<String> {
+        self.get("image")
+    }
+
+    /// The image's id.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn image_id(&self) -> Result<String> {
+        self.get("imageID")
+    }
+
+    /// Whether it is ready to serve.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn ready(&self) -> Result<bool> {
+        self.get("ready")
+    }
+
+    /// How often it was started again.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn restart_count(&self) -> Result<u64> {
+        self.get("restartCount")
+    }
+
+    /// Its state now.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn state(&self) -> Result<ContainerState> {
+        self.get("state").map(|raw| ContainerState {
+            pod: self.pod.clone(),
+            raw,
+        })
+    }
+
+    /// The state its last run ended in.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it has had no run before.
+    pub fn last_state(&self) -> Result<ContainerState> {
+        let raw: Value = self.get("lastState")?;
+        if raw.as_object().is_none_or(serde_json::Map::is_empty) {
+            return Err(self.pod.lacks("container lastState"));
+        }
+        Ok(ContainerState {
+            pod: self.pod.clone(),
+            raw,
+        })
+    }
+}
+
+/// One state of a container: waiting, running or terminated.
+#[derive(Debug, Clone)]
+pub struct ContainerState {
+    pod: Item<Pod>,
+    raw: Value,
+}
+
+const WAITING: &str = "waiting";
+const RUNNING: &str = "running";
+const TERMINATED: &str = "terminated";
+
+impl ContainerState {
+    /// All that the status tells.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// `waiting`, `running` or `terminated`. As in the API, a state that
+    /// says nothing is `waiting`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        [TERMINATED, RUNNING]
+            .into_iter()
+            .find(|state| self.raw.get(state).is_some_and(Value::is_object))
+            .unwrap_or(WAITING)
+    }
+
+    /// Whether it has not begun.
+    #[must_use]
+    pub fn waiting(&self) -> bool {
+        self.state() == WAITING
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub fn running(&self) -> bool {
+        self.state() == RUNNING
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn terminated(&self) -> bool {
+        self.state() == TERMINATED
+    }
+
+    fn get<T: DeserializeOwned>(&self, states: &[&str], field: &'static str) -> Result<T> {
+        let state = self.state();
+        if !states.contains(&state) {
+            return Err(self.pod.lacks(&format!("container {field} while {state}")));
+        }
+        read(&self.pod, &self.raw[state], "container state", field)
+    }
+
+    /// Why it waits or has ended, in a word.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent; so for all the others.
+    pub fn reason(&self) -> Result<String> {
+        self.get(&[WAITING, TERMINATED], "reason")
+    }
+
+    /// Why it waits or has ended, for people.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn message(&self) -> Result<String> {
+        self.get(&[WAITING, TERMINATED], "message")
+    }
+
+    /// When it began.
+    ///
+    /// # Errors
+    /// [`Error::Status`] while it waits.
+    pub fn started_at(&self) -> Result<Timestamp> {
+        self.get(&[RUNNING, TERMINATED], "startedAt")
+    }
+
+    /// What its program ended with.
+    ///
+    /// # Errors
+    /// [`Error::Status`] while it has not ended.
+    pub fn exit_code(&self) -> Result<i32> {
+        self.get(&[TERMINATED], "exitCode")
+    }
+
+    /// The signal that ended it.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when none did.
+    pub fn signal(&self) -> Result<i32> {
+        self.get(&[TERMINATED], "signal")
+    }
+
+    /// When it ended.
+    ///
+    /// # Errors
+    /// [`Error::Status`] while it has not.
+    pub fn finished_at(&self) -> Result<Timestamp> {
+        self.get(&[TERMINATED], "finishedAt")
+    }
+
+    /// The runtime's id of the container that ended.
+    ///
+    /// # Errors
+    /// [`Error::Status`] while it has not.
+    pub fn container_id(&self) -> Result<String> {
+        self.get(&[TERMINATED], "containerID")
+    }
+}
+
+fn read<T: DeserializeOwned>(
+    pod: &Item<Pod>,
+    raw: &Value,
+    what: &str,
+    field: &'static str,
+) -> Result<T> {
+    match raw.get(field) {
+        None | Some(Value::Null) => Err(pod.lacks(&format!("{what} {field}"))),
+        Some(value) => T::deserialize(value).map_err(|error| {
+            Error::decode(format!("{what} {field} of {}", pod.described()), error)
+        }),
+    }
+}

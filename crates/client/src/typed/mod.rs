@@ -1,0 +1,101 @@
+//! What is asked of the common kinds most, with types of its own. A status
+//! field that is absent is an [`Error::Status`](crate::Error::Status).
+
+mod container;
+mod job;
+mod node;
+mod pod;
+mod simple;
+
+pub use container::{Container, ContainerState};
+pub use job::JobCondition;
+pub use node::{Address, AddressType, Condition, Resources};
+pub use simple::{IngressPoint, SecretType};
+
+/// An enum of words that keeps those it does not know: a newer server may
+/// have more of them.
+macro_rules! open_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+            /// A word of a newer server.
+            Other(String),
+        }
+
+        impl $name {
+            /// The word in the API.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)*
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $($word => Self::$variant,)*
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Ok(Self::from(String::deserialize(deserializer)?.as_str()))
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+use open_enum;
+
+open_enum! {
+    /// How far a pod has come.
+    PodPhase {
+        /// Accepted; not all containers have started.
+        Pending = "Pending",
+        /// On a node; at least one container runs.
+        Running = "Running",
+        /// All containers ended with 0.
+        Succeeded = "Succeeded",
+        /// All containers ended, one of them badly.
+        Failed = "Failed",
+        /// The node does not tell.
+        Unknown = "Unknown",
+    }
+}
+
+impl PodPhase {
+    /// Whether the pod has ended, one way or the other.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
+open_enum! {
+    /// How far a namespace has come.
+    NamespacePhase {
+        /// In use.
+        Active = "Active",
+        /// On its way out, with all that is in it.
+        Terminating = "Terminating",
+    }
+}

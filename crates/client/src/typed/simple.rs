@@ -1,0 +1,143 @@
+//! Namespaces, Services, Secrets and ConfigMaps.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+
+use super::{NamespacePhase, open_enum};
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::{ConfigMap, Namespace, Secret, Service},
+};
+
+impl Item<Namespace> {
+    /// How far it has come.
+    ///
+    /// # Errors
+    /// [`Error::Status`] when it is absent.
+    pub fn phase(&self) -> Result<NamespacePhase> {
+        self.status_field(&["phase"])
+    }
+}
+
+/// Where a load balancer lets traffic in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IngressPoint {
+    /// By address.
+    Ip(IpAddr),
+    /// By name.
+    Hostname(String),
+}
+
+#[derive(Deserialize)]
+struct RawIngress {
+    ip: Option<String>,
+    hostname: Option<String>,
+}
+
+impl Item<Service> {
+    /// Where its load balancer lets traffic in; empty while there is none.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when the status is malformed.
+    pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
+        let raw: Vec<RawIngress> = self
+            .field(&["status", "loadBalancer", "ingress"])?
+            .unwrap_or_default();
+        let mut points = BTreeSet::new();
+        for RawIngress { ip, hostname } in raw {
+            if let Some(text) = ip.filter(|text| !text.is_empty()) {
+                let ip = text.parse().map_err(|error| {
+                    Error::decode(format!("the ingress of {}", self.described()), error)
+                })?;
+                points.insert(IngressPoint::Ip(ip));
+            }
+            points.extend(
+                hostname
+                    .filter(|name| !name.is_empty())
+                    .map(IngressPoint::Hostname),
+            );
+        }
+        Ok(points)
+    }
+
+    /// Its address in the cluster; `None` when it is headless or has none yet.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when it is no address.
+    pub fn cluster_ip(&self) -> Result<Option<IpAddr>> {
+        let text: Option<String> = self.field(&["spec", "clusterIP"])?;
+        text.filter(|text| !text.is_empty() && text != "None")
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|error| Error::decode(format!("clusterIP of {}", self.described()), error))
+    }
+}
+
+open_enum! {
+    /// What a Secret holds.
+    SecretType {
+        /// Anything.
+        Opaque = "Opaque",
+        /// A service account's token.
+        ServiceAccountToken = "kubernetes.io/service-account-token",
+        /// Docker's older configuration.
+        Dockercfg = "kubernetes.io/dockercfg",
+        /// Docker's configuration.
+        DockerConfigJson = "kubernetes.io/dockerconfigjson",
+        /// User name and password.
+        BasicAuth = "kubernetes.io/basic-auth",
+        /// A key for SSH.
+        SshAuth = "kubernetes.io/ssh-auth",
+        /// A certificate and its key.
+        Tls = "kubernetes.io/tls",
+        /// A token to join a cluster with.
+        BootstrapToken = "bootstrap.kubernetes.io/token",
+    }
+}
+
+impl Item<Secret> {
+    /// Its contents, decoded; empty when there are none.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when a value is no base64; it names the key alone.
+    pub fn data(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        // The parser's own words could quote a value.
+        let raw: Option<BTreeMap<String, String>> = self
+            .field(&["data"])
+            .map_err(|_| Error::decode(self.described(), "its data are no texts by name"))?;
+        raw.unwrap_or_default()
+            .into_iter()
+            .map(|(key, text)| match STANDARD.decode(&text) {
+                Ok(bytes) => Ok((key, bytes)),
+                Err(_) => {
+                    let what = format!("key {key:?} of {}", self.described());
+                    Err(Error::decode(what, "it is not valid base64"))
+                }
+            })
+            .collect()
+    }
+
+    /// What it holds; `Opaque` when nothing is said.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when it is no text.
+    pub fn secret_type(&self) -> Result<SecretType> {
+        Ok(self.field(&["type"])?.unwrap_or(SecretType::Opaque))
+    }
+}
+
+impl Item<ConfigMap> {
+    /// Its texts; empty when there are none.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when they are malformed.
+    pub fn data(&self) -> Result<BTreeMap<String, String>> {
+        Ok(self.field(&["data"])?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,303 @@
+//! Views: which objects are meant, and how to read them. Making one does no
+//! I/O. Writing is in `write.rs`.
+
+use futures::{Stream, stream};
+use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    cache::Cache,
+    cluster::Cluster,
+    decode,
+    error::{Error, Result},
+    item::{Item, List},
+    kinds::Kind,
+    transport::{Call, escape},
+    watch::Watch,
+};
+
+/// Items a page holds when a list is streamed.
+const PAGE: usize = 500;
+
+/// The objects of a kind, of one namespace or all, that selectors match.
+///
+/// ```
+/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+/// let web = cluster.pods().in_namespace("shop")?.filter("app=web")?;
+/// for pod in web.list().await? {
+///     println!("{}", pod.name());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct View<K: Kind> {
+    cluster: Cluster,
+    kind: K,
+    namespace: Option<String>,
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+impl<K: Kind> View<K> {
+    pub(crate) fn new(cluster: Cluster, kind: K) -> Self {
+        Self {
+            cluster,
+            kind,
+            namespace: None,
+            labels: LabelSelector::everything(),
+            fields: FieldSelector::everything(),
+        }
+    }
+
+    pub(crate) fn with_namespace(mut self, namespace: Option<String>) -> Self {
+        self.namespace = namespace;
+        self
+    }
+
+    /// Only the objects in a namespace.
+    ///
+    /// # Errors
+    /// [`Error::Namespace`] for a kind that is in none, and for an invalid
+    /// name.
+    pub fn in_namespace(self, namespace: &str) -> Result<Self> {
+        let info = self.kind.info();
+        if !info.is_namespaced() {
+            let problem = format!(
+                "{} are in no namespace, so not in {namespace:?}",
+                info.plural
+            );
+            return Err(Error::Namespace(problem));
+        }
+        name::dns_label("namespace", namespace)
+            .map_err(|error| Error::Namespace(error.to_string()))?;
+        Ok(self.with_namespace(Some(namespace.to_owned())))
+    }
+
+    /// Only the objects whose labels match, besides the selectors there are.
+    #[must_use]
+    pub fn labels(mut self, selector: LabelSelector) -> Self {
+        self.labels = self.labels.and(selector);
+        self
+    }
+
+    /// Only the objects whose fields match, besides the selectors there are.
+    /// Which fields may be selected by, the server decides.
+    #[must_use]
+    pub fn fields(mut self, selector: FieldSelector) -> Self {
+        self.fields = self.fields.and(selector);
+        self
+    }
+
+    /// Only the objects whose labels match a selector in text form.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty selector and one that cannot be read.
+    pub fn filter(self, labels: &str) -> Result<Self> {
+        if labels.trim().is_empty() {
+            let problem = "an empty label selector selects everything: leave the filter out";
+            return Err(Error::Invalid(problem.to_owned()));
+        }
+        let selector = labels.parse()?;
+        Ok(self.labels(selector))
+    }
+
+    /// The namespace; `None` when the view is global.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The kind's type and place in the API.
+    #[must_use]
+    pub fn kind(&self) -> &KindInfo {
+        self.kind.info()
+    }
+
+    /// The cluster it looks at.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub(crate) fn collection_path(&self) -> String {
+        self.kind.info().collection_path(self.namespace())
+    }
+
+    /// The path of one object. A namespaced kind needs the view's namespace.
+    pub(crate) fn object_path(&self, name: &str) -> Result<String> {
+        let info = self.kind.info();
+        if info.is_namespaced() && self.namespace.is_none() {
+            return Err(Error::Namespace(format!(
+                "{} {name:?} needs a namespace: take the view with in_namespace()",
+                info.singular
+            )));
+        }
+        // The rule of path segments; stricter rules are the server's.
+        if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
+            return Err(Error::Invalid(format!(
+                "{name:?} is no name of a {}",
+                info.singular
+            )));
+        }
+        Ok(format!("{}/{}", self.collection_path(), escape(name)))
+    }
+
+    /// A request for the collection, narrowed by the selectors.
+    pub(crate) fn selection(&self) -> Call {
+        let mut call = Call::get(self.collection_path());
+        if !self.labels.is_everything() {
+            call = call.with("labelSelector", self.labels.to_string());
+        }
+        if !self.fields.is_everything() {
+            call = call.with("fieldSelector", self.fields.to_string());
+        }
+        call
+    }
+
+    pub(crate) fn item(&self, body: &bytes::Bytes, request: &str) -> Result<Item<K>> {
+        Item::read(self.cluster.clone(), self.kind.clone(), body, request)
+    }
+
+    pub(crate) fn wrap(&self, parts: (bytes::Bytes, decode::Index)) -> Item<K> {
+        Item::new(self.cluster.clone(), self.kind.clone(), parts)
+    }
+
+    async fn page(&self, call: &Call) -> Result<(List<K>, String)> {
+        let body = self.cluster.bytes(call).await?;
+        let list = decode::list(&body, &format!("the answer to {}", call.name()))?;
+        let items = list
+            .items
+            .into_iter()
+            .map(|parts| self.wrap(parts))
+            .collect();
+        Ok((
+            List {
+                items,
+                version: list.version,
+            },
+            list.cursor,
+        ))
+    }
+
+    /// Reads the latest state of all objects, in one response.
+    ///
+    /// # Errors
+    /// As the server refuses; [`Error::Decode`] for a malformed answer.
+    pub async fn list(&self) -> Result<List<K>> {
+        self.page(&self.selection()).await.map(|(list, _)| list)
+    }
+
+    /// The version of the collection now, without its objects.
+    pub(crate) async fn version(&self) -> Result<String> {
+        let call = self.selection().with("limit", "1");
+        self.page(&call).await.map(|(list, _)| list.version)
+    }
+
+    /// Reads all objects page by page, the next page while this one is used.
+    /// When a long pause lets the server forget the snapshot, the rest comes
+    /// from a newer one if the server offers that: no object comes twice,
+    /// and none is missed that was there all the time.
+    ///
+    /// An error ends the stream.
+    pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static {
+        let first = ahead(self.clone(), String::new());
+        let pages = stream::unfold(Some((self.clone(), first)), |state| async {
+            let (view, next) = state?;
+            let outcome = next.await.unwrap_or_else(|error| {
+                Err(Error::Decode {
+                    what: "a page".into(),
+                    problem: error.to_string(),
+                })
+            });
+            match outcome {
+                Err(error) => Some((vec![Err(error)], None)),
+                Ok((list, cursor)) => {
+                    let items = list.items.into_iter().map(Ok).collect();
+                    let rest = (!cursor.is_empty()).then(|| (view.clone(), ahead(view, cursor)));
+                    Some((items, rest))
+                }
+            }
+        });
+        futures::StreamExt::flat_map(pages, stream::iter)
+    }
+
+    /// Reads one object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Namespace`] when the view lacks one;
+    /// [`Error::Invalid`] for an empty name.
+    pub async fn fetch(&self, name: &str) -> Result<Item<K>> {
+        let call = Call::get(self.object_path(name)?);
+        let body = self.cluster.bytes(&call).await?;
+        self.item(&body, &call.name())
+    }
+
+    /// Reads one object; `None` when it is not there.
+    ///
+    /// # Errors
+    /// As [`View::fetch`], save for the object's absence.
+    pub async fn find(&self, name: &str) -> Result<Option<Item<K>>> {
+        match self.fetch(name).await {
+            Ok(item) => Ok(Some(item)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes from now on.
+    ///
+    /// # Errors
+    /// As the server refuses, or does not answer, at the first connection.
+    pub async fn watch(&self) -> Result<Watch<K>> {
+        let version = self.version().await?;
+        self.watch_since(&version).await
+    }
+
+    /// Changes after a version: of a [`List`], or of an item.
+    ///
+    /// # Errors
+    /// As [`View::watch`]. A version that the server no longer knows is no
+    /// error: the first event is then a `Resync`.
+    pub async fn watch_since(&self, version: &str) -> Result<Watch<K>> {
+        Watch::open(self.clone(), version.to_owned()).await
+    }
+
+    /// A copy of all objects, kept fresh by a watch in the background.
+    ///
+    /// # Errors
+    /// As [`View::list`], at the first list.
+    pub async fn cache(&self) -> Result<Cache<K>> {
+        Cache::open(self.clone()).await
+    }
+}
+
+type Page<K> = Result<(List<K>, String)>;
+
+/// Begins to read a page; dropping the handle gives it up.
+fn ahead<K: Kind>(view: View<K>, cursor: String) -> AbortOnDropHandle<Page<K>> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let page = |cursor: &str| {
+            let call = view.selection().with("limit", PAGE.to_string());
+            if cursor.is_empty() {
+                call
+            } else {
+                call.with("continue", cursor)
+            }
+        };
+        match view.page(&page(&cursor)).await {
+            Err(error) if error.is_gone() => {
+                // The answer may hold a cursor into the newest snapshot.
+                let offered = error
+                    .status()
+                    .and_then(|status| status.metadata.get("continue")?.as_str())
+                    .filter(|offered| !offered.is_empty() && *offered != cursor);
+                match offered {
+                    Some(offered) => view.page(&page(offered)).await,
+                    None => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }))
+}

@@ -1,0 +1,114 @@
+//! Waiting until an object is as one wants it.
+
+use std::time::Duration;
+
+use longshore_model::FieldSelector;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::Kind,
+    view::View,
+    watch::WatchEvent,
+};
+
+impl<K: Kind> View<K> {
+    /// Waits until an object is there and `until` holds for it; that version.
+    /// That it is not there yet, or deleted meanwhile, only means more
+    /// waiting.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] tells the last state seen; else as [`View::list`].
+    pub async fn wait(
+        &self,
+        name: &str,
+        mut until: impl FnMut(&Item<K>) -> bool + Send,
+        timeout: Duration,
+    ) -> Result<Item<K>> {
+        let found = self
+            .wait_for(name, timeout, "", move |item| {
+                item.filter(|item| until(item)).cloned()
+            })
+            .await?;
+        Ok(found)
+    }
+
+    /// Waits until an object is gone.
+    ///
+    /// # Errors
+    /// As [`View::wait`].
+    pub async fn wait_gone(&self, name: &str, timeout: Duration) -> Result<()> {
+        self.wait_for(name, timeout, " to be gone", |item| {
+            item.is_none().then_some(())
+        })
+        .await
+    }
+
+    async fn wait_for<T>(
+        &self,
+        name: &str,
+        timeout: Duration,
+        aim: &str,
+        mut done: impl FnMut(Option<&Item<K>>) -> Option<T>,
+    ) -> Result<T> {
+        self.object_path(name)?;
+        let only = self
+            .clone()
+            .fields(FieldSelector::everything().with("metadata.name", name));
+        let mut last: Option<Item<K>> = None;
+        let waiting = async {
+            let list = only.list().await?;
+            last = list.items.into_iter().next();
+            if let Some(result) = done(last.as_ref()) {
+                return Ok(result);
+            }
+            let mut watch = only.watch_since(&list.version).await?;
+            loop {
+                last = match watch.next(None).await? {
+                    WatchEvent::Added(item) | WatchEvent::Modified(item) => Some(item),
+                    WatchEvent::Deleted(_) => None,
+                    WatchEvent::Resync(list) => list.items.into_iter().next(),
+                };
+                if let Some(result) = done(last.as_ref()) {
+                    return Ok(result);
+                }
+            }
+        };
+        match tokio::time::timeout(timeout, waiting).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::Timeout {
+                waiting_for: format!("waiting for {} {name}{aim}", self.kind().singular),
+                after: timeout,
+                last: last.map_or_else(|| "it is not there".to_owned(), |item| state(&item)),
+            }),
+        }
+    }
+}
+
+/// An item's state in a few words: its phase, or the conditions that hold.
+fn state<K: Kind>(item: &Item<K>) -> String {
+    if item.meta().deletion_timestamp.is_some() {
+        return "it is being deleted".to_owned();
+    }
+    let text = |path: &[&str]| item.field::<String>(path).ok().flatten();
+    if let Some(phase) = text(&["status", "phase"]) {
+        let reason = text(&["status", "reason"]).map(|reason| format!(" ({reason})"));
+        return format!("phase {phase}{}", reason.unwrap_or_default());
+    }
+    let conditions: Vec<Value> = item
+        .field(&["status", "conditions"])
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    let holding: Vec<&str> = conditions
+        .iter()
+        .filter(|condition| condition["status"] == "True")
+        .filter_map(|condition| condition["type"].as_str())
+        .collect();
+    if holding.is_empty() {
+        "it is there".to_owned()
+    } else {
+        holding.join(", ")
+    }
+}

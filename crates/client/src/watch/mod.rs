@@ -1,0 +1,129 @@
+//! Watches: changes as they happen, over as many connections as it takes.
+
+mod session;
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+
+use crate::{
+    error::{Error, Result},
+    item::{Item, List},
+    kinds::Kind,
+    view::View,
+};
+use session::Session;
+
+/// A change that a [`Watch`] saw.
+#[derive(Debug, Clone)]
+pub enum WatchEvent<K: Kind> {
+    /// The object is new, or new to the view's selectors.
+    Added(Item<K>),
+    /// The object has changed.
+    Modified(Item<K>),
+    /// The object is gone, or no longer matches; its last state.
+    Deleted(Item<K>),
+    /// The server no longer has the history since the last event: here is
+    /// everything as it is now. What is not in it is gone.
+    Resync(List<K>),
+}
+
+impl<K: Kind> WatchEvent<K> {
+    /// The object of a single change.
+    #[must_use]
+    pub fn item(&self) -> Option<&Item<K>> {
+        match self {
+            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
+            Self::Resync(_) => None,
+        }
+    }
+}
+
+/// Changes to the objects of a view, in order, none twice and none missed.
+///
+/// It does not end by itself: connections that end or break are made anew
+/// from the last version seen, and when the server has forgotten that, there
+/// is a [`WatchEvent::Resync`]. It ends after an error that trying again
+/// cannot mend, such as a missing permission, and that error is reported.
+///
+/// Also a `Stream` of results. Dropping it frees the connection.
+pub struct Watch<K: Kind> {
+    events: Option<BoxStream<'static, Result<WatchEvent<K>>>>,
+    what: String,
+}
+
+impl<K: Kind> Watch<K> {
+    pub(crate) async fn open(view: View<K>, version: String) -> Result<Self> {
+        let what = format!("waiting for a change of {}", view.kind().qualified());
+        let session = Session::open(view, version).await?;
+        let events = futures::stream::unfold(Some(session), |session| async {
+            let mut session = session?;
+            match session.next().await {
+                Ok(event) => Some((Ok(event), Some(session))),
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        Ok(Self {
+            events: Some(events.boxed()),
+            what,
+        })
+    }
+
+    /// The next change. `None` waits for ever, zero takes only what is there.
+    /// May be given up and called again; no event is lost.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the time runs out: the watch goes on.
+    /// [`Error::Closed`] once it has ended.
+    pub async fn next(&mut self, timeout: Option<Duration>) -> Result<WatchEvent<K>> {
+        let Some(events) = &mut self.events else {
+            return Err(Error::Closed);
+        };
+        let outcome = match timeout {
+            None => events.next().await,
+            Some(after) => match tokio::time::timeout(after, events.next()).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    let waiting_for = self.what.clone();
+                    return Err(Error::Timeout {
+                        waiting_for,
+                        after,
+                        last: String::new(),
+                    });
+                }
+            },
+        };
+        outcome.unwrap_or_else(|| {
+            self.events = None;
+            Err(Error::Closed)
+        })
+    }
+
+    /// Ends the watch and frees its connection.
+    pub fn close(&mut self) {
+        self.events = None;
+    }
+}
+
+impl<K: Kind> Stream for Watch<K> {
+    type Item = Result<WatchEvent<K>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut self.events {
+            Some(events) => events.poll_next_unpin(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch")
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}
