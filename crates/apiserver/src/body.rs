@@ -1,0 +1,184 @@
+//! Response bodies: a buffer, a sequence of chunks made as they are sent, or
+//! an endless stream. Lists are sent in chunks so that a large one never
+//! exists twice in memory.
+
+use std::{
+    io::{self, Write},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use futures::{Stream, stream::BoxStream};
+use http_body::{Frame, SizeHint};
+
+/// Chunks, made when they are asked for.
+pub(crate) type Chunks = Box<dyn Iterator<Item = Bytes> + Send>;
+
+/// The body of a response.
+pub struct Body(Inner);
+
+enum Inner {
+    Full(Option<Bytes>),
+    Chunks { chunks: Chunks, left: Option<u64> },
+    Stream(BoxStream<'static, io::Result<Bytes>>),
+}
+
+impl Body {
+    /// No bytes.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(Inner::Full(None))
+    }
+
+    /// These bytes.
+    pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self(Inner::Full((!bytes.is_empty()).then_some(bytes)))
+    }
+
+    /// Chunks that are `length` bytes long together, when that is known.
+    pub(crate) fn chunks(chunks: Chunks, length: Option<u64>) -> Self {
+        Self(Inner::Chunks {
+            chunks,
+            left: length,
+        })
+    }
+
+    /// The chunks of a body that ends; a stream is handed back.
+    pub(crate) fn into_chunks(self) -> Result<Chunks, Self> {
+        match self.0 {
+            Inner::Full(bytes) => Ok(Box::new(bytes.into_iter())),
+            Inner::Chunks { chunks, .. } => Ok(chunks),
+            stream @ Inner::Stream(_) => Err(Self(stream)),
+        }
+    }
+
+    /// A stream that ends when it likes.
+    pub(crate) fn stream(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
+        Self(Inner::Stream(stream))
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match &mut self.get_mut().0 {
+            Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Chunks { chunks, left } => {
+                let next = chunks.next();
+                if let (Some(left), Some(chunk)) = (left.as_mut(), &next) {
+                    *left = left.saturating_sub(chunk.len() as u64);
+                }
+                Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Inner::Stream(stream) => Pin::new(stream)
+                .poll_next(context)
+                .map(|next| next.map(|r| r.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Inner::Full(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Inner::Chunks {
+                left: Some(left), ..
+            } => SizeHint::with_exact(*left),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// Size from which a chunk is sent: large enough for few writes, small enough
+/// to keep little in memory.
+const CHUNK: usize = 64 * 1024;
+
+/// Joins small pieces into chunks of about 64 KiB.
+pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Chunks {
+    Box::new(std::iter::from_fn(move || {
+        let mut chunk = Vec::new();
+        for piece in pieces.by_ref() {
+            if chunk.is_empty() && piece.len() >= CHUNK {
+                return Some(piece);
+            }
+            if chunk.is_empty() {
+                chunk.reserve(CHUNK + CHUNK / 4);
+            }
+            chunk.extend_from_slice(&piece);
+            if chunk.len() >= CHUNK {
+                break;
+            }
+        }
+        (!chunk.is_empty()).then(|| chunk.into())
+    }))
+}
+
+/// Compresses chunks as they pass. Level 1: the reader is near.
+pub(crate) fn gzip(mut chunks: Chunks) -> Chunks {
+    let mut encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+    Box::new(std::iter::from_fn(move || {
+        while let Some(open) = encoder.as_mut() {
+            let Some(chunk) = chunks.next() else {
+                // Writing to a Vec cannot fail.
+                return encoder
+                    .take()
+                    .and_then(|encoder| encoder.finish().ok())
+                    .map(Bytes::from);
+            };
+            if open.write_all(&chunk).is_err() {
+                return None;
+            }
+            if open.get_ref().len() >= CHUNK / 4 {
+                return Some(std::mem::take(open.get_mut()).into());
+            }
+        }
+        None
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Read;
+
+    use super::*;
+
+    fn pieces() -> impl Iterator<Item = Bytes> + Send + 'static {
+        (0..40_000_u32).map(|i| Bytes::from(format!("{i},")))
+    }
+
+    #[test]
+    fn coalescing_keeps_every_byte_in_order() {
+        let plain: Vec<u8> = pieces().flatten().collect();
+        let chunks: Vec<Bytes> = coalesce(pieces()).collect();
+        assert!(chunks.len() < 10, "{}", chunks.len());
+        assert_eq!(chunks.concat(), plain);
+    }
+
+    #[test]
+    fn gzip_can_be_read_back() {
+        let packed: Vec<u8> = gzip(coalesce(pieces())).flatten().collect();
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(&packed[..])
+            .read_to_end(&mut plain)
+            .unwrap();
+        assert_eq!(plain, pieces().flatten().collect::<Vec<u8>>());
+        assert!(packed.len() < plain.len());
+    }
+}

@@ -1,0 +1,272 @@
+//! Discovery: which groups, versions and resources there are, in the old form
+//! (a document a group and version) and aggregated in one document.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use longshore_model::{KindInfo, Scope};
+use serde_json::{Value, json};
+
+use crate::review::REVIEWS;
+
+/// What clients may do with the objects of a kind.
+const VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+/// One resource, as both forms tell it.
+struct Resource {
+    plural: String,
+    singular: String,
+    kind: String,
+    namespaced: bool,
+    verbs: Vec<&'static str>,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+    subresources: Vec<Sub>,
+}
+
+struct Sub {
+    name: &'static str,
+    kind: String,
+    verbs: &'static [&'static str],
+}
+
+/// Everything that is served, by group, then version.
+pub(crate) struct Catalog(BTreeMap<String, BTreeMap<String, Vec<Resource>>>);
+
+impl Catalog {
+    pub(crate) fn new(kinds: &[Arc<KindInfo>]) -> Self {
+        let mut groups: BTreeMap<String, BTreeMap<String, Vec<Resource>>> = BTreeMap::new();
+        let mut add = |group: &str, version: &str, resource| {
+            let versions = groups.entry(group.to_owned()).or_default();
+            versions
+                .entry(version.to_owned())
+                .or_default()
+                .push(resource);
+        };
+        for info in kinds {
+            add(&info.gvk.group, &info.gvk.version, resource(info));
+        }
+        for review in REVIEWS {
+            let resource = Resource {
+                plural: review.plural.into(),
+                singular: review.kind.to_lowercase(),
+                kind: review.kind.into(),
+                namespaced: false,
+                verbs: vec!["create"],
+                short_names: Vec::new(),
+                categories: Vec::new(),
+                subresources: Vec::new(),
+            };
+            add(review.group, "v1", resource);
+        }
+        for versions in groups.values_mut() {
+            for resources in versions.values_mut() {
+                resources.sort_by(|a, b| a.plural.cmp(&b.plural));
+            }
+        }
+        Self(groups)
+    }
+
+    /// `/api`.
+    pub(crate) fn core_versions(&self) -> Value {
+        let versions: Vec<&String> = self
+            .0
+            .get("")
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .collect();
+        json!({
+            "kind": "APIVersions",
+            "versions": versions,
+            "serverAddressByClientCIDRs": [],
+        })
+    }
+
+    /// `/apis`.
+    pub(crate) fn groups(&self) -> Value {
+        let groups: Vec<Value> = self
+            .named()
+            .map(|(name, versions)| group(name, versions))
+            .collect();
+        json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+    }
+
+    /// `/apis/{group}`.
+    pub(crate) fn group(&self, name: &str) -> Option<Value> {
+        let versions = self.0.get(name).filter(|_| !name.is_empty())?;
+        let mut value = group(name, versions);
+        value["kind"] = "APIGroup".into();
+        value["apiVersion"] = "v1".into();
+        Some(value)
+    }
+
+    /// `/api/{version}`, `/apis/{group}/{version}`.
+    pub(crate) fn resources(&self, group: &str, version: &str) -> Option<Value> {
+        let resources = self.0.get(group)?.get(version)?;
+        let mut list = Vec::new();
+        for resource in resources {
+            list.push(resource.legacy());
+            for sub in &resource.subresources {
+                list.push(json!({
+                    "name": format!("{}/{}", resource.plural, sub.name),
+                    "singularName": "",
+                    "namespaced": resource.namespaced,
+                    "kind": sub.kind,
+                    "verbs": sub.verbs,
+                }));
+            }
+        }
+        Some(json!({
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": group_version(group, version),
+            "resources": list,
+        }))
+    }
+
+    /// Aggregated discovery of the core group (`/api`) or the others
+    /// (`/apis`); `version` is that of `apidiscovery.k8s.io`.
+    pub(crate) fn aggregated(&self, core: bool, version: &str) -> Value {
+        let items: Vec<Value> =
+            self.0
+                .iter()
+                .filter(|(name, _)| name.is_empty() == core)
+                .map(|(name, versions)| {
+                    let versions: Vec<Value> = versions
+                    .iter()
+                    .map(|(version, resources)| {
+                        let resources: Vec<Value> =
+                            resources.iter().map(|r| r.aggregated(name, version)).collect();
+                        json!({"version": version, "resources": resources, "freshness": "Current"})
+                    })
+                    .collect();
+                    let metadata = if core {
+                        json!({})
+                    } else {
+                        json!({"name": name})
+                    };
+                    json!({"metadata": metadata, "versions": versions})
+                })
+                .collect();
+        json!({
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": format!("apidiscovery.k8s.io/{version}"),
+            "metadata": {},
+            "items": items,
+        })
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&String, &BTreeMap<String, Vec<Resource>>)> {
+        self.0.iter().filter(|(name, _)| !name.is_empty())
+    }
+}
+
+impl Resource {
+    fn legacy(&self) -> Value {
+        let mut value = json!({
+            "name": self.plural,
+            "singularName": self.singular,
+            "namespaced": self.namespaced,
+            "kind": self.kind,
+            "verbs": self.verbs,
+        });
+        self.add_words(&mut value);
+        value
+    }
+
+    fn aggregated(&self, group: &str, version: &str) -> Value {
+        // Kinds of another group than the resource's say so by themselves.
+        let kind = |kind: &str| json!({"group": group, "version": version, "kind": kind});
+        let mut value = json!({
+            "resource": self.plural,
+            "responseKind": kind(&self.kind),
+            "scope": if self.namespaced { "Namespaced" } else { "Cluster" },
+            "singularResource": self.singular,
+            "verbs": self.verbs,
+        });
+        self.add_words(&mut value);
+        if !self.subresources.is_empty() {
+            value["subresources"] = self
+                .subresources
+                .iter()
+                .map(|sub| {
+                    json!({
+                        "subresource": sub.name,
+                        "responseKind": kind(&sub.kind),
+                        "verbs": sub.verbs,
+                    })
+                })
+                .collect();
+        }
+        value
+    }
+
+    fn add_words(&self, value: &mut Value) {
+        if !self.short_names.is_empty() {
+            value["shortNames"] = json!(self.short_names);
+        }
+        if !self.categories.is_empty() {
+            value["categories"] = json!(self.categories);
+        }
+    }
+}
+
+fn resource(info: &KindInfo) -> Resource {
+    // Namespaces go one at a time, as each takes everything in it along.
+    let whole = info.gvk.group.is_empty() && info.gvk.kind == "Namespace";
+    let verbs = VERBS
+        .iter()
+        .copied()
+        .filter(|verb| !(whole && *verb == "deletecollection"));
+    Resource {
+        plural: info.plural.to_string(),
+        singular: info.singular.to_string(),
+        kind: info.gvk.kind.to_string(),
+        namespaced: info.scope == Scope::Namespaced,
+        verbs: verbs.collect(),
+        short_names: info.short_names.iter().map(ToString::to_string).collect(),
+        categories: info.categories.iter().map(ToString::to_string).collect(),
+        subresources: info
+            .subresources
+            .iter()
+            .filter_map(|&name| {
+                let (kind, verbs): (&str, &'static [&'static str]) = match name {
+                    "status" => (&info.gvk.kind, &["get", "patch", "update"]),
+                    "log" => (&info.gvk.kind, &["get"]),
+                    "finalize" => (&info.gvk.kind, &["update"]),
+                    "binding" => ("Binding", &["create"]),
+                    _ => return None,
+                };
+                Some(Sub {
+                    name,
+                    kind: kind.to_owned(),
+                    verbs,
+                })
+            })
+            .collect(),
+    }
+}
+
+fn group(name: &str, versions: &BTreeMap<String, Vec<Resource>>) -> Value {
+    let versions: Vec<Value> = versions
+        .keys()
+        .map(|version| json!({"groupVersion": group_version(name, version), "version": version}))
+        .collect();
+    json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}

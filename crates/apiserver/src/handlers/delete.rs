@@ -1,0 +1,99 @@
+//! DELETE of an object and of a collection.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, StatusCode};
+use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Page, Target};
+use longshore_model::{KindInfo, Status, StatusDetails};
+
+use super::{object_shape, plain_shape};
+use crate::{
+    fault::Fault,
+    input::{self, RequestBody},
+    negotiate::Shape,
+    params::{self, Selection},
+    present::Presenter,
+    query::Query,
+    reply::{self, Reply},
+    service::Call,
+};
+
+pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
+    let wanted = object_shape(&call)?;
+    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let options = read_options(&call.headers, &call.query, body).await?;
+    let info = target.kind.clone();
+    match call
+        .shared
+        .engine
+        .delete(Delete { target, options })
+        .await?
+    {
+        Deleted::Pending(object) => {
+            reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
+        }
+        Deleted::Gone(object) => {
+            let details = StatusDetails {
+                name: object.name().to_owned(),
+                group: info.gvk.group.to_string(),
+                kind: info.plural.to_string(),
+                uid: object.uid().to_owned(),
+                ..StatusDetails::default()
+            };
+            let status = Status {
+                details: Some(details),
+                ..Status::success()
+            };
+            let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
+            reply::document(StatusCode::OK, wanted.encoding, status.into())
+        }
+    }
+}
+
+pub(super) async fn collection(
+    call: Call,
+    info: Arc<KindInfo>,
+    namespace: Option<String>,
+    body: RequestBody,
+) -> Reply {
+    plain_shape(&call)?;
+    let selection = Selection::parse(&call.query)?;
+    let presenter = Presenter::new(info.clone(), Shape::Object, &call.query)?;
+    let options = read_options(&call.headers, &call.query, body).await?;
+    let engine = &call.shared.engine;
+    let items = engine
+        .delete_collection(DeleteCollection {
+            kind: info,
+            namespace,
+            labels: selection.labels,
+            fields: selection.fields,
+            options,
+        })
+        .await?;
+    let page = Page {
+        items,
+        revision: engine.revision(),
+        cursor: None,
+        remaining: None,
+    };
+    Ok(reply::json(StatusCode::OK, presenter.list(page)))
+}
+
+/// The body's options win over the query's.
+async fn read_options(
+    headers: &HeaderMap,
+    query: &Query,
+    body: RequestBody,
+) -> Result<DeleteOptions, Fault> {
+    let bytes = input::read(body).await?;
+    if bytes.is_empty() {
+        return params::delete_options(query, None);
+    }
+    let options = input::decode(headers, &bytes, "DeleteOptions")?;
+    match options["kind"].as_str() {
+        None | Some("" | "DeleteOptions") => params::delete_options(query, Some(options)),
+        Some(other) => Err(Fault::bad_request(format!(
+            "decoded object cannot be converted to DeleteOptions: it is a {other}"
+        ))),
+    }
+}

@@ -1,0 +1,204 @@
+//! `pods/log`: which container is meant, and its log as a stream.
+
+use futures::StreamExt as _;
+use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use longshore_engine::{ReadVersion, Target};
+use longshore_model::{StatusCause, StatusReason};
+use serde_json::Value;
+
+use crate::{
+    body::Body,
+    fault::{Fault, forbidden, invalid},
+    logs::{LogError, LogRequest},
+    query::Query,
+    reply::{self, Reply},
+    service::{Call, stopped},
+};
+
+pub(super) async fn log(call: Call, target: Target) -> Reply {
+    let namespace = target.namespace.clone().unwrap_or_default();
+    let object = call.shared.engine.get(
+        &target.kind,
+        target.namespace.as_deref(),
+        &target.name,
+        ReadVersion::Latest,
+    )?;
+    let pod: Value = object.value();
+    let container = container(&pod, &target.name, call.query.get("container"))?;
+    let mut request = request(&call.query, Timestamp::now())?;
+    request.namespace = namespace;
+    request.pod = target.name;
+    request.uid = object.uid().to_owned();
+    request.container = container;
+    // A pod that no node runs yet has written nothing.
+    if pod["spec"]["nodeName"]
+        .as_str()
+        .unwrap_or_default()
+        .is_empty()
+    {
+        return Ok(reply::with_type(
+            StatusCode::OK,
+            "text/plain",
+            Body::empty(),
+        ));
+    }
+    let opening = call.shared.node_logs.open(request);
+    let stream = opening.await.map_err(|error| {
+        let reason = match &error {
+            LogError::NotFound(_) => StatusReason::NotFound,
+            LogError::NotReady(_) => StatusReason::BadRequest,
+            LogError::Failed(_) => StatusReason::InternalError,
+        };
+        Fault::new(reason, error.to_string())
+    })?;
+    let stream = stream.take_until(stopped(call.stopping)).boxed();
+    Ok(reply::with_type(
+        StatusCode::OK,
+        "text/plain",
+        Body::stream(stream),
+    ))
+}
+
+/// The container asked for, or the only one there is.
+fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<String, Fault> {
+    let names = |list: &str| -> Vec<String> {
+        let list = pod["spec"][list].as_array();
+        list.into_iter()
+            .flatten()
+            .filter_map(|container| container["name"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let (main, init) = (names("containers"), names("initContainers"));
+    if let Some(asked) = asked {
+        let known = [&main, &init, &names("ephemeralContainers")]
+            .into_iter()
+            .any(|names| names.iter().any(|name| name == asked));
+        let fault = || Fault::bad_request(format!("container {asked} is not valid for pod {name}"));
+        return if known {
+            Ok(asked.to_owned())
+        } else {
+            Err(fault())
+        };
+    }
+    match main.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(Fault::bad_request(format!(
+            "a container name must be specified for pod {name}"
+        ))),
+        several => {
+            let mut message = format!(
+                "a container name must be specified for pod {name}, choose one of: [{}]",
+                several.join(" ")
+            );
+            if !init.is_empty() {
+                message.push_str(&format!(
+                    " or one of the init containers: [{}]",
+                    init.join(" ")
+                ));
+            }
+            Err(Fault::bad_request(message))
+        }
+    }
+}
+
+/// The options of a log request, without saying whose log.
+fn request(query: &Query, now: Timestamp) -> Result<LogRequest, Fault> {
+    let mut causes: Vec<StatusCause> = Vec::new();
+    let mut at_least = |field: &str, least: i64, why: &str| -> Result<Option<u64>, Fault> {
+        let Some(number) = query.number(field)? else {
+            return Ok(None);
+        };
+        if number < least {
+            causes.push(invalid(field, number, why));
+        }
+        Ok(u64::try_from(number).ok())
+    };
+    let tail_lines = at_least("tailLines", 0, "must be greater than or equal to 0")?;
+    let limit_bytes = at_least("limitBytes", 1, "must be greater than 0")?;
+    let since_seconds = at_least("sinceSeconds", 1, "must be greater than 0")?;
+    let since_time = match query.get("sinceTime") {
+        None => None,
+        Some(text) => Some(longshore_model::time::parse(text).ok_or_else(|| {
+            Fault::bad_request(format!("sinceTime: {text:?} is no RFC 3339 time"))
+        })?),
+    };
+    if since_seconds.is_some() && since_time.is_some() {
+        let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+        causes.push(forbidden("sinceSeconds", why));
+    }
+    if !causes.is_empty() {
+        return Err(Fault::invalid_options("PodLogOptions", causes));
+    }
+    let since_seconds = since_seconds.map(|seconds| {
+        let seconds = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        now.checked_sub(seconds).unwrap_or(Timestamp::MIN)
+    });
+    Ok(LogRequest {
+        namespace: String::new(),
+        pod: String::new(),
+        uid: String::new(),
+        container: String::new(),
+        follow: query.flag("follow") == Some(true),
+        previous: query.flag("previous") == Some(true),
+        tail_lines,
+        since: since_time.or(since_seconds),
+        timestamps: query.flag("timestamps") == Some(true),
+        limit_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn which_container() {
+        let pod = |names: &[&str]| {
+            let named: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+            json!({"spec": {"containers": named, "initContainers": [{"name": "i"}]}})
+        };
+        assert_eq!(container(&pod(&["a"]), "p", None).unwrap(), "a");
+        assert_eq!(container(&pod(&["a", "b"]), "p", Some("b")).unwrap(), "b");
+        assert_eq!(container(&pod(&["a"]), "p", Some("i")).unwrap(), "i");
+        let message = |names: &[&str], asked| {
+            container(&pod(names), "p", asked)
+                .unwrap_err()
+                .status()
+                .message
+                .clone()
+        };
+        assert_eq!(
+            message(&["a", "b"], None),
+            "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
+        );
+        assert_eq!(
+            message(&["a"], Some("x")),
+            "container x is not valid for pod p"
+        );
+    }
+
+    #[test]
+    fn options() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let parse = |text| request(&Query::parse(Some(text)).unwrap(), now);
+        let all =
+            parse("follow=true&tailLines=0&sinceSeconds=60&timestamps=true&limitBytes=9").unwrap();
+        assert_eq!(all.tail_lines, Some(0));
+        assert_eq!(all.since, Some("2026-01-01T00:00:00Z".parse().unwrap()));
+        assert!(all.follow && all.timestamps && !all.previous);
+        for (text, code) in [
+            ("tailLines=-1", 422),
+            ("sinceSeconds=0", 422),
+            ("limitBytes=0", 422),
+            ("sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z", 422),
+            ("sinceTime=noon", 400),
+            ("tailLines=x", 400),
+        ] {
+            assert_eq!(parse(text).unwrap_err().status().code, code, "{text}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Watches: one JSON event a line, for as long as the client listens.
+//!
+//! A watch reads the engine's log at its own pace: a slow client holds back
+//! nothing but itself.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use http::StatusCode;
+use longshore_engine::{Error, Watch, WatchEvent, WatchRequest, WatchStart};
+use longshore_model::{KindInfo, StatusReason};
+use rand::Rng as _;
+use serde_json::json;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    body::Body,
+    fault::Fault,
+    negotiate::{Encoding, Shape, negotiate},
+    params::{Selection, WatchParams},
+    present::Presenter,
+    reply::{self, Reply},
+    server::Shared,
+    service::{Call, stopped},
+};
+
+/// How often a client that asked for bookmarks gets one.
+const BOOKMARK: Duration = Duration::from_secs(60);
+/// How long before the end the last bookmark comes.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// Events that wait together are sent together, up to this size.
+const FRAME: usize = 64 * 1024;
+
+pub(super) fn watch(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -> Reply {
+    let wanted = negotiate(&call.headers, |shape| {
+        matches!(shape, Shape::Object | Shape::Table(_) | Shape::Metadata(_))
+    })?;
+    if wanted.encoding != Encoding::Json {
+        return Err(Fault::not_acceptable());
+    }
+    let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
+    let params = WatchParams::parse(&call.query)?;
+    let selection = Selection::parse(&call.query)?;
+    let engine = &call.shared.engine;
+    let request = WatchRequest {
+        kind: info.clone(),
+        namespace,
+        labels: selection.labels,
+        fields: selection.fields,
+        since: params
+            .since
+            .unwrap_or_else(|| WatchStart::After(engine.revision())),
+        initial_events: params.initial_events,
+        bookmarks: params.bookmarks,
+    };
+    let watch = match engine.watch(&request) {
+        Ok(watch) => watch,
+        // Clients expect this one inside the stream.
+        Err(error @ Error::Expired { .. }) => {
+            return Ok(reply::json(
+                StatusCode::OK,
+                Body::full(error_line(error.into())),
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // A random span keeps many watches from ending at the same moment.
+    let seconds = params
+        .timeout_seconds
+        .unwrap_or_else(|| rand::rng().random_range(1800..3600));
+    let now = Instant::now();
+    // Past a day it makes no difference, and times stay in their range.
+    let deadline = now + Duration::from_secs(seconds.min(86_400));
+    let stream = Events {
+        watch,
+        writer: Writer {
+            info,
+            presenter,
+            first: true,
+        },
+        deadline,
+        bookmark: params
+            .bookmarks
+            .then(|| next_bookmark(now, deadline))
+            .flatten(),
+        stopping: call.stopping,
+        done: false,
+        _shared: call.shared,
+    };
+    let stream = futures::stream::unfold(stream, |mut events| async move {
+        events
+            .frame()
+            .await
+            .map(|frame| (Ok::<_, io::Error>(frame), events))
+    });
+    Ok(reply::json(StatusCode::OK, Body::stream(stream.boxed())))
+}
+
+/// When the next bookmark is due: in a minute, or shortly before the end.
+fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
+    let last = deadline
+        .checked_sub(LAST_BOOKMARK)
+        .filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARK))
+}
+
+struct Events {
+    watch: Watch,
+    writer: Writer,
+    deadline: Instant,
+    bookmark: Option<Instant>,
+    stopping: watch::Receiver<bool>,
+    done: bool,
+    /// The server lives as long as its streams.
+    _shared: Arc<Shared>,
+}
+
+impl Events {
+    /// The next lines to send; `None` at the end.
+    async fn frame(&mut self) -> Option<Bytes> {
+        if self.done {
+            return None;
+        }
+        let bookmark = self.bookmark;
+        let first = tokio::select! {
+            biased;
+            () = stopped(self.stopping.clone()) => return None,
+            () = sleep_until(self.deadline) => return None,
+            () = async { sleep_until(bookmark.unwrap_or(self.deadline)).await }, if bookmark.is_some() => {
+                self.bookmark = next_bookmark(Instant::now(), self.deadline);
+                self.watch.bookmark().map(WatchEvent::Bookmark)
+            }
+            event = self.watch.next() => event,
+        };
+        let mut frame = BytesMut::new();
+        let mut event = first.map(Some);
+        loop {
+            match event {
+                Ok(Some(event)) => self.writer.event(&mut frame, &event),
+                Ok(None) => break,
+                Err(error) => {
+                    self.done = true;
+                    frame.extend_from_slice(&error_line(error.into()));
+                    break;
+                }
+            }
+            if frame.len() >= FRAME {
+                break;
+            }
+            event = self.watch.try_next();
+        }
+        Some(frame.freeze())
+    }
+}
+
+struct Writer {
+    info: Arc<KindInfo>,
+    presenter: Presenter,
+    first: bool,
+}
+
+impl Writer {
+    fn event(&mut self, frame: &mut BytesMut, event: &WatchEvent) {
+        let (word, object, revision) = match event {
+            WatchEvent::Added(object) => ("ADDED", object.bytes().clone(), object.revision()),
+            WatchEvent::Modified(object) => ("MODIFIED", object.bytes().clone(), object.revision()),
+            WatchEvent::Deleted(object) => ("DELETED", object.bytes().clone(), object.revision()),
+            WatchEvent::Bookmark(revision) => {
+                ("BOOKMARK", self.bookmark(*revision, false), *revision)
+            }
+            WatchEvent::InitialEventsEnd(revision) => {
+                ("BOOKMARK", self.bookmark(*revision, true), *revision)
+            }
+        };
+        let object = self
+            .presenter
+            .event(&object, revision, std::mem::take(&mut self.first));
+        line(frame, word, &object);
+    }
+
+    /// An object with nothing but its type and a version.
+    fn bookmark(&self, revision: u64, initial_events_end: bool) -> Bytes {
+        let mut metadata =
+            json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        if initial_events_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let kind = self.info.gvk.kind.as_ref();
+        json!({"kind": kind, "apiVersion": self.info.api_version(), "metadata": metadata})
+            .to_string()
+            .into()
+    }
+}
+
+fn line(frame: &mut BytesMut, word: &str, object: &[u8]) {
+    frame.reserve(object.len() + 40);
+    frame.extend_from_slice(br#"{"type":""#);
+    frame.extend_from_slice(word.as_bytes());
+    frame.extend_from_slice(br#"","object":"#);
+    frame.extend_from_slice(object);
+    frame.extend_from_slice(b"}\n");
+}
+
+fn error_line(fault: Fault) -> Bytes {
+    let status = serde_json::to_vec(fault.status()).unwrap_or_default();
+    if fault.status().reason == StatusReason::InternalError {
+        tracing::warn!(message = fault.status().message, "a watch ended early");
+    }
+    let mut frame = BytesMut::new();
+    line(&mut frame, "ERROR", &status);
+    frame.freeze()
+}

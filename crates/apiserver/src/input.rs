@@ -1,0 +1,251 @@
+//! Request bodies: read with a limit, decoded from JSON, YAML or protobuf,
+//! and checked against the kind the URL names.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
+use longshore_model::{Gvk, KindInfo, StatusReason};
+use longshore_schema::protobuf;
+use serde_json::{Map, Value};
+
+use crate::fault::Fault;
+
+/// The body of a request, of whatever sort it came.
+pub(crate) type RequestBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The largest body read.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// How long a client may take to send its body.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The media types an object may come in.
+const OBJECT_TYPES: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
+
+/// Reads a body whole.
+pub(crate) async fn read(body: RequestBody) -> Result<Bytes, Fault> {
+    let read = tokio::time::timeout(PATIENCE, Limited::new(body, LIMIT).collect()).await;
+    match read {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(LIMIT)),
+        Ok(Err(error)) => Err(Fault::bad_request(format!(
+            "the request body could not be read: {error}"
+        ))),
+        Err(_) => Err(Fault::new(
+            StatusReason::Timeout,
+            "the request body did not arrive within a minute",
+        )),
+    }
+}
+
+/// The media type of a request's body, without parameters; empty when the
+/// client names none.
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .map(|value| value.trim().to_ascii_lowercase())
+        .unwrap_or_default()
+}
+
+/// Decodes an object by its media type; `kind` is for the messages.
+pub(crate) fn decode(headers: &HeaderMap, body: &[u8], kind: &str) -> Result<Value, Fault> {
+    let unrecognized = |problem: String| {
+        Fault::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
+            summary(body)
+        ))
+    };
+    let value: Value = match media_type(headers).as_str() {
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(body).map_err(|error| unrecognized(error.to_string()))?
+        }
+        "application/yaml" | "application/x-yaml" | "text/yaml" => {
+            yaml(body).map_err(unrecognized)?
+        }
+        "application/json" | "" => serde_json::from_slice(body).map_err(|error| {
+            unrecognized(format!(
+                "couldn't get version/kind; json parse error: {error}"
+            ))
+        })?,
+        _ => return Err(Fault::unsupported_media_type(OBJECT_TYPES)),
+    };
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(unrecognized(
+            "couldn't get version/kind; the body is no object".into(),
+        ))
+    }
+}
+
+/// Reads YAML, of which JSON is a part.
+pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body)
+        .or_else(|_| serde_yaml_ng::from_slice(body))
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))
+}
+
+/// Fills in the kind where the body leaves it out, and refuses another one.
+pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), Fault> {
+    let Some(fields) = object.as_object_mut() else {
+        return Ok(());
+    };
+    let sent = Gvk::from_api_version(word(fields, "apiVersion"), word(fields, "kind"));
+    let expected = info.api_version();
+    let kind_differs = !sent.kind.is_empty() && sent.kind != info.gvk.kind;
+    let version_differs = !sent.version.is_empty() && sent.api_version() != expected;
+    if kind_differs {
+        return Err(Fault::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}",
+            sent.kind, sent.version, info.gvk.kind
+        )));
+    }
+    if version_differs {
+        return Err(Fault::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({expected})",
+            sent.api_version()
+        )));
+    }
+    fields.insert("apiVersion".into(), expected.into());
+    fields.insert("kind".into(), info.gvk.kind.as_ref().into());
+    Ok(())
+}
+
+/// Refuses an object whose name or namespace is not that of the URL.
+pub(crate) fn check_name(object: &Value, name: &str, namespace: Option<&str>) -> Result<(), Fault> {
+    let field = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    match field("name") {
+        "" => {
+            return Err(Fault::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        sent if sent != name => {
+            return Err(Fault::bad_request(format!(
+                "the name of the object ({sent}) does not match the name on the URL ({name})"
+            )));
+        }
+        _ => {}
+    }
+    match (field("namespace"), namespace) {
+        (sent, Some(namespace)) if !sent.is_empty() && sent != namespace => {
+            Err(Fault::bad_request(format!(
+                "the namespace of the object ({sent}) does not match the namespace on the request ({namespace})"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn word<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
+    fields.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The beginning of a body, for error messages: text when it looks like JSON,
+/// else hexadecimal.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let start = &body[..body.len().min(SHOWN)];
+    let text = match start.first() {
+        None => return "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN {
+        format!("{text} ...")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::kind::builtin;
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(result: Result<impl std::fmt::Debug, Fault>) -> String {
+        result.unwrap_err().status().message.clone()
+    }
+
+    #[test]
+    fn kinds() {
+        let pod = builtin("", "Pod").unwrap();
+        let mut bare = json!({"metadata": {"name": "a"}});
+        check_kind(&mut bare, pod).unwrap();
+        assert_eq!(
+            (&bare["kind"], &bare["apiVersion"]),
+            (&json!("Pod"), &json!("v1"))
+        );
+        let wrong = |object: Value| message(check_kind(&mut object.clone(), pod));
+        assert_eq!(
+            wrong(json!({"kind": "Secret", "apiVersion": "v1"})),
+            "Secret in version \"v1\" cannot be handled as a Pod"
+        );
+        assert_eq!(
+            wrong(json!({"kind": "Pod", "apiVersion": "v2"})),
+            "the API version in the data (v2) does not match the expected API version (v1)"
+        );
+    }
+
+    #[test]
+    fn names() {
+        let object = json!({"metadata": {"name": "a", "namespace": "x"}});
+        assert!(check_name(&object, "a", Some("x")).is_ok());
+        assert!(
+            message(check_name(&object, "b", None))
+                .contains("(a) does not match the name on the URL (b)")
+        );
+        assert!(
+            message(check_name(&object, "a", Some("y"))).contains("namespace on the request (y)")
+        );
+        assert!(message(check_name(&json!({}), "a", None)).contains("undeterminable"));
+    }
+
+    #[test]
+    fn bodies() {
+        let typed = |media_type: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, media_type.parse().unwrap());
+            headers
+        };
+        assert_eq!(decode(&HeaderMap::new(), b"{}", "Pod").unwrap(), json!({}));
+        assert_eq!(
+            decode(&typed("application/yaml"), b"a: 1", "Pod").unwrap(),
+            json!({"a": 1})
+        );
+        assert_eq!(
+            decode(&typed("text/html"), b"{}", "Pod")
+                .unwrap_err()
+                .status()
+                .code,
+            415
+        );
+        for (body, part) in [
+            (&b"{x"[..], "({x)"),
+            (b"", "(<empty>)"),
+            (b"[]", "no object"),
+            (b"\x00\x01", "(0001)"),
+        ] {
+            let message = message(decode(
+                &typed("application/json; charset=utf-8"),
+                body,
+                "Pod",
+            ));
+            assert!(
+                message.contains("must be of type Pod") && message.contains(part),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What shape a client asks for, from its `Accept` header: an ordered list,
+//! the first entry that can be served wins.
+
+use http::{HeaderMap, header};
+
+use crate::fault::Fault;
+
+/// The shape of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// The objects themselves.
+    Object,
+    /// Rows for people, in `meta.k8s.io` of this version.
+    Table(&'static str),
+    /// Metadata alone, in `meta.k8s.io` of this version.
+    Metadata(&'static str),
+    /// A list of metadata alone, in `meta.k8s.io` of this version.
+    MetadataList(&'static str),
+    /// Aggregated discovery of this version.
+    Discovery(&'static str),
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// JSON.
+    Json,
+    /// YAML, for people with curl.
+    Yaml,
+}
+
+/// The outcome of a negotiation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) shape: Shape,
+    pub(crate) encoding: Encoding,
+}
+
+/// One entry of an `Accept` header.
+#[derive(Debug, Clone, PartialEq)]
+struct Clause {
+    media_type: String,
+    parameters: Vec<(String, String)>,
+    quality: f32,
+}
+
+impl Clause {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let media_type = parts.next()?.to_ascii_lowercase();
+        let parameters: Vec<(String, String)> = parts
+            .filter_map(|part| part.split_once('='))
+            .map(|(key, value)| {
+                (
+                    key.trim().to_ascii_lowercase(),
+                    value.trim().trim_matches('"').to_owned(),
+                )
+            })
+            .collect();
+        let quality = parameters
+            .iter()
+            .find(|(key, _)| key == "q")
+            .map_or(Some(1.0), |(_, value)| value.parse().ok())?;
+        Some(Self {
+            media_type,
+            parameters,
+            quality,
+        })
+    }
+
+    fn get(&self, key: &str) -> &str {
+        self.parameters
+            .iter()
+            .find(|(k, _)| k == key)
+            .map_or("", |(_, value)| value.as_str())
+    }
+
+    fn encoding(&self) -> Option<Encoding> {
+        match self.media_type.as_str() {
+            "application/json" | "*/*" | "application/*" => Some(Encoding::Json),
+            "application/yaml" => Some(Encoding::Yaml),
+            _ => None,
+        }
+    }
+
+    fn shape(&self) -> Option<Shape> {
+        let version = |known: &[&'static str]| known.iter().copied().find(|v| *v == self.get("v"));
+        match (self.get("as"), self.get("g")) {
+            ("", _) => Some(Shape::Object),
+            ("Table", "meta.k8s.io") => version(&["v1", "v1beta1"]).map(Shape::Table),
+            ("PartialObjectMetadata", "meta.k8s.io") => {
+                version(&["v1", "v1beta1"]).map(Shape::Metadata)
+            }
+            ("PartialObjectMetadataList", "meta.k8s.io") => {
+                version(&["v1", "v1beta1"]).map(Shape::MetadataList)
+            }
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io") => {
+                version(&["v2", "v2beta1"]).map(Shape::Discovery)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The entries of `Accept`, best first; an absent header accepts anything.
+fn clauses(headers: &HeaderMap) -> Vec<Clause> {
+    let mut clauses: Vec<Clause> = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter(|text| !text.trim().is_empty())
+        .filter_map(Clause::parse)
+        .filter(|clause| clause.quality > 0.0)
+        .collect();
+    if clauses.is_empty() && !headers.contains_key(header::ACCEPT) {
+        clauses.extend(Clause::parse("*/*"));
+    }
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    clauses
+}
+
+/// The first acceptable entry whose shape `serves` says can be made; 406 when
+/// there is none.
+pub(crate) fn negotiate(
+    headers: &HeaderMap,
+    serves: impl Fn(Shape) -> bool,
+) -> Result<Wanted, Fault> {
+    clauses(headers)
+        .iter()
+        .find_map(|clause| {
+            let wanted = Wanted {
+                encoding: clause.encoding()?,
+                shape: clause.shape()?,
+            };
+            serves(wanted.shape).then_some(wanted)
+        })
+        .ok_or_else(Fault::not_acceptable)
+}
+
+/// Whether one of `media_types` is asked for by name, ahead of JSON or not.
+pub(crate) fn asks_for(headers: &HeaderMap, media_types: &[&str]) -> bool {
+    clauses(headers)
+        .iter()
+        .any(|clause| media_types.contains(&clause.media_type.as_str()))
+}
+
+/// Whether the client reads gzip.
+pub(crate) fn reads_gzip(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(Clause::parse)
+        .any(|clause| clause.quality > 0.0 && matches!(clause.media_type.as_str(), "gzip" | "*"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ask(accept: &str) -> Option<Wanted> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, accept.parse().unwrap());
+        negotiate(&headers, |shape| !matches!(shape, Shape::Discovery(_))).ok()
+    }
+
+    #[test]
+    fn what_clients_send() {
+        let json = |shape| {
+            Some(Wanted {
+                shape,
+                encoding: Encoding::Json,
+            })
+        };
+        for (accept, expected) in [
+            (
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+                json(Shape::Table("v1")),
+            ),
+            (
+                "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
+                json(Shape::Object),
+            ),
+            ("application/json;as=Table;v=v9;g=meta.k8s.io", None),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                json(Shape::Object),
+            ),
+            ("application/vnd.kubernetes.protobuf", None),
+            (
+                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+                json(Shape::MetadataList("v1")),
+            ),
+            ("application/json;stream=watch", json(Shape::Object)),
+            ("*/*", json(Shape::Object)),
+            (
+                "application/yaml",
+                Some(Wanted {
+                    shape: Shape::Object,
+                    encoding: Encoding::Yaml,
+                }),
+            ),
+            ("text/html", None),
+            (
+                "application/yaml;q=0.5, application/json",
+                json(Shape::Object),
+            ),
+            ("application/json;q=0", None),
+        ] {
+            assert_eq!(ask(accept), expected, "{accept}");
+        }
+        assert!(negotiate(&HeaderMap::new(), |_| true).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[ -~]{0,60}") {
+            let _ = ask(&text);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The typed options of requests, and the rules of Kubernetes about which go
+//! together.
+
+use longshore_engine::{DeleteOptions, FieldValidation, ReadVersion, WatchStart, WriteOptions};
+use longshore_model::{FieldSelector, LabelSelector, PatchKind, StatusCause};
+use serde_json::{Value, json};
+
+use crate::{
+    fault::{Fault, forbidden, invalid, not_supported, required},
+    query::Query,
+};
+
+/// What a list or watch selects.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+}
+
+impl Selection {
+    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
+        let bad = |error: longshore_model::SelectorError| {
+            Fault::bad_request(format!("unable to parse requirement: {error}"))
+        };
+        let labels = query
+            .get("labelSelector")
+            .unwrap_or_default()
+            .parse()
+            .map_err(bad)?;
+        let fields = query
+            .get("fieldSelector")
+            .unwrap_or_default()
+            .parse()
+            .map_err(bad)?;
+        Ok(Self { labels, fields })
+    }
+}
+
+/// A version in a query: nothing, or a number.
+fn version(query: &Query) -> Result<Option<u64>, Fault> {
+    let Some(text) = query.get("resourceVersion") else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|_| {
+        Fault::bad_request(format!(
+            "resourceVersion: Invalid value: {text:?}: parsing {text:?}: invalid syntax"
+        ))
+    })
+}
+
+/// The version a GET wants.
+pub(crate) fn get_version(query: &Query) -> Result<ReadVersion, Fault> {
+    Ok(match version(query)? {
+        None => ReadVersion::Latest,
+        Some(0) => ReadVersion::Any,
+        Some(at) => ReadVersion::AtLeast(at),
+    })
+}
+
+/// The options of a list.
+#[derive(Debug)]
+pub(crate) struct ListParams {
+    pub(crate) version: ReadVersion,
+    pub(crate) limit: Option<usize>,
+    pub(crate) cursor: Option<String>,
+}
+
+fn check_list_match(query: &Query, matching: &str) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    let field = "resourceVersionMatch";
+    if query.get("resourceVersion").is_none() {
+        let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+        causes.push(forbidden(field, why));
+    }
+    if query.get("continue").is_some() {
+        causes.push(forbidden(
+            field,
+            "resourceVersionMatch is forbidden when continue is provided",
+        ));
+    }
+    if !matches!(matching, "Exact" | "NotOlderThan") {
+        causes.push(not_supported(
+            field,
+            matching,
+            &["Exact", "NotOlderThan", ""],
+        ));
+    }
+    if matching == "Exact" && query.get("resourceVersion") == Some("0") {
+        let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+        causes.push(forbidden(field, why));
+    }
+    causes
+}
+
+impl ListParams {
+    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
+        let matching = query.get("resourceVersionMatch");
+        let mut causes = matching.map_or_else(Vec::new, |text| check_list_match(query, text));
+        if query.flag("sendInitialEvents").is_some() {
+            causes.push(forbidden(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for list",
+            ));
+        }
+        if !causes.is_empty() {
+            return Err(Fault::invalid_options("ListOptions", causes));
+        }
+        let limit = query.number("limit")?.filter(|limit| *limit > 0);
+        let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let cursor = query.get("continue").map(str::to_owned);
+        let asked = version(query)?;
+        if cursor.is_some() && asked.is_some_and(|asked| asked != 0) {
+            return Err(Fault::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let version = match (asked, matching) {
+            (None, _) => ReadVersion::Latest,
+            (Some(0), _) => ReadVersion::Any,
+            (Some(at), Some("Exact")) => ReadVersion::Exact(at),
+            // A limited read at a version, with no match given, is an exact one.
+            (Some(at), None) if limit.is_some() => ReadVersion::Exact(at),
+            (Some(at), _) => ReadVersion::AtLeast(at),
+        };
+        Ok(Self {
+            version,
+            limit,
+            cursor,
+        })
+    }
+}
+
+/// The options of a watch.
+#[derive(Debug)]
+pub(crate) struct WatchParams {
+    pub(crate) since: Option<WatchStart>,
+    pub(crate) initial_events: bool,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl WatchParams {
+    /// `since` is `None` where the watch begins now, without the state.
+    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
+        let matching = query.get("resourceVersionMatch");
+        let initial = query.flag("sendInitialEvents");
+        let mut causes = Vec::new();
+        let field = "resourceVersionMatch";
+        if initial.is_some() && matching != Some("NotOlderThan") {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.push(forbidden(field, why));
+        }
+        if let Some(matching) = matching {
+            if initial.is_none() {
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                causes.push(forbidden(field, why));
+            }
+            if matching != "NotOlderThan" {
+                causes.push(not_supported(field, matching, &["NotOlderThan"]));
+            }
+            if query.get("continue").is_some() {
+                let why = "resourceVersionMatch is forbidden when continue is provided";
+                causes.push(forbidden(field, why));
+            }
+        }
+        if !causes.is_empty() {
+            return Err(Fault::invalid_options("ListOptions", causes));
+        }
+        let since = match version(query)? {
+            None | Some(0) if initial == Some(false) => None,
+            None | Some(0) => Some(WatchStart::Latest),
+            Some(at) => Some(WatchStart::After(at)),
+        };
+        Ok(Self {
+            since,
+            initial_events: initial == Some(true),
+            bookmarks: query.flag("allowWatchBookmarks") == Some(true),
+            timeout_seconds: query
+                .number("timeoutSeconds")?
+                .and_then(|seconds| u64::try_from(seconds).ok())
+                .filter(|seconds| *seconds > 0),
+        })
+    }
+}
+
+/// The options of a write; `kind` as `CreateOptions`.
+pub(crate) fn write_options(
+    query: &Query,
+    kind: &str,
+    patch: Option<PatchKind>,
+    user_agent: Option<&str>,
+) -> Result<WriteOptions, Fault> {
+    let mut causes = Vec::new();
+    let dry_run = dry_run(query, &mut causes);
+    let field_validation = match query.get("fieldValidation") {
+        None | Some("Warn") => FieldValidation::Warn,
+        Some("Ignore") => FieldValidation::Ignore,
+        Some("Strict") => FieldValidation::Strict,
+        Some(other) => {
+            causes.push(not_supported(
+                "fieldValidation",
+                other,
+                &["Ignore", "Strict", "Warn"],
+            ));
+            FieldValidation::Warn
+        }
+    };
+    let field_manager = query.get("fieldManager");
+    if let Some(manager) = field_manager {
+        if manager.chars().count() > 128 {
+            causes.push(invalid(
+                "fieldManager",
+                manager,
+                "may not be more than 128 characters",
+            ));
+        }
+        if manager.chars().any(char::is_control) {
+            let why = "should only contain printable characters";
+            causes.push(invalid("fieldManager", manager, why));
+        }
+    }
+    let force = query.flag("force");
+    match patch {
+        Some(PatchKind::Apply) if field_manager.is_none() => {
+            causes.push(required("fieldManager", "is required for apply patch"));
+        }
+        Some(PatchKind::Apply) | None => {}
+        Some(_) if force.is_some() => {
+            causes.push(forbidden(
+                "force",
+                "may not be specified for non-apply patch",
+            ));
+        }
+        Some(_) => {}
+    }
+    if !causes.is_empty() {
+        return Err(Fault::invalid_options(kind, causes));
+    }
+    Ok(WriteOptions {
+        dry_run,
+        field_manager: field_manager.map(str::to_owned),
+        user_agent: user_agent.map(str::to_owned),
+        force: force == Some(true),
+        field_validation,
+    })
+}
+
+fn dry_run(query: &Query, causes: &mut Vec<StatusCause>) -> bool {
+    let values = query.all("dryRun");
+    for value in values.iter().filter(|value| *value != "All") {
+        causes.push(not_supported("dryRun", value, &["All"]));
+    }
+    values.iter().any(|value| value == "All")
+}
+
+/// The options of a delete: the body's, or the query's when there is no body.
+pub(crate) fn delete_options(query: &Query, body: Option<Value>) -> Result<DeleteOptions, Fault> {
+    if let Some(body) = body {
+        return Ok(DeleteOptions::from_body(&body)?);
+    }
+    let mut options = json!({});
+    if let Some(policy) = query.get("propagationPolicy") {
+        options["propagationPolicy"] = policy.into();
+    }
+    if let Some(orphan) = query.flag("orphanDependents") {
+        options["orphanDependents"] = orphan.into();
+    }
+    if let Some(seconds) = query.number("gracePeriodSeconds")? {
+        options["gracePeriodSeconds"] = seconds.into();
+    }
+    let dry_run = query.all("dryRun");
+    if !dry_run.is_empty() {
+        options["dryRun"] = json!(dry_run);
+    }
+    Ok(DeleteOptions::from_body(&options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::parse(Some(text)).unwrap()
+    }
+
+    #[test]
+    fn list_versions() {
+        for (text, expected) in [
+            ("", ReadVersion::Latest),
+            ("resourceVersion=0", ReadVersion::Any),
+            ("resourceVersion=7", ReadVersion::AtLeast(7)),
+            ("resourceVersion=7&limit=2", ReadVersion::Exact(7)),
+            (
+                "resourceVersion=7&resourceVersionMatch=Exact",
+                ReadVersion::Exact(7),
+            ),
+            (
+                "resourceVersion=7&limit=2&resourceVersionMatch=NotOlderThan",
+                ReadVersion::AtLeast(7),
+            ),
+        ] {
+            assert_eq!(
+                ListParams::parse(&query(text)).unwrap().version,
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn lists_that_contradict_themselves() {
+        for (text, code) in [
+            ("resourceVersionMatch=Exact", 422),
+            ("resourceVersion=0&resourceVersionMatch=Exact", 422),
+            ("resourceVersion=5&resourceVersionMatch=Sometimes", 422),
+            (
+                "resourceVersion=5&resourceVersionMatch=Exact&continue=x",
+                422,
+            ),
+            ("sendInitialEvents=true", 422),
+            ("resourceVersion=5&continue=x", 400),
+            ("resourceVersion=-5", 400),
+            ("limit=x", 400),
+        ] {
+            assert_eq!(
+                ListParams::parse(&query(text)).unwrap_err().status().code,
+                code,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn watches() {
+        let parse = |text| WatchParams::parse(&query(text));
+        assert_eq!(
+            parse("sendInitialEvents=true").unwrap_err().status().code,
+            422
+        );
+        assert_eq!(
+            parse("resourceVersionMatch=NotOlderThan")
+                .unwrap_err()
+                .status()
+                .code,
+            422
+        );
+        let params = parse(
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=5",
+        )
+        .unwrap();
+        assert!(params.initial_events && params.bookmarks);
+        assert_eq!(params.timeout_seconds, Some(5));
+        let none = parse("sendInitialEvents=false&resourceVersionMatch=NotOlderThan").unwrap();
+        assert_eq!(none.since, None);
+        assert_eq!(
+            parse("resourceVersion=9").unwrap().since,
+            Some(WatchStart::After(9))
+        );
+    }
+
+    #[test]
+    fn write_rules() {
+        let parse = |text, patch| write_options(&query(text), "PatchOptions", patch, None);
+        let message = |text, patch| parse(text, patch).unwrap_err().status().message.clone();
+        assert_eq!(
+            message("dryRun=Some", None),
+            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"Some\": supported values: \"All\""
+        );
+        assert_eq!(
+            message("", Some(PatchKind::Apply)),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"
+        );
+        assert!(message("force=true", Some(PatchKind::Merge)).contains("non-apply"));
+        assert!(
+            parse("dryRun=All&fieldManager=me&force=1", Some(PatchKind::Apply))
+                .unwrap()
+                .force
+        );
+    }
+}

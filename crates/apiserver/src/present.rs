@@ -1,0 +1,203 @@
+//! Objects, lists and events in the shape a client asked for. Objects pass as
+//! the bytes the engine keeps; only tables look inside.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use longshore_engine::{Object, Page};
+use longshore_model::KindInfo;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    body::{Body, coalesce},
+    fault::Fault,
+    negotiate::Shape,
+    query::Query,
+    table::{self, Printer},
+};
+
+/// What the rows of a table carry of their objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+/// Turns objects of a kind into a shape.
+pub(crate) struct Presenter {
+    info: Arc<KindInfo>,
+    shape: Shape,
+    include: Include,
+    printer: Printer,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    metadata: Option<&'a RawValue>,
+}
+
+impl Presenter {
+    /// Reads `includeObject` where it matters.
+    pub(crate) fn new(info: Arc<KindInfo>, shape: Shape, query: &Query) -> Result<Self, Fault> {
+        let include = match query.get("includeObject") {
+            None | Some("Metadata") => Include::Metadata,
+            Some("None") => Include::Nothing,
+            Some("Object") => Include::Object,
+            Some(other) => {
+                return Err(Fault::bad_request(format!(
+                    "unrecognized includeObject value: {other:?}: use None, Metadata or Object"
+                )));
+            }
+        };
+        let printer = table::printer(&info.gvk);
+        Ok(Self {
+            info,
+            shape,
+            include,
+            printer,
+        })
+    }
+
+    /// One object.
+    pub(crate) fn object(&self, object: &Object) -> Bytes {
+        match self.shape {
+            Shape::Table(version) => self.table(
+                version,
+                object.bytes(),
+                &object.revision().to_string(),
+                true,
+            ),
+            Shape::Metadata(version) => metadata_only(object.bytes(), version),
+            _ => object.bytes().clone(),
+        }
+    }
+
+    /// The object of a watch event, given as JSON; the first table has the
+    /// columns.
+    pub(crate) fn event(&self, object: &Bytes, revision: u64, first: bool) -> Bytes {
+        match self.shape {
+            Shape::Table(version) => self.table(version, object, &revision.to_string(), first),
+            Shape::Metadata(version) => metadata_only(object, version),
+            _ => object.clone(),
+        }
+    }
+
+    fn table(&self, version: &str, object: &Bytes, revision: &str, columns: bool) -> Bytes {
+        let mut bytes = self
+            .table_head(version, &json!({"resourceVersion": revision}), columns)
+            .into_bytes();
+        bytes.extend_from_slice(&self.row(object, version, Timestamp::now()));
+        bytes.extend_from_slice(b"]}");
+        bytes.into()
+    }
+
+    fn table_head(&self, version: &str, metadata: &Value, columns: bool) -> String {
+        let columns = if columns {
+            self.printer.definitions()
+        } else {
+            Value::Null
+        };
+        format!(
+            r#"{{"kind":"Table","apiVersion":"meta.k8s.io/{version}","metadata":{metadata},"columnDefinitions":{columns},"rows":["#
+        )
+    }
+
+    fn row(&self, object: &Bytes, version: &str, now: Timestamp) -> Bytes {
+        let value: Value = serde_json::from_slice(object).unwrap_or_default();
+        let cells = Value::from(self.printer.cells(&value, now));
+        let mut row = format!(r#"{{"cells":{cells}"#).into_bytes();
+        if let Some(conditions) = self.printer.conditions(&value) {
+            row.extend_from_slice(format!(r#","conditions":{conditions}"#).as_bytes());
+        }
+        match self.include {
+            Include::Nothing => {}
+            Include::Metadata => {
+                row.extend_from_slice(br#","object":"#);
+                row.extend_from_slice(&metadata_only(object, version));
+            }
+            Include::Object => {
+                row.extend_from_slice(br#","object":"#);
+                row.extend_from_slice(object);
+            }
+        }
+        row.push(b'}');
+        row.into()
+    }
+
+    /// A page of a list, made while it is sent.
+    pub(crate) fn list(self, page: Page) -> Body {
+        let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+        if let Some(cursor) = page.cursor {
+            metadata["continue"] = cursor.into();
+        }
+        if let Some(remaining) = page.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        let items = page.items;
+        match self.shape {
+            Shape::Table(version) => {
+                let head = self.table_head(version, &metadata, true);
+                let now = Timestamp::now();
+                let rows = items
+                    .into_iter()
+                    .map(move |item| self.row(item.bytes(), version, now));
+                Body::chunks(coalesce(joined(head, rows)), None)
+            }
+            Shape::MetadataList(version) => {
+                let head = format!(
+                    r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{version}","metadata":{metadata},"items":["#
+                );
+                let parts = items
+                    .into_iter()
+                    .map(|item| metadata_only(item.bytes(), version));
+                Body::chunks(coalesce(joined(head, parts)), None)
+            }
+            _ => {
+                let head = format!(
+                    r#"{{"kind":"{}List","apiVersion":"{}","metadata":{metadata},"items":["#,
+                    self.info.gvk.kind,
+                    self.info.api_version()
+                );
+                let bytes: usize = items.iter().map(|item| item.bytes().len()).sum();
+                let commas = items.len().saturating_sub(1);
+                let length = head.len() + bytes + commas + END.len();
+                let parts = items.into_iter().map(|item| item.bytes().clone());
+                Body::chunks(coalesce(joined(head, parts)), Some(length as u64))
+            }
+        }
+    }
+}
+
+const END: &[u8] = b"]}";
+
+/// The head, the parts with commas between them, the end.
+fn joined(
+    head: String,
+    parts: impl Iterator<Item = Bytes> + Send + 'static,
+) -> impl Iterator<Item = Bytes> + Send + 'static {
+    let parts = parts.enumerate().flat_map(|(i, part)| {
+        (i > 0)
+            .then_some(Bytes::from_static(b","))
+            .into_iter()
+            .chain([part])
+    });
+    std::iter::once(Bytes::from(head))
+        .chain(parts)
+        .chain([Bytes::from_static(END)])
+}
+
+/// `PartialObjectMetadata` of an object: its metadata's own text.
+fn metadata_only(object: &[u8], version: &str) -> Bytes {
+    let envelope: Option<Envelope<'_>> = serde_json::from_slice(object).ok();
+    let metadata = envelope
+        .and_then(|envelope| envelope.metadata)
+        .map_or("{}", RawValue::get);
+    format!(
+        r#"{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/{version}","metadata":{metadata}}}"#
+    )
+    .into()
+}

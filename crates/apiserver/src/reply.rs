@@ -1,0 +1,105 @@
+//! Responses: JSON, `Status` for faults, warnings, compression.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body::Body as _;
+use serde_json::Value;
+
+use crate::{
+    body::{self, Body},
+    fault::Fault,
+    negotiate::{self, Encoding},
+};
+
+/// What handlers return.
+pub(crate) type Reply = Result<Response<Body>, Fault>;
+
+/// The size from which answers are compressed, as in Kubernetes.
+const COMPRESS_FROM: u64 = 128 * 1024;
+
+/// A response with a body of a media type.
+pub(crate) fn with_type(code: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// A JSON response.
+pub(crate) fn json(code: StatusCode, body: Body) -> Response<Body> {
+    with_type(code, "application/json", body)
+}
+
+/// A JSON response made of a value.
+pub(crate) fn value(code: StatusCode, value: &Value) -> Response<Body> {
+    json(code, Body::full(value.to_string()))
+}
+
+/// A small complete document, in the encoding asked for.
+pub(crate) fn document(code: StatusCode, encoding: Encoding, document: Bytes) -> Reply {
+    match encoding {
+        Encoding::Json => Ok(json(code, Body::full(document))),
+        Encoding::Yaml => {
+            let value: Value = serde_json::from_slice(&document).map_err(Fault::internal)?;
+            let text = serde_yaml_ng::to_string(&value).map_err(Fault::internal)?;
+            Ok(with_type(code, "application/yaml", Body::full(text)))
+        }
+    }
+}
+
+/// The `Status` of a fault.
+pub(crate) fn fault(fault: &Fault) -> Response<Body> {
+    let status = fault.status();
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_vec(status).unwrap_or_default();
+    let mut response = json(code, Body::full(body));
+    let seconds = status
+        .details
+        .as_ref()
+        .map_or(0, |details| details.retry_after_seconds);
+    if seconds > 0 {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Adds `Warning` headers.
+pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
+    for warning in warnings {
+        let text: String = warning
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .flat_map(|c| {
+                matches!(c, '"' | '\\')
+                    .then_some('\\')
+                    .into_iter()
+                    .chain([c])
+            })
+            .collect();
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+}
+
+/// The last touch: what every response has, and compression of large ones.
+pub(crate) fn finish(response: &mut Response<Body>, request: &HeaderMap) {
+    let large = response.body().size_hint().lower() >= COMPRESS_FROM;
+    let headers = response.headers_mut();
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert_with(|| HeaderValue::from_static("no-cache, private"));
+    if large && !headers.contains_key(header::CONTENT_ENCODING) && negotiate::reads_gzip(request) {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        let body = std::mem::replace(response.body_mut(), Body::empty());
+        *response.body_mut() = match body.into_chunks() {
+            Ok(chunks) => Body::chunks(body::gzip(chunks), None),
+            Err(body) => body,
+        };
+    }
+}

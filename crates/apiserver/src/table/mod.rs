@@ -1,0 +1,170 @@
+//! Tables: objects as rows for people (`meta.k8s.io` `Table`). Each kind has
+//! its columns and a function that fills the cells; all of it is pure.
+
+mod columns;
+pub(crate) mod duration;
+mod jobs;
+mod nodes;
+mod plain;
+mod pods;
+mod services;
+
+use jiff::Timestamp;
+use longshore_model::{Gvk, time};
+use serde_json::{Value, json};
+
+/// One column: name, type, format, priority (0 shown always, 1 when wide),
+/// description.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    name: &'static str,
+    r#type: &'static str,
+    format: &'static str,
+    priority: u8,
+    description: &'static str,
+}
+
+impl Column {
+    fn definition(&self) -> Value {
+        json!({
+            "name": self.name,
+            "type": self.r#type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        })
+    }
+}
+
+/// How a kind is shown.
+pub(crate) struct Printer {
+    columns: &'static [Column],
+    cells: fn(&Value, Timestamp) -> Vec<Value>,
+    conditions: fn(&Value) -> Option<Value>,
+}
+
+/// The printer of a kind; name and age for kinds without one of their own.
+pub(crate) fn printer(gvk: &Gvk) -> Printer {
+    let (columns, cells): (&'static [Column], fn(&Value, Timestamp) -> Vec<Value>) =
+        match (gvk.group.as_ref(), gvk.kind.as_ref()) {
+            ("", "Pod") => (columns::POD, pods::cells),
+            ("", "Node") => (columns::NODE, nodes::cells),
+            ("", "Service") => (columns::SERVICE, services::cells),
+            ("batch", "Job") => (columns::JOB, jobs::cells),
+            ("", "Namespace") => (columns::NAMESPACE, plain::namespace),
+            ("", "ConfigMap") => (columns::CONFIG_MAP, plain::config_map),
+            ("", "Secret") => (columns::SECRET, plain::secret),
+            ("", "ServiceAccount") => (columns::SERVICE_ACCOUNT, plain::service_account),
+            ("" | "events.k8s.io", "Event") => (columns::EVENT, plain::event),
+            ("coordination.k8s.io", "Lease") => (columns::LEASE, plain::lease),
+            _ => (columns::ANY, plain::any),
+        };
+    let conditions = if columns.len() == columns::POD.len() && gvk.kind == "Pod" {
+        pods::conditions
+    } else {
+        |_: &Value| None
+    };
+    Printer {
+        columns,
+        cells,
+        conditions,
+    }
+}
+
+impl Printer {
+    /// The `columnDefinitions`.
+    pub(crate) fn definitions(&self) -> Value {
+        self.columns.iter().map(Column::definition).collect()
+    }
+
+    /// The cells of an object's row, one a column.
+    pub(crate) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        (self.cells)(object, now)
+    }
+
+    /// The conditions of an object's row: finished pods have one.
+    pub(crate) fn conditions(&self, object: &Value) -> Option<Value> {
+        (self.conditions)(object)
+    }
+}
+
+/// The text at a JSON pointer; empty when absent or no text.
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// The list at a JSON pointer; empty when absent.
+fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// How many entries the map or list at a JSON pointer has.
+fn count(object: &Value, pointer: &str) -> usize {
+    match object.pointer(pointer) {
+        Some(Value::Array(entries)) => entries.len(),
+        Some(Value::Object(entries)) => entries.len(),
+        _ => 0,
+    }
+}
+
+/// The time at a JSON pointer.
+fn instant(object: &Value, pointer: &str) -> Option<Timestamp> {
+    time::parse(text(object, pointer))
+}
+
+/// The age since the object was made.
+fn created(object: &Value, now: Timestamp) -> Value {
+    duration::age(instant(object, "/metadata/creationTimestamp"), now).into()
+}
+
+/// `text`, or what stands for nothing.
+fn or<'a>(text: &'a str, nothing: &'a str) -> &'a str {
+    if text.is_empty() { nothing } else { text }
+}
+
+/// Whether the condition `kind` is there, and its status when it is.
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    list(object, "/status/conditions")
+        .iter()
+        .find(|condition| text(condition, "/type") == kind)
+}
+
+/// Whether the condition `kind` is `True`.
+fn holds(object: &Value, kind: &str) -> bool {
+    condition(object, kind).is_some_and(|condition| text(condition, "/status") == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_model::kind::BUILTIN;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_fills_every_column_even_of_an_empty_object() {
+        for info in BUILTIN {
+            let printer = printer(&info.gvk);
+            for object in [
+                json!({}),
+                json!({"spec": 1, "status": "x", "metadata": null}),
+            ] {
+                let cells = printer.cells(&object, Timestamp::UNIX_EPOCH);
+                assert_eq!(cells.len(), printer.columns.len(), "{}", info.gvk);
+                for (cell, column) in cells.iter().zip(printer.columns) {
+                    let fits = if column.r#type == "integer" {
+                        cell.is_number()
+                    } else {
+                        cell.is_string()
+                    };
+                    assert!(fits, "{}: {} = {cell}", info.gvk, column.name);
+                }
+            }
+        }
+    }
+}

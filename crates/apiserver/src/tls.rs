@@ -1,0 +1,259 @@
+//! TLS: a certificate authority of the cluster's own, and the server
+//! certificates it signs. Clients trust the authority by the kubeconfig.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// The names a server on this machine is known by.
+pub const LOCAL_NAMES: &[&str] = &[
+    "127.0.0.1",
+    "::1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// Why the authority or a certificate could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read or written.
+    #[error("cannot use {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The stored key is damaged.
+    #[error("{path} holds no key that can be read: delete it and ca.crt to make new ones")]
+    Key {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A name that no certificate can carry.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
+}
+
+impl From<rcgen::Error> for TlsError {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Certificate(error.to_string())
+    }
+}
+
+/// A certificate authority. Its key stays in the folder, readable by the
+/// owner alone.
+pub struct Authority {
+    key: KeyPair,
+    pem: String,
+}
+
+/// What a server needs to speak TLS.
+#[derive(Clone)]
+pub struct ServerTls(pub(crate) Arc<rustls::ServerConfig>);
+
+impl Authority {
+    /// Makes an authority that is kept in memory alone.
+    ///
+    /// # Errors
+    /// The machine has no randomness.
+    pub fn ephemeral() -> Result<Self, TlsError> {
+        let key = KeyPair::generate()?;
+        let pem = authority_params(5 * 3650)?.self_signed(&key)?.pem();
+        Ok(Self { key, pem })
+    }
+
+    /// Loads the authority of a folder (`ca.crt`, `ca.key`), or makes it
+    /// there.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or the key in it is damaged.
+    pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
+        let (certificate_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
+        if certificate_path.exists() && key_path.exists() {
+            let pem = read(&certificate_path)?;
+            let key = KeyPair::from_pem(&read(&key_path)?)
+                .map_err(|_| TlsError::Key { path: key_path })?;
+            return Ok(Self { key, pem });
+        }
+        fs::create_dir_all(dir).map_err(|source| TlsError::File {
+            path: dir.to_owned(),
+            source,
+        })?;
+        let authority = Self::ephemeral()?;
+        write_private(&key_path, &authority.key.serialize_pem())?;
+        write_private(&certificate_path, &authority.pem)?;
+        Ok(authority)
+    }
+
+    /// The authority's certificate, for `certificate-authority-data`.
+    #[must_use]
+    pub fn ca_pem(&self) -> String {
+        self.pem.clone()
+    }
+
+    /// A server certificate for [`LOCAL_NAMES`] and `names` (DNS names or
+    /// addresses), with its configuration: HTTP/2 preferred, HTTP/1.1 spoken.
+    ///
+    /// # Errors
+    /// A name that is neither a DNS name nor an address.
+    pub fn server<S: AsRef<str>>(&self, names: &[S]) -> Result<ServerTls, TlsError> {
+        let mut all: Vec<String> = LOCAL_NAMES.iter().map(|&name| name.to_owned()).collect();
+        for name in names {
+            if !all.iter().any(|known| known == name.as_ref()) {
+                all.push(name.as_ref().to_owned());
+            }
+        }
+        let mut params = CertificateParams::new(all)?;
+        set_validity(&mut params, 3650);
+        params.distinguished_name = common_name("longshore-apiserver");
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyEncipherment,
+        ];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let authority = authority_params(3650)?;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &Issuer::from_params(&authority, &self.key))?;
+        server_config(certificate.der().clone(), &key)
+    }
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerTls").finish_non_exhaustive()
+    }
+}
+
+fn server_config(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+) -> Result<ServerTls, TlsError> {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let failed = |error: rustls::Error| TlsError::Certificate(error.to_string());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .map_err(failed)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(ServerTls(Arc::new(config)))
+}
+
+/// The authority's own parameters. They are the same each time, so that a
+/// loaded key signs as the authority on disk.
+fn authority_params(days: i64) -> Result<CertificateParams, TlsError> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    set_validity(&mut params, days);
+    params.distinguished_name = common_name("longshore-ca");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::CrlSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    Ok(params)
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}
+
+/// Valid from yesterday, so that clocks may differ a little.
+fn set_validity(params: &mut CertificateParams, days: i64) {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let day = |date: jiff::civil::Date| {
+        rcgen::date_time_ymd(
+            i32::from(date.year()),
+            date.month().unsigned_abs(),
+            date.day().unsigned_abs(),
+        )
+    };
+    params.not_before = day(today.saturating_sub(1.day()));
+    params.not_after = day(today.saturating_add(days.days()));
+}
+
+fn read(path: &Path) -> Result<String, TlsError> {
+    fs::read_to_string(path).map_err(|source| TlsError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Writes a file of mode 0600, whole or not at all.
+fn write_private(path: &Path, text: &str) -> Result<(), TlsError> {
+    use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
+    let failed = |source| TlsError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let temporary = path.with_extension("new");
+    let _ = fs::remove_file(&temporary);
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .map_err(failed)?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    fs::rename(&temporary, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_authority_is_made_once_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Authority::load_or_create(dir.path()).unwrap();
+        let second = Authority::load_or_create(dir.path()).unwrap();
+        assert_eq!(first.ca_pem(), second.ca_pem());
+        for file in ["ca.crt", "ca.key"] {
+            let mode = fs::metadata(dir.path().join(file))
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+        second.server(&["extra.example"]).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_key_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        Authority::load_or_create(dir.path()).unwrap();
+        fs::write(dir.path().join("ca.key"), "no key").unwrap();
+        let error = Authority::load_or_create(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("ca.key"), "{error}");
+    }
+}
