@@ -7,6 +7,7 @@
 //! `src/facts`. Pure: no I/O, no clock. Everything is built once, when first
 //! used.
 
+mod duplicates;
 mod facts;
 mod fields;
 mod graph;
@@ -16,6 +17,7 @@ pub mod protobuf;
 mod registry;
 mod roots;
 
+pub use duplicates::duplicate_fields;
 pub use fields::{prune, unknown_fields};
 pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
 pub use registry::{Registry, registry};

@@ -7,7 +7,7 @@ use super::{
     parameters::{self, Parameter},
     schemas::subresource_kind,
 };
-use crate::packages;
+use crate::{packages, registry};
 
 /// What a request carries as its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct Operation {
     pub(super) answer: Answer,
     /// Group, version and kind of the objects it takes and gives.
     pub(super) kind: (String, String, String),
-    /// The definition of those objects.
+    /// The definition of those objects; nothing for kinds that are not built in.
     pub(super) definition: Option<String>,
 }
 
@@ -147,20 +147,12 @@ impl Maker<'_> {
             &gvk.group
         };
         let group = camel(group.split('.').next().unwrap_or(group));
-        let (kind, definition) = match subresource.and_then(subresource_kind) {
-            Some((group, version, kind)) => (
-                (group.to_owned(), version.to_owned(), kind.to_owned()),
-                packages::definition(group, version, kind),
-            ),
-            None => (
-                (
-                    gvk.group.to_string(),
-                    gvk.version.to_string(),
-                    gvk.kind.to_string(),
-                ),
-                packages::definition(&gvk.group, &gvk.version, &gvk.kind),
-            ),
-        };
+        let (group_of_kind, version, kind) =
+            subresource
+                .and_then(subresource_kind)
+                .unwrap_or((&gvk.group, &gvk.version, &gvk.kind));
+        let definition = packages::definition(group_of_kind, version, kind)
+            .filter(|name| registry().definition(name).is_some());
         let is_log = subresource == Some("log");
         let parameters = match action {
             "list" => parameters::LIST.to_vec(),
@@ -200,7 +192,11 @@ impl Maker<'_> {
                 _ if is_log => Answer::Text,
                 _ => Answer::Object,
             },
-            kind,
+            kind: (
+                group_of_kind.to_owned(),
+                version.to_owned(),
+                kind.to_owned(),
+            ),
             definition,
         }
     }

@@ -1,5 +1,5 @@
 //! OpenAPI v2, which is asked for as protobuf only: `/openapi/v2` with
-//! `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
+//! `Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use prost::Message;
 use serde_json::Value;
 
 use super::{
+    KUBERNETES_VERSION,
     gnostic::{
         AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
         NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterValue, ParametersItem,
@@ -17,6 +18,10 @@ use super::{
     schemas::{self, KIND, kind_value},
 };
 use crate::graph::reference;
+
+/// The content type to answer with. The one that clients ask for has an `@`,
+/// which is no valid content type: kubectl itself cannot read such an answer.
+pub const V2_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// The document for all kinds, as gnostic's message `openapi.v2.Document`.
 #[must_use]
@@ -45,7 +50,7 @@ pub fn v2_protobuf(kinds: &[KindInfo]) -> Vec<u8> {
         swagger: "2.0".to_owned(),
         info: Some(Info {
             title: "Kubernetes".to_owned(),
-            version: "v1.34.0".to_owned(),
+            version: KUBERNETES_VERSION.to_owned(),
         }),
         paths: Some(Paths { path }),
         definitions: Some(NamedSchemas {
@@ -190,5 +195,130 @@ fn parameter(place: Place) -> ParametersItem {
     let non_body_parameter = Some(NonBodyParameter { place: Some(place) });
     ParametersItem {
         parameter: Some(ParameterValue { non_body_parameter }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use longshore_model::kind::BUILTIN;
+
+    use super::*;
+
+    fn document() -> Document {
+        Document::decode(v2_protobuf(BUILTIN).as_slice()).unwrap()
+    }
+
+    fn definition(name: &str) -> Schema {
+        let definitions = document().definitions.unwrap().additional_properties;
+        definitions
+            .into_iter()
+            .find(|named| named.name == name)
+            .unwrap()
+            .value
+            .unwrap()
+    }
+
+    fn property(schema: &Schema, name: &str) -> Schema {
+        let properties = schema.properties.clone().unwrap().additional_properties;
+        properties
+            .into_iter()
+            .find(|named| named.name == name)
+            .unwrap()
+            .value
+            .unwrap()
+    }
+
+    fn yaml(extensions: &[NamedAny], name: &str) -> String {
+        let found = extensions.iter().find(|named| named.name == name).unwrap();
+        found.value.clone().unwrap().yaml
+    }
+
+    #[test]
+    fn definitions_carry_kinds_and_patch_rules() {
+        let pod = definition("io.k8s.api.core.v1.Pod");
+        assert_eq!(
+            yaml(&pod.vendor_extension, KIND),
+            "[{\"group\":\"\",\"kind\":\"Pod\",\"version\":\"v1\"}]\n"
+        );
+        assert_eq!(
+            property(&pod, "spec").reference,
+            "#/definitions/io.k8s.api.core.v1.PodSpec"
+        );
+        let spec = definition("io.k8s.api.core.v1.PodSpec");
+        assert_eq!(spec.required, ["containers"]);
+        let volumes = property(&spec, "volumes");
+        assert_eq!(volumes.kind.unwrap().value, ["array"]);
+        assert_eq!(
+            volumes.items.unwrap().schema[0].reference,
+            "#/definitions/io.k8s.api.core.v1.Volume"
+        );
+        let extensions = volumes.vendor_extension;
+        assert_eq!(
+            yaml(&extensions, "x-kubernetes-patch-strategy"),
+            "\"merge,retainKeys\"\n"
+        );
+        assert_eq!(
+            yaml(&extensions, "x-kubernetes-patch-merge-key"),
+            "\"name\"\n"
+        );
+        let quantity = definition("io.k8s.apimachinery.pkg.api.resource.Quantity");
+        assert_eq!(quantity.kind.unwrap().value, ["string"]);
+    }
+
+    #[test]
+    fn references_have_no_type_of_their_own() {
+        fn check(schema: &Schema) {
+            if !schema.reference.is_empty() {
+                assert!(
+                    schema.kind.is_none() && schema.properties.is_none(),
+                    "{schema:?}"
+                );
+            }
+            let properties = schema
+                .properties
+                .iter()
+                .flat_map(|p| &p.additional_properties);
+            properties.flat_map(|named| &named.value).for_each(check);
+            schema
+                .items
+                .iter()
+                .flat_map(|items| &items.schema)
+                .for_each(check);
+        }
+        for named in document().definitions.unwrap().additional_properties {
+            check(&named.value.unwrap());
+        }
+    }
+
+    #[test]
+    fn patches_list_the_parameters_that_kubectl_looks_for() {
+        let paths = document().paths.unwrap().path;
+        for info in BUILTIN {
+            let gvk = &info.gvk;
+            let kind = format!("{}\n", kind_value(&gvk.group, &gvk.version, &gvk.kind));
+            let patch = paths
+                .iter()
+                .filter_map(|path| path.value.as_ref()?.patch.as_ref())
+                .find(|patch| yaml(&patch.vendor_extension, KIND) == kind)
+                .unwrap_or_else(|| panic!("no PATCH of {gvk}"));
+            let names: Vec<_> = patch
+                .parameters
+                .iter()
+                .filter_map(
+                    |item| match item.parameter.as_ref()?.non_body_parameter.as_ref()? {
+                        NonBodyParameter {
+                            place: Some(Place::Query(query)),
+                        } => Some(&query.name),
+                        _ => None,
+                    },
+                )
+                .collect();
+            assert_eq!(
+                names,
+                ["dryRun", "fieldManager", "fieldValidation", "force"]
+            );
+        }
     }
 }

@@ -9,6 +9,7 @@ use longshore_model::KindInfo;
 use serde_json::{Map, Value, json};
 
 use super::{
+    KUBERNETES_VERSION,
     parameters::Parameter,
     paths::{self, Answer, Body, Operation, Path},
     schemas::{self, KIND, kind_value},
@@ -63,7 +64,7 @@ pub fn v3_document(kinds: &[KindInfo], group_version: &str) -> Option<Value> {
     let schemas: BTreeMap<_, _> = schemas::of_kinds(kinds);
     Some(json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.34.0"},
+        "info": {"title": "Kubernetes", "version": KUBERNETES_VERSION},
         "paths": paths,
         "components": {"schemas": schemas},
     }))
