@@ -1,5 +1,6 @@
 //! Facts about fields that k8s-openapi's schemas leave out: how strategic merge
-//! and server-side apply treat lists and objects. Read from `facts/lists.txt`.
+//! and server-side apply treat lists and objects. Read from `facts/lists.txt`,
+//! which `facts/generate.py` takes from the types of a release of Kubernetes.
 //!
 //! A line `@package` opens a package. A line `Type.field word…` tells about a
 //! field, `Type word…` about every object of the type. Words: `patch=` the
