@@ -1,1 +1,48 @@
-//! To be filled.
+//! The embedded cluster: the one place where API server, controllers and node
+//! are wired together, in process or as a background process.
+//!
+//! [`start`] gives a throw-away cluster inside this process, without sockets.
+//! [`EmbeddedCluster::start`] takes [`Options`]: data on disk, a TLS endpoint
+//! on loopback for other clients, no node. [`daemon`] runs the same thing as a
+//! background process that commands find again.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), longshore_embedded::Error> {
+//! let embedded = longshore_embedded::start().await?;
+//! let namespaces = embedded.cluster().namespaces().list().await;
+//! # drop(namespaces);
+//! embedded.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It is for one machine: development, tests, small jobs.
+
+mod cluster;
+pub mod daemon;
+mod error;
+mod files;
+mod kubeconfig;
+mod layout;
+mod lock;
+mod logs;
+mod options;
+mod settings;
+
+pub use cluster::EmbeddedCluster;
+pub use error::Error;
+pub use kubeconfig::check_place as check_kubeconfig_place;
+pub use layout::Layout;
+pub use options::Options;
+
+/// Name of the cluster, context, user and node of an embedded cluster.
+pub const NAME: &str = "longshore";
+
+/// Starts an ephemeral cluster in this process: no sockets, nothing on disk
+/// after [`EmbeddedCluster::stop`].
+///
+/// # Errors
+/// A part could not start; the error names it.
+pub async fn start() -> Result<EmbeddedCluster, Error> {
+    EmbeddedCluster::start(Options::default()).await
+}

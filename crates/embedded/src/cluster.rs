@@ -1,0 +1,281 @@
+//! A running embedded cluster and the order in which its parts start and stop.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use longshore_apiserver::{ApiServer, Authority};
+use longshore_client::Cluster;
+use longshore_controllers::Controllers;
+use longshore_engine::{Engine, Storage};
+use longshore_node::NodeAgent;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+use crate::{
+    Error, NAME, Options, files, kubeconfig, layout::Layout, lock::Lock, logs::LogBridge,
+    settings::Settings,
+};
+
+/// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
+/// closes the endpoint, but does not wait for anything.
+pub struct EmbeddedCluster {
+    cluster: Cluster,
+    endpoint: Option<Endpoint>,
+    controllers: Option<Controllers>,
+    node: Option<NodeAgent>,
+    layout: Layout,
+    ephemeral: bool,
+    // The lock goes before the temporary folder it is in: fields are dropped
+    // in the order in which they stand here.
+    _lock: Lock,
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// The TLS endpoint.
+struct Endpoint {
+    url: String,
+    kubeconfig: PathBuf,
+    shutdown: Option<oneshot::Sender<()>>,
+    task: JoinHandle<std::io::Result<()>>,
+}
+
+impl EmbeddedCluster {
+    /// Starts a cluster and waits until it serves.
+    ///
+    /// # Errors
+    /// The folder is another process's, a file cannot be used, or a part does
+    /// not start. Nothing is left running then.
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
+            return Err(Error::NotLoopback(address));
+        }
+        let (layout, folder) = open_folder(options.data_dir.as_deref())?;
+        let lock = take_lock(&layout).await?;
+        if let (Some(path), Some(_)) = (&options.kubeconfig, options.listen) {
+            kubeconfig::check_place(path)?;
+        }
+
+        let storage = if options.ephemeral { Storage::Memory } else { Storage::File(layout.store()) };
+        let engine = Engine::open(longshore_engine::Options {
+            storage,
+            ..longshore_engine::Options::default()
+        })
+        .map_err(Error::part("store"))?;
+        let logs = LogBridge::default();
+        let settings = Settings::load_or_new(&layout)?;
+        let server = ApiServer::new(longshore_apiserver::Options {
+            engine,
+            token: options.listen.map(|_| settings.token.clone()),
+            node_logs: Arc::new(logs.clone()),
+        });
+        let cluster = Cluster::from_service(server.service(), "default");
+
+        let mut started = Self {
+            cluster: cluster.clone(),
+            endpoint: None,
+            controllers: None,
+            node: None,
+            ephemeral: options.ephemeral,
+            layout,
+            _lock: lock,
+            _folder: folder,
+        };
+        // From here on a failure has something to stop.
+        match started.start_parts(&options, &server, settings, &logs).await {
+            Ok(()) => Ok(started),
+            Err(error) => {
+                started.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_parts(
+        &mut self,
+        options: &Options,
+        server: &ApiServer,
+        settings: Settings,
+        logs: &LogBridge,
+    ) -> Result<(), Error> {
+        let controllers = Controllers::start(self.cluster.clone());
+        let node = async {
+            if !options.node {
+                return Ok(None);
+            }
+            let data_dir = self.layout.node(options.ephemeral);
+            if options.ephemeral && data_dir.exists() {
+                // Left by a process that could not tidy up.
+                std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
+            }
+            NodeAgent::start(longshore_node::Options {
+                cluster: self.cluster.clone(),
+                name: NAME.to_owned(),
+                data_dir,
+                path_prepend: options.program_dir.clone(),
+            })
+            .await
+            .map(Some)
+            .map_err(Error::part("node"))
+        };
+        let (controllers, node) = tokio::join!(controllers, node);
+        // Both are kept before either is judged, so that a stop finds them.
+        let controllers = controllers.map(|parts| self.controllers = Some(parts));
+        let node = node.map(|agent| self.node = agent);
+        controllers.map_err(Error::part("controllers"))?;
+        node?;
+        if let Some(node) = &self.node {
+            logs.fill(node.logs());
+        }
+        if let Some(address) = options.listen {
+            self.listen(address, options.kubeconfig.as_deref(), server, settings).await?;
+        }
+        Ok(())
+    }
+
+    async fn listen(
+        &mut self,
+        address: SocketAddr,
+        place: Option<&Path>,
+        server: &ApiServer,
+        mut settings: Settings,
+    ) -> Result<(), Error> {
+        let authority = Authority::load_or_create(&self.layout.certificates())
+            .map_err(Error::part("certificates"))?;
+        let listener = bind(address, settings.port).await?;
+        let local = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
+        let identity = authority
+            .server(&[local.ip().to_string()])
+            .map_err(Error::part("certificates"))?;
+
+        let url = format!("https://{local}");
+        settings.port = local.port();
+        settings.save(&self.layout)?;
+        let text = kubeconfig::text(&url, &authority.ca_pem(), &settings.token);
+        // Our own copy always: another place is its owner's to tidy.
+        let own = self.layout.kubeconfig();
+        files::write_private(&own, text.as_bytes())?;
+        let kubeconfig = place.map_or(own, Path::to_owned);
+        if place.is_some() {
+            files::write_private(&kubeconfig, text.as_bytes())?;
+        }
+
+        let (shutdown, ended) = oneshot::channel::<()>();
+        let server = server.clone();
+        let task = tokio::spawn(async move {
+            let ended = async {
+                let _ = ended.await;
+            };
+            server.serve(listener, identity, ended).await
+        });
+        self.endpoint = Some(Endpoint { url, kubeconfig, shutdown: Some(shutdown), task });
+        Ok(())
+    }
+
+    /// A client of the cluster, in process: no socket, no TLS.
+    #[must_use]
+    pub fn cluster(&self) -> Cluster {
+        self.cluster.clone()
+    }
+
+    /// Where other processes reach it; `None` without an endpoint.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        self.endpoint.as_ref().map(|endpoint| endpoint.url.as_str())
+    }
+
+    /// The kubeconfig that leads other programs to it; `None` without an
+    /// endpoint.
+    #[must_use]
+    pub fn kubeconfig_path(&self) -> Option<&Path> {
+        self.endpoint.as_ref().map(|endpoint| endpoint.kubeconfig.as_path())
+    }
+
+    /// The folder of the instance.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Stops everything: first the controllers, so that nothing new begins,
+    /// then the node with every process it started, then the endpoint. Returns
+    /// when all of it has gone.
+    pub async fn stop(mut self) {
+        if let Some(controllers) = self.controllers.take() {
+            controllers.stop().await;
+        }
+        if let Some(node) = self.node.take() {
+            node.stop().await;
+        }
+        if let Some(mut endpoint) = self.endpoint.take() {
+            if let Some(shutdown) = endpoint.shutdown.take() {
+                let _ = shutdown.send(());
+            }
+            match (&mut endpoint.task).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the endpoint ended with an error"),
+                Err(error) => tracing::warn!(%error, "the endpoint ended badly"),
+            }
+        }
+        self.cluster.close();
+        if self.ephemeral {
+            let dir = self.layout.node(true);
+            if let Err(error) = std::fs::remove_dir_all(&dir)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, dir = %dir.display(), "the node's folder stays");
+            }
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>), Error> {
+    match dir {
+        Some(dir) => {
+            let layout = Layout::new(dir);
+            layout.create()?;
+            // Absolute, because the kubeconfig's path is handed to others.
+            let dir = dir.canonicalize().map_err(Error::file("find the folder", dir))?;
+            Ok((Layout::new(dir), None))
+        }
+        None => {
+            let parent = std::env::temp_dir();
+            let folder = tempfile::Builder::new()
+                .prefix("longshore-")
+                .tempdir()
+                .map_err(Error::file("create a folder in", parent))?;
+            Ok((Layout::new(folder.path()), Some(folder)))
+        }
+    }
+}
+
+/// Takes the instance's lock. Who only looks whether it is held has it for a
+/// moment, too: hence more than one try.
+async fn take_lock(layout: &Layout) -> Result<Lock, Error> {
+    for _ in 0..20 {
+        if let Some(lock) = Lock::try_exclusive(&layout.lock())? {
+            return Ok(lock);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    Err(Error::Busy(layout.dir().to_owned()))
+}
+
+/// Binds the address; for port 0 first the port of the last time.
+async fn bind(address: SocketAddr, last_port: u16) -> Result<TcpListener, Error> {
+    if address.port() == 0 && last_port != 0 {
+        let same = SocketAddr::new(address.ip(), last_port);
+        if let Ok(listener) = TcpListener::bind(same).await {
+            return Ok(listener);
+        }
+        tracing::info!(port = last_port, "the port of the last time is taken; choosing another");
+    }
+    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
+}

@@ -1,0 +1,95 @@
+//! The kubeconfig of an embedded cluster.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use serde::Deserialize;
+
+use crate::{Error, NAME, files};
+
+/// The text of a kubeconfig with one cluster, one user and one context, all
+/// called [`NAME`].
+pub(crate) fn text(url: &str, ca_pem: &str, token: &str) -> String {
+    let authority = base64::engine::general_purpose::STANDARD.encode(ca_pem);
+    // The values are base64, hexadecimal digits and a URL of our own making.
+    // Only digits could be read in another way, as a number: hence the quotes.
+    format!(
+        r#"apiVersion: v1
+kind: Config
+current-context: {NAME}
+clusters:
+- name: {NAME}
+  cluster:
+    server: {url}
+    certificate-authority-data: {authority}
+users:
+- name: {NAME}
+  user:
+    token: "{token}"
+contexts:
+- name: {NAME}
+  context:
+    cluster: {NAME}
+    user: {NAME}
+    namespace: default
+"#
+    )
+}
+
+/// Refuses a place for a kubeconfig where there is a file that holds anything
+/// but an embedded cluster's kubeconfig.
+///
+/// # Errors
+/// The file is foreign, or cannot be read.
+pub fn check_place(path: &Path) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    struct Config {
+        #[serde(default)]
+        clusters: Vec<Named>,
+        #[serde(default)]
+        contexts: Vec<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let Some(bytes) = files::read_optional(path)? else { return Ok(()) };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(());
+    }
+    let ours = serde_yaml_ng::from_slice::<Config>(&bytes).is_ok_and(|config| {
+        let mut names = config.clusters.iter().chain(&config.contexts);
+        !config.clusters.is_empty() && names.all(|named| named.name == NAME)
+    });
+    if ours { Ok(()) } else { Err(Error::ForeignKubeconfig(path.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn own_files_may_be_replaced_and_others_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        check_place(&path).unwrap();
+        std::fs::write(&path, text("https://127.0.0.1:1", "pem", "token")).unwrap();
+        check_place(&path).unwrap();
+        for foreign in ["clusters:\n- name: production\n  cluster: {}\n", "notes", "\u{0}"] {
+            std::fs::write(&path, foreign).unwrap();
+            let error = check_place(&path).unwrap_err();
+            assert!(matches!(error, Error::ForeignKubeconfig(_)), "{foreign:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_yaml_with_what_a_client_needs() {
+        let value: serde_json::Value =
+            serde_yaml_ng::from_str(&text("https://127.0.0.1:6443", "a\nb\n", "00ff")).unwrap();
+        assert_eq!(value["clusters"][0]["cluster"]["server"], "https://127.0.0.1:6443");
+        assert_eq!(value["clusters"][0]["cluster"]["certificate-authority-data"], "YQpiCg==");
+        assert_eq!(value["users"][0]["user"]["token"], "00ff");
+        assert_eq!(value["current-context"], "longshore");
+    }
+}

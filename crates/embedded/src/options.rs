@@ -1,0 +1,39 @@
+//! What an embedded cluster shall be like.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+/// Options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
+/// default is an ephemeral cluster in process, with a node, without sockets.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Keeps all objects in memory; nothing survives a stop.
+    pub ephemeral: bool,
+    /// The folder of the instance; locked while the cluster runs. `None`: a
+    /// temporary folder, removed by the stop.
+    pub data_dir: Option<PathBuf>,
+    /// Where to serve TLS; must be a loopback address. Port 0 takes the port
+    /// the instance had before, if it is free, or else any free one. `None`:
+    /// no socket.
+    pub listen: Option<SocketAddr>,
+    /// Where to write the kubeconfig, besides the instance's folder. Only with
+    /// `listen`.
+    pub kubeconfig: Option<PathBuf>,
+    /// Whether a node runs pods, as local processes.
+    pub node: bool,
+    /// A folder that comes first in the `PATH` of pods: that of the program
+    /// `longshore`.
+    pub program_dir: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ephemeral: true,
+            data_dir: None,
+            listen: None,
+            kubeconfig: None,
+            node: true,
+            program_dir: None,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a durable instance keeps from start to start: its port and its token,
+//! so that a copied kubeconfig stays good.
+
+use std::fmt::Write as _;
+
+use rand::TryRngCore;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, files, layout::Layout};
+
+/// Port and token. Not `Debug`: the token is a secret.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// The port served last; 0 before the first time.
+    pub(crate) port: u16,
+    /// The bearer token.
+    pub(crate) token: String,
+}
+
+impl Settings {
+    /// The instance's settings, or new ones. A file that cannot be understood
+    /// is replaced: all it costs is that old copies of the kubeconfig fail.
+    pub(crate) fn load_or_new(layout: &Layout) -> Result<Self, Error> {
+        let old = files::read_optional(&layout.settings())?
+            .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok())
+            .filter(|settings| settings.token.len() >= 32);
+        match old {
+            Some(settings) => Ok(settings),
+            None => Ok(Self { port: 0, token: random_token()? }),
+        }
+    }
+
+    pub(crate) fn save(&self, layout: &Layout) -> Result<(), Error> {
+        let text = serde_json::to_vec(self).map_err(Error::part("settings"))?;
+        files::write_private(&layout.settings(), &text)
+    }
+}
+
+/// 256 bits from the operating system, as hexadecimal digits.
+fn random_token() -> Result<String, Error> {
+    let mut bytes = [0_u8; 32];
+    rand::rngs::OsRng.try_fill_bytes(&mut bytes).map_err(Error::part("token"))?;
+    Ok(bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn settings_stay_and_broken_ones_are_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let mut settings = Settings::load_or_new(&layout).unwrap();
+        assert_eq!((settings.port, settings.token.len()), (0, 64));
+        settings.port = 4711;
+        settings.save(&layout).unwrap();
+        let again = Settings::load_or_new(&layout).unwrap();
+        assert_eq!((again.port, &again.token), (4711, &settings.token));
+
+        std::fs::write(layout.settings(), "{").unwrap();
+        let fresh = Settings::load_or_new(&layout).unwrap();
+        assert_eq!(fresh.port, 0);
+        assert_ne!(fresh.token, settings.token);
+    }
+}

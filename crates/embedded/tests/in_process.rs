@@ -1,0 +1,146 @@
+//! An embedded cluster in this process, with and without an endpoint.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::PermissionsExt,
+    time::Duration,
+};
+
+use longshore_client::{Cluster, Patch, WatchEvent};
+use longshore_embedded::{EmbeddedCluster, Error, Options};
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn durable(dir: &std::path::Path) -> Options {
+    Options { ephemeral: false, data_dir: Some(dir.to_owned()), node: false, ..Options::default() }
+}
+
+fn loopback() -> Option<SocketAddr> {
+    Some((Ipv4Addr::LOCALHOST, 0).into())
+}
+
+#[tokio::test]
+async fn an_ephemeral_cluster_serves_and_leaves_nothing() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let dir = embedded.layout().dir().to_owned();
+    assert!(dir.exists());
+    assert_eq!((embedded.url(), embedded.kubeconfig_path()), (None, None));
+    let cluster = embedded.cluster();
+    let maps = cluster.configmaps().in_namespace("default").unwrap();
+    maps.create(&json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await.unwrap();
+    let patched = maps.patch("a", &Patch::merge(json!({"data": {"k": "w"}}))).await.unwrap();
+    assert_eq!(patched.raw().unwrap()["data"]["k"], "w");
+    embedded.stop().await;
+    assert!(!dir.exists(), "the temporary folder goes with the cluster");
+}
+
+#[tokio::test]
+async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let pods = embedded.cluster().pods().in_namespace("default").unwrap();
+    let container = json!({
+        "name": "main", "image": "any", "command": ["sh", "-c", "echo hello; exit 3"],
+    });
+    let spec = json!({"restartPolicy": "Never", "containers": [container]});
+    let pod = pods.create(&json!({"metadata": {"name": "p"}, "spec": spec})).await.unwrap();
+
+    let mut watch = pod.watch().await.unwrap();
+    let last = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let found = match watch.next(None).await.unwrap() {
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => pod,
+                WatchEvent::Resync(list) => list.items.into_iter().next().unwrap(),
+                WatchEvent::Deleted(_) => panic!("nobody deletes it"),
+            };
+            let status = found.raw().unwrap()["status"].clone();
+            if status["phase"] == "Failed" || status["phase"] == "Succeeded" {
+                return status;
+            }
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(last["phase"], "Failed");
+    assert_eq!(last["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
+
+    use futures::TryStreamExt as _;
+    let log = pods.logs("p", &longshore_client::LogOptions::default()).await.unwrap();
+    let chunks: Vec<_> = log.try_collect().await.unwrap();
+    assert_eq!(chunks.concat(), b"hello\n");
+    embedded.stop().await;
+}
+
+#[tokio::test]
+async fn a_durable_cluster_keeps_objects_port_and_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { listen: loopback(), ..durable(dir.path()) };
+
+    let first = EmbeddedCluster::start(options.clone()).await.unwrap();
+    let kubeconfig = first.kubeconfig_path().unwrap().to_owned();
+    let url = first.url().unwrap().to_owned();
+    let mode = std::fs::metadata(&kubeconfig).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = std::fs::read(&kubeconfig).unwrap();
+    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await.unwrap();
+    let maps = remote.configmaps().in_namespace("default").unwrap();
+    maps.create(&json!({"metadata": {"name": "kept"}})).await.unwrap();
+    first.stop().await;
+
+    let second = EmbeddedCluster::start(options).await.unwrap();
+    assert_eq!(second.url(), Some(url.as_str()));
+    assert_eq!(std::fs::read(&kubeconfig).unwrap(), text, "a copy of it stays good");
+    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await.unwrap();
+    let maps = remote.configmaps().in_namespace("default").unwrap();
+    assert_eq!(maps.fetch("kept").await.unwrap().name(), "kept");
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn the_endpoint_refuses_strangers() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { listen: loopback(), ..durable(dir.path()) };
+    let embedded = EmbeddedCluster::start(options).await.unwrap();
+    let own = embedded.kubeconfig_path().unwrap();
+    let text = std::fs::read_to_string(own).unwrap();
+    let forged = dir.path().join("forged");
+    let line = text.lines().find(|line| line.contains("token:")).unwrap();
+    std::fs::write(&forged, text.replace(line, "    token: \"guess\"")).unwrap();
+    let stranger = Cluster::from_kubeconfig(Some(&forged), None).await.unwrap();
+    let error = stranger.namespaces().list().await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    embedded.stop().await;
+}
+
+#[tokio::test]
+async fn one_folder_has_one_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = EmbeddedCluster::start(durable(dir.path())).await.unwrap();
+    let error = EmbeddedCluster::start(durable(dir.path())).await.err().unwrap();
+    assert!(matches!(error, Error::Busy(_)), "{error}");
+    first.stop().await;
+    EmbeddedCluster::start(durable(dir.path())).await.unwrap().stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused() {
+    let open = Options { listen: Some("0.0.0.0:0".parse().unwrap()), ..Options::default() };
+    let error = EmbeddedCluster::start(open).await.err().unwrap();
+    assert!(matches!(error, Error::NotLoopback(_)), "{error}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let error = EmbeddedCluster::start(durable(&file)).await.err().unwrap();
+    assert!(matches!(error, Error::File { .. }), "{error}");
+
+    let foreign = Options {
+        listen: loopback(),
+        kubeconfig: Some(file.clone()),
+        ..durable(&dir.path().join("data"))
+    };
+    let error = EmbeddedCluster::start(foreign).await.err().unwrap();
+    assert!(matches!(error, Error::ForeignKubeconfig(_)), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"x", "left as it was");
+}
