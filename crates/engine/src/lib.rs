@@ -1,1 +1,38 @@
-//! To be filled.
+//! The API machinery of Kubernetes as a state machine: one store with one
+//! revision, reads, writes, patches, watches, defaults, validation, deletion.
+//!
+//! No sockets, no HTTP; the clock and the ids come in as [`Options`]. One
+//! writer does all writes, one after the other, makes each batch durable and
+//! then publishes it; readers and watches work on published snapshots.
+
+mod decode;
+mod defaults;
+mod engine;
+mod error;
+mod facts;
+mod journal;
+mod json;
+mod kinds;
+mod list;
+mod machine;
+mod object;
+mod options;
+mod patch;
+mod request;
+mod select;
+mod state;
+mod store;
+mod validate;
+mod watch;
+mod writer;
+
+pub use engine::Engine;
+pub use error::{Error, OpenError, Subject};
+pub use object::Object;
+pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
+pub use request::{
+    Bind, Create, Delete, DeleteCollection, DeleteOptions, Deleted, FieldValidation, Finalize,
+    ListRequest, Page, Patch, Propagation, ReadVersion, Subresource, Target, Update, WatchEvent,
+    WatchRequest, WatchStart, WriteOptions, Written,
+};
+pub use watch::Watch;

@@ -1,0 +1,327 @@
+//! Reading an object that was sent: one walk along the types of its kind that
+//! refuses wrong types, finds and drops unknown fields, drops nulls, and
+//! brings times and quantities to their usual form.
+
+use longshore_model::{KindInfo, Quantity, time};
+use longshore_schema::{Shape, TypeRef, registry};
+use serde_json::{Map, Value, map::Entry};
+
+use crate::{Error, FieldValidation};
+
+/// A readable object, and what to warn of.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    pub(crate) object: Map<String, Value>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why an object cannot be read.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Problem {
+    /// It is of another type.
+    Unreadable(String),
+    /// It has fields that its kind does not have, and that is asked for.
+    Strict(String),
+}
+
+impl Problem {
+    fn text(self) -> String {
+        match self {
+            Self::Unreadable(text) | Self::Strict(text) => text,
+        }
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::BadRequest(problem.text())
+    }
+}
+
+/// Reads an object of a kind.
+pub(crate) fn decode(
+    kind: &KindInfo,
+    object: Value,
+    validation: FieldValidation,
+) -> Result<Decoded, Problem> {
+    let (api_version, name) = (kind.api_version(), &kind.gvk.kind);
+    let cannot = |problem: String| {
+        format!(
+            "{name} in version {:?} cannot be handled as a {name}: {problem}",
+            kind.gvk.version
+        )
+    };
+    let Value::Object(mut object) = object else {
+        return Err(Problem::Unreadable(cannot(format!(
+            "json: cannot unmarshal {} into Go value of type {name}",
+            word(&object)
+        ))));
+    };
+    for (field, expected) in [("apiVersion", api_version.as_str()), ("kind", name)] {
+        match object.get(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(given)) if given.is_empty() || given == expected => {}
+            Some(given) => {
+                let given = given
+                    .as_str()
+                    .map_or_else(|| given.to_string(), str::to_owned);
+                let (what, expected) = if field == "kind" {
+                    ("kind", expected)
+                } else {
+                    ("API version", expected)
+                };
+                return Err(Problem::Unreadable(format!(
+                    "the {what} in the data ({given}) does not match the expected {what} ({expected})"
+                )));
+            }
+        }
+    }
+    object.insert("apiVersion".into(), api_version.into());
+    object.insert("kind".into(), name.as_ref().into());
+    let mut walk = Walk {
+        path: String::new(),
+        unknown: Vec::new(),
+        wrong: None,
+    };
+    if let Some(root) = registry().root(&kind.gvk) {
+        walk.object(root, &mut object);
+    }
+    if let Some(wrong) = walk.wrong {
+        return Err(Problem::Unreadable(cannot(wrong)));
+    }
+    tidy_metadata(&mut object);
+    let warnings = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Warn => walk.unknown,
+        FieldValidation::Strict if walk.unknown.is_empty() => Vec::new(),
+        FieldValidation::Strict => {
+            return Err(Problem::Strict(cannot(format!(
+                "strict decoding error: {}",
+                walk.unknown.join(", ")
+            ))));
+        }
+    };
+    Ok(Decoded { object, warnings })
+}
+
+/// Metadata is always there; what the server keeps for itself, and what is
+/// empty, is not.
+fn tidy_metadata(object: &mut Map<String, Value>) {
+    let metadata = match object.entry("metadata") {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(Value::Object(Map::new())),
+    };
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.retain(|name, value| {
+            let empty = match value {
+                Value::Object(map) => map.is_empty(),
+                Value::Array(list) => list.is_empty(),
+                Value::String(text) => text.is_empty(),
+                _ => false,
+            };
+            !empty && !matches!(name.as_str(), "managedFields" | "selfLink")
+        });
+    }
+}
+
+/// JSON's types as the messages call them.
+fn word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+struct Walk {
+    path: String,
+    unknown: Vec<String>,
+    wrong: Option<String>,
+}
+
+impl Walk {
+    fn object(&mut self, at: TypeRef, fields: &mut Map<String, Value>) {
+        let length = self.path.len();
+        fields.retain(|name, value| {
+            if !self.path.is_empty() {
+                self.path.push('.');
+            }
+            self.path.push_str(name);
+            let keep = match at.field(name) {
+                Some(_) if value.is_null() => false,
+                Some(inner) => {
+                    self.value(inner, value);
+                    true
+                }
+                None => {
+                    self.unknown
+                        .push(format!("unknown field \"{}\"", self.path));
+                    false
+                }
+            };
+            self.path.truncate(length);
+            keep
+        });
+    }
+
+    fn value(&mut self, at: TypeRef, value: &mut Value) {
+        let shape = at.shape();
+        match (shape, &mut *value) {
+            (Shape::Object | Shape::Map, Value::Object(fields)) => self.object(at, fields),
+            (Shape::List, Value::Array(items)) => {
+                let Some(inner) = at.items() else { return };
+                let length = self.path.len();
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.path.push_str(&format!("[{index}]"));
+                    self.value(inner, item);
+                    self.path.truncate(length);
+                }
+            }
+            (Shape::String, Value::String(_))
+            | (Shape::Boolean, Value::Bool(_))
+            | (Shape::Number, Value::Number(_))
+            | (Shape::IntOrString, Value::String(_))
+            | (Shape::Any, _) => {}
+            (Shape::Integer | Shape::IntOrString, Value::Number(number))
+                if number.is_i64() || number.is_u64() => {}
+            (Shape::Quantity, Value::Number(number)) => *value = number.to_string().into(),
+            (Shape::Quantity, Value::String(text)) => {
+                if text.parse::<Quantity>().is_err() {
+                    self.fail("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into());
+                }
+            }
+            (Shape::Time | Shape::MicroTime, Value::String(text)) => match time::parse(text) {
+                Some(at) if shape == Shape::Time => *text = time::seconds(at),
+                Some(at) => *text = time::micros(at),
+                None => {
+                    let problem = format!(
+                        "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?}"
+                    );
+                    self.fail(problem);
+                }
+            },
+            (Shape::Bytes, Value::String(text)) => {
+                use base64::{Engine as _, engine::general_purpose::STANDARD};
+                if let Err(error) = STANDARD.decode(text.as_bytes()) {
+                    self.fail(format!("illegal base64 data: {error}"));
+                }
+            }
+            (_, other) => {
+                let problem = format!(
+                    "json: cannot unmarshal {} into Go struct field {} of type {}",
+                    word(other),
+                    self.path,
+                    format!("{shape:?}").to_lowercase()
+                );
+                self.fail(problem);
+            }
+        }
+    }
+
+    fn fail(&mut self, problem: String) {
+        let path = &self.path;
+        self.wrong.get_or_insert_with(|| {
+            if problem.contains(path.as_str()) {
+                problem
+            } else {
+                format!("{path}: {problem}")
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::kind::builtin;
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(value: Value, validation: FieldValidation) -> Result<Decoded, Problem> {
+        decode(builtin("", "Pod").unwrap(), value, validation)
+    }
+
+    #[test]
+    fn unknown_fields_are_dropped_and_told_or_refused() {
+        let value = json!({"metadata": {"name": "a"}, "spec": {"foo": 1, "containers": []}});
+        let decoded = pod(value.clone(), FieldValidation::Warn).unwrap();
+        assert_eq!(decoded.warnings, [r#"unknown field "spec.foo""#]);
+        assert_eq!(
+            Value::from(decoded.object)["spec"],
+            json!({"containers": []})
+        );
+        assert!(
+            pod(value.clone(), FieldValidation::Ignore)
+                .unwrap()
+                .warnings
+                .is_empty()
+        );
+        let problem = pod(value, FieldValidation::Strict).unwrap_err();
+        assert_eq!(
+            problem,
+            Problem::Strict(
+                r#"Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.foo""#
+                    .into()
+            )
+        );
+    }
+
+    #[test]
+    fn nulls_and_what_the_server_keeps_are_dropped() {
+        let decoded = pod(
+            json!({"metadata": {"name": "a", "creationTimestamp": null, "labels": {},
+                "managedFields": [{"manager": "me"}], "selfLink": "x"}}),
+            FieldValidation::Strict,
+        )
+        .unwrap();
+        assert_eq!(
+            Value::from(decoded.object),
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+        );
+    }
+
+    #[test]
+    fn wrong_types_are_unreadable() {
+        for value in [
+            json!([]),
+            json!({"kind": "Job"}),
+            json!({"apiVersion": "v2"}),
+            json!({"metadata": []}),
+            json!({"metadata": {"labels": {"a": 1}}}),
+            json!({"spec": {"containers": {}}}),
+            json!({"spec": {"terminationGracePeriodSeconds": 1.5}}),
+            json!({"metadata": {"creationTimestamp": "yesterday"}}),
+        ] {
+            assert!(
+                matches!(
+                    pod(value.clone(), FieldValidation::Warn),
+                    Err(Problem::Unreadable(_))
+                ),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_and_quantities_get_their_usual_form() {
+        let decoded = pod(
+            json!({"metadata": {"creationTimestamp": "2026-01-02T05:04:05.678+02:00"},
+                "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 1}}}]}}),
+            FieldValidation::Warn,
+        )
+        .unwrap();
+        let value = Value::from(decoded.object);
+        assert_eq!(
+            value["metadata"]["creationTimestamp"],
+            "2026-01-02T03:04:05Z"
+        );
+        assert_eq!(
+            value["spec"]["containers"][0]["resources"]["limits"]["cpu"],
+            "1"
+        );
+    }
+}

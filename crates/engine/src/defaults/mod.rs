@@ -1,0 +1,95 @@
+//! Defaults: what the API server fills in. `on_create` and `on_update` do what
+//! a kind's rules do to a new state before it is checked; `fill` fills what is
+//! still missing and can be repeated.
+
+mod job;
+mod pod;
+mod service;
+
+use longshore_model::KindInfo;
+use serde_json::{Value, json};
+
+use crate::{
+    facts::{self, SentStatus},
+    json::{self, Object},
+};
+
+/// What becomes of an object that is sent to be created.
+pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
+    let facts = facts::of(&kind.gvk.group, &kind.gvk.kind);
+    if kind.has_subresource("status") && facts.sent_status == SentStatus::Dropped {
+        object.insert("status".into(), json!({}));
+    }
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("", "Namespace") => {
+            json::child(object, "spec").insert("finalizers".into(), json!(["kubernetes"]));
+            object.insert("status".into(), json!({"phase": "Active"}));
+        }
+        ("", "Pod") => pod::on_create(object),
+        ("", "Service") => {
+            object.insert("status".into(), json!({"loadBalancer": {}}));
+        }
+        ("batch", "Job") => job::on_create(object),
+        _ => {}
+    }
+}
+
+/// What an update does not change, whatever is sent.
+pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("", "Namespace") => json::copy(before, object, "spec"),
+        ("", "Pod") => pod::on_update(before, object),
+        ("", "Service") => service::on_update(before, object),
+        ("batch", "Job") => job::on_update(before, object),
+        _ => {}
+    }
+}
+
+/// Fills what is missing.
+pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("", "Namespace") => {
+            let name = json::text(object, "metadata.name").to_owned();
+            let labels = json::child(json::child(object, "metadata"), "labels");
+            labels.insert("kubernetes.io/metadata.name".into(), name.into());
+        }
+        ("", "Pod") => pod::fill(object),
+        ("", "Node") => {
+            json::child(object, "spec");
+            let status = json::child(object, "status");
+            if let Some(capacity) = status.get("capacity").cloned() {
+                json::default(status, "allocatable", capacity);
+            }
+        }
+        ("", "Secret") => secret(object),
+        ("", "Service") => service::fill(object),
+        ("", "Event") => event(object),
+        ("batch", "Job") => job::fill(object),
+        ("coordination.k8s.io", "Lease") => {
+            json::child(object, "spec");
+        }
+        _ => {}
+    }
+}
+
+/// `stringData` goes into `data`, in base64.
+fn secret(object: &mut Object) {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    json::default_text(object, "type", "Opaque");
+    if let Some(Value::Object(texts)) = object.remove("stringData") {
+        let data = json::child(object, "data");
+        for (name, text) in texts {
+            let text = STANDARD.encode(text.as_str().unwrap_or_default());
+            data.insert(name, text.into());
+        }
+    }
+}
+
+/// The fields that every event has.
+fn event(object: &mut Object) {
+    for name in ["involvedObject", "source"] {
+        json::child(object, name);
+    }
+    json::default(object, "reportingComponent", "");
+    json::default(object, "reportingInstance", "");
+}

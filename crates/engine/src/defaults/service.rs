@@ -1,0 +1,93 @@
+//! Defaults of Services.
+
+use serde_json::{Value, json};
+
+use crate::json::{self, Object};
+
+/// Seconds that a client sticks to its pod with affinity `ClientIP`.
+const AFFINITY_SECONDS: i64 = 10_800;
+
+/// An update that leaves the addresses out does not mean to change them.
+pub(super) fn on_update(before: &Object, service: &mut Object) {
+    let Some(Value::Object(old)) = before.get("spec") else {
+        return;
+    };
+    let spec = json::child(service, "spec");
+    let external = json::text(spec, "type") == "ExternalName";
+    for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if !external && !spec.contains_key(name) {
+            json::copy(old, spec, name);
+        }
+    }
+    let old_ports: Vec<&Object> = json::items(old, "ports").collect();
+    for port in json::items_mut(spec, "ports") {
+        let same = |old: &&&Object| old.get("port") == port.get("port");
+        if let (Some(old), false) = (old_ports.iter().find(same), port.contains_key("nodePort")) {
+            json::copy(old, port, "nodePort");
+        }
+    }
+}
+
+/// Fills a Service.
+pub(super) fn fill(service: &mut Object) {
+    let spec = json::child(service, "spec");
+    json::default_text(spec, "type", "ClusterIP");
+    json::default_text(spec, "sessionAffinity", "None");
+    if json::text(spec, "sessionAffinity") == "ClientIP" {
+        let config = json::child(json::child(spec, "sessionAffinityConfig"), "clientIP");
+        json::default(config, "timeoutSeconds", AFFINITY_SECONDS);
+    }
+    let kind = json::text(spec, "type").to_owned();
+    for port in json::items_mut(spec, "ports") {
+        json::default_text(port, "protocol", "TCP");
+        if let Some(number) = port.get("port").cloned() {
+            json::default(port, "targetPort", number);
+        }
+        if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            port.remove("nodePort");
+        }
+    }
+    if kind != "ExternalName" {
+        json::default_text(spec, "internalTrafficPolicy", "Cluster");
+        json::default(spec, "ipFamilies", json!(["IPv4"]));
+        json::default_text(spec, "ipFamilyPolicy", "SingleStack");
+        match json::text(spec, "clusterIP") {
+            "" => {}
+            address => {
+                let list = json!([address]);
+                json::default(spec, "clusterIPs", list);
+            }
+        }
+    }
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        json::default_text(spec, "externalTrafficPolicy", "Cluster");
+    }
+    if kind == "LoadBalancer" {
+        json::default(spec, "allocateLoadBalancerNodePorts", true);
+    }
+    json::child(json::child(service, "status"), "loadBalancer");
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_service_gets_its_defaults() {
+        let mut service = json!({"spec": {"ports": [{"port": 80}]}})
+            .as_object()
+            .unwrap()
+            .clone();
+        fill(&mut service);
+        let expected = json!({
+            "type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",
+            "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}],
+        });
+        assert_eq!(service["spec"], expected);
+        let filled = service.clone();
+        fill(&mut service);
+        assert_eq!(service, filled);
+    }
+}

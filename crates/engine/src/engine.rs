@@ -1,0 +1,353 @@
+//! The engine's handle: reads from the published state, writes through the
+//! writer's queue.
+
+use std::{sync::Arc, thread::JoinHandle};
+
+use arc_swap::ArcSwap;
+use longshore_model::KindInfo;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{
+    Bind, Create, Delete, DeleteCollection, Deleted, Error, Finalize, ListRequest, Object,
+    OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Update, Watch, WatchRequest,
+    Written,
+    decode::decode,
+    journal::{Journal, NoJournal},
+    kinds::Kinds,
+    list,
+    machine::{self, Machine, Transaction},
+    object,
+    options::Ids,
+    state::{Limits, State, too_large},
+    store::{Loaded, Store},
+    writer::{self, Job, Shared},
+};
+
+/// The API machinery: objects, their rules, their history. Cheap to clone; the
+/// last clone that goes ends the writer and closes the store.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("revision", &self.revision())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    ids: Arc<dyn Ids>,
+    queue: Option<mpsc::Sender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The writer ends when its queue is closed; waiting for it means that
+        // the store's file is free again afterwards.
+        self.queue = None;
+        if let Some(writer) = self.writer.take()
+            && writer.thread().id() != std::thread::current().id()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer ended by a fault");
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the storage. An empty one gets the namespaces every cluster has.
+    ///
+    /// # Errors
+    /// The file is in use, of another format, or cannot be read or written.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        let kinds = Arc::new(Kinds::builtin());
+        let (mut journal, state): (Box<dyn Journal>, State) = match &options.storage {
+            Storage::Memory => (Box::new(NoJournal), State::new(kinds.len(), 0)),
+            Storage::File(path) => {
+                let (store, loaded) = Store::open(path)?;
+                (Box::new(store), restore(&kinds, loaded)?)
+            }
+        };
+        let limits = Limits {
+            events: options.history,
+            bytes: options.history_bytes,
+        };
+        let ids = options.ids.clone();
+        let mut machine = Machine::new(state, kinds.clone(), options.clock, options.ids, limits);
+        machine::bootstrap(&mut machine).map_err(|error| match &options.storage {
+            Storage::File(path) => OpenError::Storage {
+                path: path.clone(),
+                problem: error.to_string(),
+            },
+            Storage::Memory => OpenError::Corrupt {
+                key: "namespaces".into(),
+                problem: error.to_string(),
+            },
+        })?;
+        let changes = machine.take_changes();
+        if let (Storage::File(path), false) = (&options.storage, changes.records.is_empty()) {
+            journal
+                .commit(machine.state.revision, &changes.records)
+                .map_err(|problem| OpenError::Storage {
+                    path: path.clone(),
+                    problem,
+                })?;
+        }
+        let news = (0..kinds.len())
+            .map(|_| watch::Sender::new(machine.state.revision))
+            .collect();
+        let current = ArcSwap::from_pointee(machine.state.clone());
+        let shared = Arc::new(Shared {
+            kinds,
+            current,
+            news,
+        });
+        let (queue, jobs) = mpsc::channel(writer::QUEUE);
+        let for_writer = shared.clone();
+        let writer = std::thread::Builder::new()
+            .name("longshore-writer".into())
+            .spawn(move || writer::run(jobs, machine, journal, &for_writer))
+            .map_err(OpenError::Thread)?;
+        let inner = Inner {
+            shared,
+            ids,
+            queue: Some(queue),
+            writer: Some(writer),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    fn state(&self) -> Arc<State> {
+        self.inner.shared.current.load_full()
+    }
+
+    /// The kinds that are served.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Arc<KindInfo>> {
+        self.inner
+            .shared
+            .kinds
+            .iter()
+            .map(|(_, entry)| entry.info.clone())
+            .collect()
+    }
+
+    /// The kind at a place in the API.
+    #[must_use]
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
+        self.inner.shared.kinds.find(group, version, plural)
+    }
+
+    /// The newest revision.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.state().revision
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::VersionTooLarge`] and [`Error::Expired`]
+    /// when the version cannot be had.
+    pub fn get(
+        &self,
+        kind: &KindInfo,
+        namespace: Option<&str>,
+        name: &str,
+        at: ReadVersion,
+    ) -> Result<Arc<Object>, Error> {
+        let id = self.inner.shared.kinds.id(kind)?;
+        let state = self.state();
+        let key = object::key(namespace.filter(|_| kind.is_namespaced()), name);
+        let missing = || Error::NotFound(Subject::new(kind, name));
+        match at {
+            ReadVersion::AtLeast(asked) | ReadVersion::Exact(asked) if asked > state.revision => {
+                Err(too_large(asked, state.revision))
+            }
+            ReadVersion::Exact(asked) => state
+                .table(id)
+                .at(asked)
+                .ok_or_else(|| Error::Expired {
+                    message: format!("The provided resource version is too old: {asked}"),
+                    cursor: None,
+                })?
+                .get(&*key)
+                .cloned()
+                .ok_or_else(missing),
+            _ => state
+                .table(id)
+                .objects
+                .get(&*key)
+                .cloned()
+                .ok_or_else(missing),
+        }
+    }
+
+    /// A page of objects.
+    ///
+    /// # Errors
+    /// [`Error::BadRequest`] for an unknown field in the selector or a token
+    /// that cannot be read; [`Error::Expired`], [`Error::VersionTooLarge`].
+    pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
+        list::list(&self.state(), &self.inner.shared.kinds, request)
+    }
+
+    /// Starts a watch.
+    ///
+    /// # Errors
+    /// [`Error::BadRequest`] for an unknown field in the selector;
+    /// [`Error::Expired`] when the start is compacted away.
+    pub fn watch(&self, request: &WatchRequest) -> Result<Watch, Error> {
+        Watch::start(self.inner.shared.clone(), request)
+    }
+
+    /// Makes an object.
+    ///
+    /// # Errors
+    /// What the rules of creation and of the kind refuse.
+    pub async fn create(&self, request: Create) -> Result<Written, Error> {
+        let dry_run = request.options.dry_run;
+        // All that needs no state is done here, beside the writer.
+        let draft = machine::admit(
+            &self.state(),
+            &self.inner.shared.kinds,
+            &*self.inner.ids,
+            request,
+        )?;
+        self.submit(dry_run, move |tx| machine::create(tx, draft))
+            .await
+    }
+
+    /// Replaces an object or its status.
+    ///
+    /// # Errors
+    /// What the rules of updates and of the kind refuse.
+    pub async fn update(&self, mut request: Update) -> Result<Written, Error> {
+        let kind = &request.target.kind;
+        let id = self.inner.shared.kinds.id(kind)?;
+        let info = &self.inner.shared.kinds.entry(id).info;
+        let object = std::mem::take(&mut request.object);
+        let decoded = decode(info, object, request.options.field_validation)?;
+        self.submit(request.options.dry_run, move |tx| {
+            machine::update(tx, request, decoded)
+        })
+        .await
+    }
+
+    /// Patches an object or its status.
+    ///
+    /// # Errors
+    /// A patch that does not fit, and all that an update refuses.
+    pub async fn patch(&self, request: Patch) -> Result<Written, Error> {
+        self.submit(request.options.dry_run, move |tx| {
+            machine::patch(tx, request)
+        })
+        .await
+    }
+
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], failed preconditions, protected namespaces.
+    pub async fn delete(&self, request: Delete) -> Result<Deleted, Error> {
+        self.submit(request.options.dry_run, move |tx| {
+            machine::delete(tx, &request.target, &request.options)
+        })
+        .await
+    }
+
+    /// Deletes all objects that match; answers their last states.
+    ///
+    /// # Errors
+    /// As [`Engine::delete`].
+    pub async fn delete_collection(
+        &self,
+        request: DeleteCollection,
+    ) -> Result<Vec<Arc<Object>>, Error> {
+        self.submit(request.options.dry_run, move |tx| {
+            machine::delete_collection(tx, &request)
+        })
+        .await
+    }
+
+    /// Assigns a pod to a node.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it is assigned already or being deleted.
+    pub async fn bind(&self, request: Bind) -> Result<(), Error> {
+        self.submit(request.dry_run, move |tx| machine::bind(tx, &request))
+            .await
+    }
+
+    /// Replaces the finalizers in a namespace's spec; a namespace being deleted
+    /// goes with the last of them.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], stale versions.
+    pub async fn finalize(&self, request: Finalize) -> Result<Arc<Object>, Error> {
+        self.submit(request.dry_run, move |tx| machine::finalize(tx, &request))
+            .await
+    }
+
+    /// Forgets the history: older lists and watches expire.
+    pub async fn expire_history(&self) {
+        let forgotten = self.submit(false, |tx| {
+            tx.expire();
+            Ok(())
+        });
+        if let Err(error) = forgotten.await {
+            tracing::warn!(%error, "the history could not be forgotten");
+        }
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        dry_run: bool,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let closed = || Error::Storage("the engine is closed".to_owned());
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |machine| {
+            let result = machine.execute(dry_run, work);
+            Box::new(move |kept| {
+                // A caller that has gone wants no answer.
+                let _ = answer.send(kept.and(result));
+            })
+        });
+        self.inner
+            .queue
+            .as_ref()
+            .ok_or_else(closed)?
+            .send(job)
+            .await
+            .map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    }
+}
+
+/// The state a store held. Its history is compacted.
+fn restore(kinds: &Kinds, loaded: Loaded) -> Result<State, OpenError> {
+    let mut state = State::new(kinds.len(), loaded.revision);
+    for stored in loaded.objects {
+        let corrupt = |problem: String| OpenError::Corrupt {
+            key: format!("{} {}", stored.kind, stored.key),
+            problem,
+        };
+        let kind = kinds
+            .by_store_name(&stored.kind)
+            .ok_or_else(|| corrupt("this program does not know the kind".to_owned()))?;
+        let object = Object::decode(&stored.value, kinds.entry(kind).facts).map_err(corrupt)?;
+        if **object.key() != *stored.key {
+            return Err(corrupt(format!("it calls itself {}", object.key())));
+        }
+        state.load(kind, Arc::new(object));
+    }
+    Ok(state)
+}

@@ -1,0 +1,205 @@
+//! Facts about each kind that the machinery needs, as a table. What the table
+//! does not name behaves as [`PLAIN`].
+
+use serde_json::{Map, Value};
+
+/// How names of a kind are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    Subdomain,
+    Label,
+    /// A label that starts with a letter, as Service names must.
+    ServiceLabel,
+}
+
+/// What a create does with a status that was sent along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SentStatus {
+    /// Kept: nodes register themselves with a status.
+    Kept,
+    Dropped,
+}
+
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) group: &'static str,
+    pub(crate) kind: &'static str,
+    /// Selectable fields besides `metadata.name` and `metadata.namespace`.
+    pub(crate) fields: &'static [&'static str],
+    pub(crate) name: NameRule,
+    /// Whether `metadata.generation` counts changes of the spec.
+    pub(crate) generation: bool,
+    pub(crate) sent_status: SentStatus,
+    /// Whether an update may leave the version out.
+    pub(crate) unconditional_update: bool,
+    /// Whether an update makes an object that is not there.
+    pub(crate) create_on_update: bool,
+    /// Whether dependents stay when a delete names no policy.
+    pub(crate) orphan_by_default: bool,
+}
+
+pub(crate) static PLAIN: Facts = Facts {
+    group: "",
+    kind: "",
+    fields: &[],
+    name: NameRule::Subdomain,
+    generation: false,
+    sent_status: SentStatus::Dropped,
+    unconditional_update: true,
+    create_on_update: false,
+    orphan_by_default: false,
+};
+
+static TABLE: &[Facts] = &[
+    Facts {
+        kind: "Pod",
+        fields: &[
+            "spec.nodeName",
+            "status.phase",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
+        ],
+        generation: true,
+        ..PLAIN
+    },
+    Facts {
+        kind: "Event",
+        fields: &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        create_on_update: true,
+        ..PLAIN
+    },
+    Facts {
+        kind: "Namespace",
+        fields: &["status.phase"],
+        name: NameRule::Label,
+        ..PLAIN
+    },
+    Facts {
+        kind: "Node",
+        fields: &["spec.unschedulable"],
+        sent_status: SentStatus::Kept,
+        ..PLAIN
+    },
+    Facts {
+        kind: "Secret",
+        fields: &["type"],
+        ..PLAIN
+    },
+    Facts {
+        kind: "Service",
+        fields: &["spec.clusterIP", "spec.type"],
+        name: NameRule::ServiceLabel,
+        ..PLAIN
+    },
+    Facts {
+        group: "batch",
+        kind: "Job",
+        fields: &["status.successful"],
+        generation: true,
+        orphan_by_default: true,
+        ..PLAIN
+    },
+    Facts {
+        group: "coordination.k8s.io",
+        kind: "Lease",
+        unconditional_update: false,
+        create_on_update: true,
+        ..PLAIN
+    },
+];
+
+/// The facts of a kind.
+pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {
+    TABLE
+        .iter()
+        .find(|facts| facts.group == group && facts.kind == kind)
+        .unwrap_or(&PLAIN)
+}
+
+impl Facts {
+    /// Whether a field selector may name `path`.
+    pub(crate) fn selects_by(&self, path: &str) -> bool {
+        matches!(path, "metadata.name" | "metadata.namespace") || self.fields.contains(&path)
+    }
+
+    /// The values of the selectable fields, each ended by a NUL.
+    pub(crate) fn extract(&self, object: &Map<String, Value>) -> Box<str> {
+        let mut text = String::new();
+        for path in self.fields {
+            text.push_str(&field(object, path).replace('\0', ""));
+            text.push('\0');
+        }
+        text.into_boxed_str()
+    }
+}
+
+fn field(object: &Map<String, Value>, path: &str) -> String {
+    let at = |path: &str| {
+        let mut parts = path.split('.');
+        let first = object.get(parts.next()?)?;
+        parts.try_fold(first, |value, part| value.get(part))
+    };
+    let text = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    };
+    match path {
+        "spec.hostNetwork" | "spec.unschedulable" => at(path)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
+            .to_string(),
+        "status.podIPs" => text(at("status.podIPs").and_then(|ips| ips.get(0)?.get("ip"))),
+        "status.successful" => at("status.succeeded")
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+            .to_string(),
+        "source" => match text(at("source.component")) {
+            component if component.is_empty() => text(at("reportingComponent")),
+            component => component,
+        },
+        _ => text(at(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_row_is_about_a_served_kind() {
+        for facts in TABLE {
+            assert!(
+                longshore_model::kind::builtin(facts.group, facts.kind).is_some(),
+                "{facts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn computed_fields_have_their_defaults() {
+        let empty = Map::new();
+        assert_eq!(field(&empty, "spec.hostNetwork"), "false");
+        assert_eq!(field(&empty, "status.successful"), "0");
+        let event = serde_json::json!({"reportingComponent": "me"});
+        assert_eq!(field(event.as_object().unwrap(), "source"), "me");
+    }
+}

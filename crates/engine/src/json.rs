@@ -1,0 +1,90 @@
+//! Small helpers over JSON objects, for defaults and validation.
+
+use serde_json::{Map, Value};
+
+pub(crate) type Object = Map<String, Value>;
+
+/// The value at a dotted path.
+pub(crate) fn at<'a>(object: &'a Object, path: &str) -> Option<&'a Value> {
+    let mut parts = path.split('.');
+    let first = object.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| value.get(part))
+}
+
+/// The text at a dotted path; empty when there is none.
+pub(crate) fn text<'a>(object: &'a Object, path: &str) -> &'a str {
+    at(object, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number at a dotted path.
+pub(crate) fn number(object: &Object, path: &str) -> Option<i64> {
+    at(object, path).and_then(Value::as_i64)
+}
+
+/// The object at a field, made if there is none.
+pub(crate) fn child<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
+    let value = object
+        .entry(name)
+        .or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        // Made an object just above.
+        _ => unreachable!(),
+    }
+}
+
+/// Sets a field that is missing.
+pub(crate) fn default(object: &mut Object, name: &str, value: impl Into<Value>) {
+    if !object.contains_key(name) {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Sets a field that is missing or an empty text.
+pub(crate) fn default_text(object: &mut Object, name: &str, value: &str) {
+    if object
+        .get(name)
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty)
+    {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// The objects in a list.
+pub(crate) fn items<'a>(object: &'a Object, name: &str) -> impl Iterator<Item = &'a Object> {
+    object
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+}
+
+/// The objects in a list, to change.
+pub(crate) fn items_mut<'a>(
+    object: &'a mut Object,
+    name: &str,
+) -> impl Iterator<Item = &'a mut Object> {
+    object
+        .get_mut(name)
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+}
+
+/// Copies a field from another object; gone when it is not there.
+pub(crate) fn copy(from: &Object, to: &mut Object, name: &str) {
+    match from.get(name) {
+        Some(value) => {
+            to.insert(name.to_owned(), value.clone());
+        }
+        None => {
+            to.remove(name);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Creating objects. All that needs no state (reading, defaults, validation)
+//! is done before the writer's turn; the writer checks the namespace and the
+//! name, and gives what is scarce.
+
+use std::sync::Arc;
+
+use longshore_model::{KindInfo, time};
+use serde_json::Value;
+
+use super::{Draftable, Transaction, namespace};
+use crate::{
+    Create, Error, FieldValidation, Subject, Written,
+    decode::{Problem, decode},
+    defaults, json,
+    kinds::{KindId, Kinds},
+    object,
+    options::Ids,
+    state::State,
+    validate::{self, Cause},
+};
+
+/// The longest prefix that leaves place for the five characters of a suffix.
+const PREFIX: usize = 58;
+/// Names tried for one `generateName`.
+const TRIES: usize = 8;
+
+/// An object that is ready but for what the writer gives.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    kind: KindId,
+    info: Arc<KindInfo>,
+    object: Draftable,
+    /// The object before its name was made, to make another from.
+    unnamed: Option<Draftable>,
+    warnings: Vec<String>,
+}
+
+/// Does all of a creation that needs no more than a look at the state.
+pub(crate) fn admit(
+    state: &State,
+    kinds: &Kinds,
+    ids: &dyn Ids,
+    request: Create,
+) -> Result<Draft, Error> {
+    let kind = kinds.id(&request.kind)?;
+    let info = kinds.entry(kind).info.clone();
+    let decoded = decode(&info, request.object, request.options.field_validation)?;
+    let (mut object, warnings) = (decoded.object, decoded.warnings);
+    place(&info, request.namespace.as_deref(), &mut object)?;
+    let metadata = json::child(&mut object, "metadata");
+    if metadata.contains_key("resourceVersion") {
+        return Err(Error::BadRequest(
+            "resourceVersion should not be set on objects to be created".into(),
+        ));
+    }
+    for name in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+    ] {
+        metadata.remove(name);
+    }
+    if kinds.entry(kind).facts.generation {
+        metadata.insert("generation".into(), 1.into());
+    }
+    let name = json::text(metadata, "name").to_owned();
+    let prefix = json::text(metadata, "generateName").to_owned();
+    if let Some(namespace) = namespace_of(&info, &object) {
+        let shown = if name.is_empty() { &prefix } else { &name };
+        namespace::check(state, kinds, &info, namespace, shown)?;
+    }
+    if !name.is_empty() {
+        prepare(&info, ids, &mut object)?;
+        return Ok(Draft {
+            kind,
+            info,
+            object,
+            unnamed: None,
+            warnings,
+        });
+    }
+    if prefix.is_empty() {
+        let cause = Cause::required("metadata.name", "name or generateName is required");
+        return Err(Error::Invalid {
+            subject: Subject::new(&info, ""),
+            causes: vec![cause],
+        });
+    }
+    let unnamed = object.clone();
+    name_it(ids, &mut object);
+    prepare(&info, ids, &mut object)?;
+    Ok(Draft {
+        kind,
+        info,
+        object,
+        unnamed: Some(unnamed),
+        warnings,
+    })
+}
+
+/// Puts the object in the namespace of the request.
+fn place(info: &KindInfo, namespace: Option<&str>, object: &mut Draftable) -> Result<(), Error> {
+    let metadata = json::child(object, "metadata");
+    if !info.is_namespaced() {
+        metadata.remove("namespace");
+        return Ok(());
+    }
+    let given = json::text(metadata, "namespace");
+    match namespace {
+        Some(namespace) if given.is_empty() || given == namespace => {
+            metadata.insert("namespace".into(), namespace.into());
+            Ok(())
+        }
+        None if !given.is_empty() => Ok(()),
+        None => Err(Error::BadRequest(
+            "an empty namespace may not be set during creation".into(),
+        )),
+        Some(_) => Err(Error::BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+                .into(),
+        )),
+    }
+}
+
+fn namespace_of<'a>(info: &KindInfo, object: &'a Draftable) -> Option<&'a str> {
+    info.is_namespaced()
+        .then(|| json::text(object, "metadata.namespace"))
+}
+
+fn name_it(ids: &dyn Ids, object: &mut Draftable) {
+    let metadata = json::child(object, "metadata");
+    let prefix = json::text(metadata, "generateName");
+    let cut = prefix
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= PREFIX);
+    let name = format!("{}{}", &prefix[..cut.last().unwrap_or(0)], ids.suffix());
+    metadata.insert("name".into(), name.into());
+}
+
+/// The uid, defaults and validation.
+fn prepare(info: &KindInfo, ids: &dyn Ids, object: &mut Draftable) -> Result<(), Error> {
+    json::child(object, "metadata").insert("uid".into(), ids.uid().into());
+    defaults::on_create(info, object);
+    defaults::fill(info, object);
+    let causes = validate::object(info, object);
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let subject = Subject::new(info, json::text(object, "metadata.name"));
+    Err(Error::Invalid { subject, causes })
+}
+
+/// The writer's part of a creation.
+pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
+    let Draft {
+        kind,
+        info,
+        mut object,
+        unnamed,
+        warnings,
+    } = draft;
+    let key = |object: &Draftable| {
+        object::key(
+            namespace_of(&info, object),
+            json::text(object, "metadata.name"),
+        )
+    };
+    if let Some(namespace) = namespace_of(&info, &object) {
+        let name = json::text(&object, "metadata.name");
+        namespace::check(tx.state(), tx.kinds(), &info, namespace, name)?;
+    }
+    for _ in 1..TRIES {
+        let Some(unnamed) = &unnamed else { break };
+        if tx.get(kind, &key(&object)).is_none() {
+            break;
+        }
+        object = unnamed.clone();
+        name_it(tx.ids(), &mut object);
+        prepare(&info, tx.ids(), &mut object)?;
+    }
+    if tx.get(kind, &key(&object)).is_some() {
+        return Err(Error::AlreadyExists(Subject::new(
+            &info,
+            json::text(&object, "metadata.name"),
+        )));
+    }
+    let created = time::seconds(tx.now);
+    json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
+    match (&*info.gvk.group, &*info.gvk.kind) {
+        ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
+        ("", "Namespace") => {
+            let object = tx.put(kind, &object);
+            namespace::furnish(tx, object.name())?;
+            return Ok(Written {
+                object,
+                created: true,
+                warnings,
+            });
+        }
+        _ => {}
+    }
+    Ok(Written {
+        object: tx.put(kind, &object),
+        created: true,
+        warnings,
+    })
+}
+
+/// Creates from within the writer: for objects that come with others.
+pub(super) fn create_here(
+    tx: &mut Transaction<'_>,
+    kind: &Arc<KindInfo>,
+    namespace: Option<&str>,
+    object: Value,
+) -> Result<Written, Error> {
+    let request = Create {
+        kind: kind.clone(),
+        namespace: namespace.map(str::to_owned),
+        object,
+        options: crate::WriteOptions {
+            field_validation: FieldValidation::Ignore,
+            ..crate::WriteOptions::default()
+        },
+    };
+    let draft = admit(tx.state(), tx.kinds(), tx.ids(), request)?;
+    create(tx, draft)
+}
+
+impl Problem {
+    /// As a patch's problem: unknown fields then are 422.
+    pub(super) fn of_patch(self, subject: Subject) -> Error {
+        match self {
+            Self::Unreadable(text) => Error::BadRequest(text),
+            Self::Strict(text) => {
+                let cause = Cause::plain(
+                    "patch",
+                    "FieldValueInvalid",
+                    format!("Invalid value: {text}"),
+                );
+                Error::Invalid {
+                    subject,
+                    causes: vec![cause],
+                }
+            }
+        }
+    }
+}

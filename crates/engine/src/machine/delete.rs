@@ -1,0 +1,264 @@
+//! Deletes: preconditions, grace, finalizers, and what becomes of dependents.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use longshore_model::time;
+use serde_json::Value;
+
+use super::{Draftable, Transaction, namespace};
+use crate::{
+    DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Object, Propagation, Subject,
+    Target, facts::Facts, json, kinds::KindId, list, object, request::options_invalid,
+    validate::Cause,
+};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Deletes an object, or begins to.
+pub(crate) fn delete(
+    tx: &mut Transaction<'_>,
+    target: &Target,
+    options: &DeleteOptions,
+) -> Result<Deleted, Error> {
+    check_options(options)?;
+    let kind = tx.kinds().id(&target.kind)?;
+    let info = tx.kinds().entry(kind).info.clone();
+    let subject = Subject::new(&info, &target.name);
+    let namespace = target.namespace.as_deref().filter(|_| info.is_namespaced());
+    let old = tx
+        .get(kind, &object::key(namespace, &target.name))
+        .cloned()
+        .ok_or_else(|| Error::NotFound(subject.clone()))?;
+    let is_namespace = info.gvk.group.is_empty() && info.gvk.kind == "Namespace";
+    if is_namespace && namespace::is_protected(&target.name) {
+        let reason = "this namespace may not be deleted".to_owned();
+        return Err(Error::Forbidden {
+            subject,
+            reason,
+            causes: Vec::new(),
+        });
+    }
+    check_preconditions(&subject, &old, options)?;
+    Ok(one(tx, kind, &old, options, is_namespace))
+}
+
+/// Deletes all that match.
+pub(crate) fn delete_collection(
+    tx: &mut Transaction<'_>,
+    request: &DeleteCollection,
+) -> Result<Vec<Arc<Object>>, Error> {
+    check_options(&request.options)?;
+    let wanted = ListRequest {
+        namespace: request.namespace.clone(),
+        labels: request.labels.clone(),
+        fields: request.fields.clone(),
+        ..ListRequest::of(request.kind.clone())
+    };
+    let kind = tx.kinds().id(&request.kind)?;
+    let page = list::list(tx.state(), tx.kinds(), &wanted)?;
+    let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
+    let mut deleted = Vec::with_capacity(page.items.len());
+    for old in page.items {
+        check_preconditions(
+            &Subject::new(&request.kind, old.name()),
+            &old,
+            &request.options,
+        )?;
+        if !(is_namespace && namespace::is_protected(old.name())) {
+            deleted.push(
+                one(tx, kind, &old, &request.options, is_namespace)
+                    .object()
+                    .clone(),
+            );
+        }
+    }
+    Ok(deleted)
+}
+
+fn check_options(options: &DeleteOptions) -> Result<(), Error> {
+    match (options.orphan_dependents, options.propagation) {
+        (Some(_), Some(policy)) => Err(options_invalid(Cause::invalid(
+            "propagationPolicy",
+            policy.as_str(),
+            "orphanDependents and deletionPropagation cannot be both set",
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_preconditions(
+    subject: &Subject,
+    old: &Object,
+    options: &DeleteOptions,
+) -> Result<(), Error> {
+    let conflict = |reason| {
+        Err(Error::Conflict {
+            subject: subject.clone(),
+            reason,
+        })
+    };
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != old.uid()) {
+        return conflict(format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            old.uid()
+        ));
+    }
+    let current = old.revision().to_string();
+    if let Some(version) = options
+        .version
+        .as_deref()
+        .filter(|version| *version != current)
+    {
+        return conflict(format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({current}). The object might have been modified"
+        ));
+    }
+    Ok(())
+}
+
+fn one(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    options: &DeleteOptions,
+    is_namespace: bool,
+) -> Deleted {
+    let before = old.map();
+    let mut object = before.clone();
+    let grace = begin_grace(&mut object, tx.now, options);
+    if grace == Grace::Pending
+        && options.propagation.is_none()
+        && options.orphan_dependents.is_none()
+    {
+        return Deleted::Pending(old.clone());
+    }
+    set_finalizers(&mut object, tx.facts(kind), options);
+    let waits = json::at(&object, "metadata.finalizers").is_some()
+        || (is_namespace && json::at(&object, "spec.finalizers").is_some());
+    if waits && grace == Grace::None {
+        mark(&mut object, tx.now);
+    }
+    if waits || matches!(grace, Grace::Seconds(seconds) if seconds > 0) || grace == Grace::Pending {
+        if is_namespace {
+            json::child(&mut object, "status").insert("phase".into(), "Terminating".into());
+        }
+        let object = if object == before {
+            old.clone()
+        } else {
+            tx.put(kind, &object)
+        };
+        return Deleted::Pending(object);
+    }
+    Deleted::Gone(tx.remove(kind, old))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grace {
+    /// The object has none, or it is over.
+    None,
+    /// It has begun, or has been cut, to this many seconds.
+    Seconds(i64),
+    /// It had begun before and goes on.
+    Pending,
+}
+
+/// Begins a pod's grace, or cuts one that has begun.
+fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) -> Grace {
+    let deleting = json::at(object, "metadata.deletionTimestamp").is_some();
+    let current = json::number(object, "metadata.deletionGracePeriodSeconds");
+    if deleting {
+        let Some(current) = current else {
+            return Grace::None;
+        };
+        let due = time::parse(json::text(object, "metadata.deletionTimestamp")).unwrap_or(now);
+        return match options.grace_seconds.map(|seconds| seconds.max(0)) {
+            Some(seconds) if seconds < current => {
+                let due = due + SignedDuration::from_secs(seconds - current);
+                set_grace(object, due, seconds);
+                Grace::Seconds(seconds)
+            }
+            _ if current == 0 => Grace::None,
+            _ => Grace::Pending,
+        };
+    }
+    if json::text(object, "kind") != "Pod" {
+        return Grace::None;
+    }
+    let finished = matches!(json::text(object, "status.phase"), "Succeeded" | "Failed");
+    let seconds = if finished || json::text(object, "spec.nodeName").is_empty() {
+        0
+    } else {
+        let own = || json::number(object, "spec.terminationGracePeriodSeconds").unwrap_or(30);
+        match options.grace_seconds.unwrap_or_else(own) {
+            negative if negative < 0 => 1,
+            seconds => seconds,
+        }
+    };
+    let due = now
+        .checked_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(now);
+    bump_generation(object);
+    set_grace(object, due, seconds);
+    Grace::Seconds(seconds)
+}
+
+fn set_grace(object: &mut Draftable, due: Timestamp, seconds: i64) {
+    let metadata = json::child(object, "metadata");
+    metadata.insert("deletionTimestamp".into(), time::seconds(due).into());
+    metadata.insert("deletionGracePeriodSeconds".into(), seconds.into());
+}
+
+/// Marks an object that waits for its finalizers alone.
+fn mark(object: &mut Draftable, now: Timestamp) {
+    if json::at(object, "metadata.deletionTimestamp").is_none() {
+        bump_generation(object);
+        json::child(object, "metadata")
+            .insert("deletionTimestamp".into(), time::seconds(now).into());
+    }
+    json::child(object, "metadata").insert("deletionGracePeriodSeconds".into(), 0.into());
+}
+
+fn bump_generation(object: &mut Draftable) {
+    if let Some(generation) = json::number(object, "metadata.generation").filter(|g| *g > 0) {
+        json::child(object, "metadata").insert("generation".into(), (generation + 1).into());
+    }
+}
+
+/// The finalizers that tell the garbage collector what becomes of dependents.
+fn set_finalizers(object: &mut Draftable, facts: &Facts, options: &DeleteOptions) {
+    let old: Vec<String> = json::at(object, "metadata.finalizers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect();
+    let has = |name: &str| old.iter().any(|finalizer| finalizer == name);
+    let (orphan, foreground) = match (options.orphan_dependents, options.propagation) {
+        (Some(orphan), _) => (orphan, false),
+        (None, Some(policy)) => (
+            policy == Propagation::Orphan,
+            policy == Propagation::Foreground,
+        ),
+        (None, None) if has(ORPHAN) => (true, false),
+        (None, None) if has(FOREGROUND) => (false, true),
+        (None, None) => (facts.orphan_by_default, false),
+    };
+    let mut new: Vec<Value> = old
+        .iter()
+        .filter(|name| *name != ORPHAN && *name != FOREGROUND)
+        .map(|name| name.as_str().into())
+        .collect();
+    if orphan {
+        new.push(ORPHAN.into());
+    } else if foreground {
+        new.push(FOREGROUND.into());
+    }
+    let metadata = json::child(object, "metadata");
+    if new.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), Value::Array(new));
+    }
+}

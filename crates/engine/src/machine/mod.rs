@@ -1,0 +1,188 @@
+//! The state machine: writes, one after the other, against the working state.
+//! No I/O: what a batch of writes changed is handed over as records.
+
+mod bind;
+mod create;
+mod delete;
+mod namespace;
+mod service;
+mod update;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+pub(crate) use bind::bind;
+pub(crate) use create::{admit, create};
+pub(crate) use delete::{delete, delete_collection};
+pub(crate) use namespace::{bootstrap, finalize};
+pub(crate) use update::{patch, update};
+
+use crate::{
+    Error, Object,
+    facts::Facts,
+    journal::Record,
+    kinds::{KindId, Kinds},
+    options::{Clock, Ids},
+    state::{Event, Limits, State},
+};
+
+/// An object as the machine works on it: JSON, before it is written to bytes.
+pub(crate) type Draftable = Map<String, Value>;
+
+/// The working state and what it needs from outside.
+pub(crate) struct Machine {
+    pub(crate) state: State,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) limits: Limits,
+    records: Vec<Record>,
+    touched: Vec<KindId>,
+}
+
+/// What a batch of writes did.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) records: Vec<Record>,
+    /// The kinds that have new events.
+    pub(crate) touched: Vec<KindId>,
+}
+
+impl Machine {
+    pub(crate) fn new(
+        state: State,
+        kinds: Arc<Kinds>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            state,
+            kinds,
+            clock,
+            ids,
+            limits,
+            records: Vec::new(),
+            touched: Vec::new(),
+        }
+    }
+
+    /// Does one piece of work: all of it, or nothing when it fails or is a dry run.
+    pub(crate) fn execute<T>(
+        &mut self,
+        dry_run: bool,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (before, records, touched) =
+            (self.state.clone(), self.records.len(), self.touched.len());
+        let now = self.clock.now();
+        let work = std::panic::AssertUnwindSafe(|| work(&mut Transaction { machine: self, now }));
+        // A fault in the rules must not end the writer: the write fails alone.
+        let result = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+            Err(Error::Internal(
+                "the request broke a rule of the engine".into(),
+            ))
+        });
+        if dry_run || result.is_err() {
+            self.state = before;
+            self.records.truncate(records);
+            self.touched.truncate(touched);
+        }
+        result
+    }
+
+    /// What changed since the last call.
+    pub(crate) fn take_changes(&mut self) -> Changes {
+        Changes {
+            records: std::mem::take(&mut self.records),
+            touched: std::mem::take(&mut self.touched),
+        }
+    }
+}
+
+/// One piece of work in progress.
+pub(crate) struct Transaction<'a> {
+    machine: &'a mut Machine,
+    /// The time of the write, the same all through it.
+    pub(crate) now: Timestamp,
+}
+
+impl Transaction<'_> {
+    pub(crate) fn state(&self) -> &State {
+        &self.machine.state
+    }
+
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.machine.kinds
+    }
+
+    pub(crate) fn ids(&self) -> &dyn Ids {
+        &*self.machine.ids
+    }
+
+    pub(crate) fn facts(&self, kind: KindId) -> &'static Facts {
+        self.machine.kinds.entry(kind).facts
+    }
+
+    pub(crate) fn get(&self, kind: KindId, key: &str) -> Option<&Arc<Object>> {
+        self.machine.state.table(kind).objects.get(key)
+    }
+
+    /// Forgets the history of all kinds.
+    pub(crate) fn expire(&mut self) {
+        self.machine.state.expire();
+    }
+
+    /// Writes an object under the next revision.
+    pub(crate) fn put(&mut self, kind: KindId, value: &Map<String, Value>) -> Arc<Object> {
+        let revision = self.machine.state.revision + 1;
+        let metadata = value.get("metadata");
+        let text = |name| {
+            metadata
+                .and_then(|m| m.get(name)?.as_str())
+                .unwrap_or_default()
+        };
+        let key = crate::object::key(Some(text("namespace")), text("name"));
+        let before = self.get(kind, &key).cloned();
+        let object = Object::encode(value, self.facts(kind), revision, before.as_deref());
+        let after = Arc::new(object);
+        self.record(kind, &after, Some(after.bytes().clone()));
+        let event = Event {
+            revision,
+            before,
+            after: after.clone(),
+            deleted: false,
+        };
+        self.machine.state.apply(kind, event, self.machine.limits);
+        after
+    }
+
+    /// Takes an object away; the answer has the deletion's version.
+    pub(crate) fn remove(&mut self, kind: KindId, object: &Arc<Object>) -> Arc<Object> {
+        let revision = self.machine.state.revision + 1;
+        let after = Arc::new(object.with_revision(revision));
+        self.record(kind, &after, None);
+        let before = self.get(kind, object.key()).cloned();
+        let event = Event {
+            revision,
+            before,
+            after: after.clone(),
+            deleted: true,
+        };
+        self.machine.state.apply(kind, event, self.machine.limits);
+        after
+    }
+
+    fn record(&mut self, kind: KindId, object: &Object, value: Option<bytes::Bytes>) {
+        self.machine.records.push(Record {
+            kind: self.machine.kinds.entry(kind).store_name.clone(),
+            key: object.key().clone(),
+            value,
+        });
+        if self.machine.touched.last() != Some(&kind) {
+            self.machine.touched.push(kind);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Namespaces: what may be made in them, what comes with them, how they end.
+
+use std::sync::Arc;
+
+use longshore_model::{KindInfo, StatusCause};
+use serde_json::{Value, json};
+
+use super::{Machine, Transaction, create, update};
+use crate::{
+    Error, FieldValidation, Finalize, Object, Subject, decode::decode, json, kinds::Kinds,
+    state::State,
+};
+
+/// The namespaces every cluster has.
+const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Whether an object may be made in a namespace: it is there, and stays.
+pub(super) fn check(
+    state: &State,
+    kinds: &Kinds,
+    kind: &KindInfo,
+    namespace: &str,
+    name: &str,
+) -> Result<(), Error> {
+    let Some(id) = kinds.builtin_id("", "Namespace") else {
+        return Ok(());
+    };
+    let info = &kinds.entry(id).info;
+    let Some(object) = state.table(id).objects.get(namespace) else {
+        return Err(Error::NotFound(Subject::new(info, namespace)));
+    };
+    let terminating = object.field(kinds.entry(id).facts, "status.phase") == Some("Terminating");
+    if !terminating {
+        return Ok(());
+    }
+    Err(Error::Forbidden {
+        subject: Subject::new(kind, name),
+        reason: format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        ),
+        causes: vec![StatusCause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        }],
+    })
+}
+
+/// Makes what comes with a new namespace: its service account.
+pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), Error> {
+    let Some(id) = tx.kinds().builtin_id("", "ServiceAccount") else {
+        return Ok(());
+    };
+    let info = tx.kinds().entry(id).info.clone();
+    let account = json!({"metadata": {"name": "default"}});
+    create::create_here(tx, &info, Some(namespace), account).map(drop)
+}
+
+/// Fills an empty store.
+pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
+    let Some(id) = machine.kinds.builtin_id("", "Namespace") else {
+        return Ok(());
+    };
+    if !machine.state.table(id).objects.is_empty() {
+        return Ok(());
+    }
+    let info = machine.kinds.entry(id).info.clone();
+    machine.execute(false, |tx| {
+        for name in INITIAL {
+            let namespace = json!({"metadata": {"name": name}});
+            create::create_here(tx, &info, None, namespace)?;
+        }
+        Ok(())
+    })
+}
+
+/// Whether a namespace must stay for ever.
+pub(super) fn is_protected(name: &str) -> bool {
+    matches!(name, "default" | "kube-system" | "kube-public")
+}
+
+/// Replaces `spec.finalizers`; the namespace goes with the last of them.
+pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<Arc<Object>, Error> {
+    let id = tx
+        .kinds()
+        .builtin_id("", "Namespace")
+        .ok_or_else(|| Error::Internal("namespaces are not served".into()))?;
+    let info = tx.kinds().entry(id).info.clone();
+    let subject = Subject::new(&info, &request.name);
+    let sent = decode(&info, request.object.clone(), FieldValidation::Ignore)?.object;
+    let old = tx
+        .get(id, &request.name)
+        .cloned()
+        .ok_or_else(|| Error::NotFound(subject.clone()))?;
+    update::check_preconditions(&subject, &old, &sent)?;
+    let before = old.map();
+    let mut object = before.clone();
+    let finalizers = json::at(&sent, "spec.finalizers").cloned();
+    let spec = json::child(&mut object, "spec");
+    match finalizers {
+        Some(Value::Array(list)) if !list.is_empty() => {
+            spec.insert("finalizers".into(), Value::Array(list));
+        }
+        _ => {
+            spec.remove("finalizers");
+        }
+    }
+    Ok(update::store(tx, id, &old, &before, &object))
+}

@@ -1,0 +1,140 @@
+//! What Services are given: cluster addresses and node ports, each held by one
+//! Service at a time.
+
+use std::{collections::HashSet, net::Ipv4Addr};
+
+use longshore_model::KindInfo;
+use serde_json::{Value, json};
+
+use super::{Draftable, Transaction};
+use crate::{Error, Subject, json as js, kinds::KindId, validate::Cause};
+
+/// 10.96.0.0/12, without its first two addresses (the network and the API
+/// server's own Service) and its last (broadcast).
+const FIRST: u32 = 0x0a60_0002;
+const LAST: u32 = 0x0a6f_fffe;
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+
+/// Gives a Service what its type needs and it does not have yet.
+pub(super) fn allocate(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    info: &KindInfo,
+    service: &mut Draftable,
+    before: Option<&Draftable>,
+) -> Result<(), Error> {
+    let subject = Subject::new(info, js::text(service, "metadata.name"));
+    let invalid = |cause| Error::Invalid {
+        subject: subject.clone(),
+        causes: vec![cause],
+    };
+    if js::text(service, "spec.type") == "ExternalName" {
+        return Ok(());
+    }
+    let own = js::text(service, "spec.clusterIP").to_owned();
+    let had = before
+        .map(|before| js::text(before, "spec.clusterIP"))
+        .unwrap_or_default();
+    if own.is_empty() || own != had {
+        let facts = tx.facts(kind);
+        let used: HashSet<String> = tx
+            .state()
+            .table(kind)
+            .objects
+            .values()
+            .filter_map(|other| other.field(facts, "spec.clusterIP").map(str::to_owned))
+            .collect();
+        let address =
+            cluster_address(&own, js::text(service, "metadata.uid"), &used).map_err(invalid)?;
+        let spec = js::child(service, "spec");
+        spec.insert("clusterIPs".into(), json!([address]));
+        spec.insert("clusterIP".into(), address.into());
+    }
+    if matches!(js::text(service, "spec.type"), "NodePort" | "LoadBalancer") {
+        node_ports(tx, kind, service).map_err(invalid)?;
+    }
+    Ok(())
+}
+
+fn cluster_address(
+    asked: &str,
+    uid: &str,
+    used: &HashSet<String>,
+) -> Result<String, longshore_model::StatusCause> {
+    let refused = |why: &str| {
+        let problem = format!("failed to allocate IP {asked}: {why}");
+        Err(Cause::invalid("spec.clusterIPs", json!([asked]), &problem))
+    };
+    match asked {
+        "" => {}
+        "None" => return Ok(asked.to_owned()),
+        _ => {
+            return match asked.parse::<Ipv4Addr>() {
+                Ok(ip) if !(FIRST - 1..=LAST).contains(&u32::from(ip)) => refused(
+                    "the provided IP is not in the valid range. The range of valid IPs is 10.96.0.0/12",
+                ),
+                Ok(_) if used.contains(asked) => refused("provided IP is already allocated"),
+                Ok(_) => Ok(asked.to_owned()),
+                Err(_) => refused("it is not a valid IP"),
+            };
+        }
+    }
+    // Spread by the uid, so that an address is not soon used again.
+    let size = LAST - FIRST + 1;
+    let hash = uid.bytes().fold(0x811c_9dc5_u32, |h, b| {
+        (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
+    });
+    let start = hash % size;
+    (0..size)
+        .map(|step| Ipv4Addr::from(FIRST + (start + step) % size).to_string())
+        .find(|address| !used.contains(address))
+        .ok_or_else(|| {
+            Cause::invalid(
+                "spec.clusterIPs",
+                json!([]),
+                "failed to allocate a serviceIP: range is full",
+            )
+        })
+}
+
+fn node_ports(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    service: &mut Draftable,
+) -> Result<(), longshore_model::StatusCause> {
+    let uid = js::text(service, "metadata.uid").to_owned();
+    let ports = |object: &Draftable| -> Vec<i64> {
+        let spec = object.get("spec").and_then(Value::as_object);
+        let ports = spec.into_iter().flat_map(|spec| js::items(spec, "ports"));
+        ports
+            .filter_map(|port| js::number(port, "nodePort"))
+            .filter(|port| *port != 0)
+            .collect()
+    };
+    let mut used: HashSet<i64> = tx
+        .state()
+        .table(kind)
+        .objects
+        .values()
+        .filter(|other| other.uid() != uid)
+        .flat_map(|other| ports(&other.map()))
+        .collect();
+    for (index, asked) in ports(service).into_iter().enumerate() {
+        if !used.insert(asked) {
+            return Err(Cause::invalid(
+                &format!("spec.ports[{index}].nodePort"),
+                asked,
+                "provided port is already allocated",
+            ));
+        }
+    }
+    let mut free = NODE_PORTS.filter(|port| !used.contains(port));
+    for port in js::items_mut(js::child(service, "spec"), "ports") {
+        if js::number(port, "nodePort").unwrap_or_default() == 0
+            && let Some(free) = free.next()
+        {
+            port.insert("nodePort".into(), free.into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Updates and patches: a new state is checked against the old one, and kept
+//! when it differs.
+
+use std::sync::Arc;
+
+use longshore_model::{KindInfo, PatchKind};
+use serde_json::Value;
+
+use super::{Draftable, Transaction, create};
+use crate::{
+    Error, Object, Patch, Subject, Subresource, Update, Written,
+    decode::{Decoded, decode},
+    defaults, json,
+    kinds::KindId,
+    object, patch as patches,
+    validate::{self, Cause},
+};
+
+/// Replaces an object or its status by one that was read before.
+pub(crate) fn update(
+    tx: &mut Transaction<'_>,
+    request: Update,
+    decoded: Decoded,
+) -> Result<Written, Error> {
+    let kind = tx.kinds().id(&request.target.kind)?;
+    let info = tx.kinds().entry(kind).info.clone();
+    let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
+    let Decoded {
+        object: mut new,
+        warnings,
+    } = decoded;
+    check_place(&info, namespace, name, &mut new)?;
+    let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
+        if tx.facts(kind).create_on_update && request.subresource == Subresource::None {
+            let metadata = json::child(&mut new, "metadata");
+            metadata.remove("resourceVersion");
+            metadata.remove("uid");
+            let mut written = create::create_here(tx, &info, namespace, Value::Object(new))?;
+            written.warnings = warnings;
+            return Ok(written);
+        }
+        return Err(Error::NotFound(Subject::new(&info, name)));
+    };
+    let subject = Subject::new(&info, name);
+    if json::text(&new, "metadata.resourceVersion").is_empty()
+        && !tx.facts(kind).unconditional_update
+    {
+        let cause = Cause::plain(
+            "metadata.resourceVersion",
+            "FieldValueInvalid",
+            "Invalid value: 0: must be specified for an update".into(),
+        );
+        return Err(Error::Invalid {
+            subject,
+            causes: vec![cause],
+        });
+    }
+    let before = old.map();
+    let object = replace(tx, kind, &old, before, new, request.subresource)?;
+    Ok(Written {
+        object,
+        created: false,
+        warnings,
+    })
+}
+
+/// Patches an object or its status. Nobody writes in between, so a patch that
+/// names no version cannot conflict.
+pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
+    let kind = tx.kinds().id(&request.target.kind)?;
+    let info = tx.kinds().entry(kind).info.clone();
+    if request.kind == PatchKind::Apply {
+        return Err(Error::UnsupportedPatch(
+            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json".into(),
+        ));
+    }
+    let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
+    let subject = Subject::new(&info, name);
+    let old = tx
+        .get(kind, &object::key(namespace, name))
+        .cloned()
+        .ok_or_else(|| Error::NotFound(subject.clone()))?;
+    let before = old.map();
+    let patched = patches::apply(&info, request.kind, before.clone(), &request.body)?;
+    let Decoded {
+        object: mut new,
+        warnings,
+    } = decode(&info, patched, request.options.field_validation)
+        .map_err(|problem| problem.of_patch(subject))?;
+    check_place(&info, namespace, name, &mut new)?;
+    let object = replace(tx, kind, &old, before, new, request.subresource)?;
+    Ok(Written {
+        object,
+        created: false,
+        warnings,
+    })
+}
+
+/// The name and namespace must be those of the request, or absent.
+fn check_place(
+    info: &KindInfo,
+    namespace: Option<&str>,
+    name: &str,
+    object: &mut Draftable,
+) -> Result<(), Error> {
+    let metadata = json::child(object, "metadata");
+    let given = json::text(metadata, "name");
+    if given.is_empty() {
+        metadata.insert("name".into(), name.into());
+    } else if given != name {
+        return Err(Error::BadRequest(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )));
+    }
+    if !info.is_namespaced() {
+        metadata.remove("namespace");
+        return Ok(());
+    }
+    let (given, namespace) = (
+        json::text(metadata, "namespace"),
+        namespace.unwrap_or_default(),
+    );
+    if given.is_empty() {
+        metadata.insert("namespace".into(), namespace.into());
+    } else if given != namespace {
+        return Err(Error::BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The uid and version that were sent, if any, must be the object's.
+pub(super) fn check_preconditions(
+    subject: &Subject,
+    old: &Object,
+    sent: &Draftable,
+) -> Result<(), Error> {
+    let uid = json::text(sent, "metadata.uid");
+    if !uid.is_empty() && uid != old.uid() {
+        return Err(Error::Conflict {
+            subject: subject.clone(),
+            reason: format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                old.uid()
+            ),
+        });
+    }
+    let version = json::text(sent, "metadata.resourceVersion");
+    if version.is_empty() || version == old.revision().to_string() {
+        Ok(())
+    } else {
+        Err(Error::stale(subject.clone()))
+    }
+}
+
+/// Brings a new state in line with the old one, checks it, and keeps it.
+fn replace(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    before: Draftable,
+    sent: Draftable,
+    subresource: Subresource,
+) -> Result<Arc<Object>, Error> {
+    let info = tx.kinds().entry(kind).info.clone();
+    let subject = Subject::new(&info, old.name());
+    check_preconditions(&subject, old, &sent)?;
+    let new = match subresource {
+        Subresource::Status => {
+            let mut new = before.clone();
+            json::copy(&sent, &mut new, "status");
+            new
+        }
+        Subresource::None => {
+            let mut new = sent;
+            if info.has_subresource("status") {
+                json::copy(&before, &mut new, "status");
+            }
+            keep_server_fields(&before, &mut new);
+            defaults::on_update(&info, &before, &mut new);
+            defaults::fill(&info, &mut new);
+            if info.gvk.group.is_empty() && info.gvk.kind == "Service" {
+                super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
+            }
+            let mut causes = validate::object(&info, &new);
+            causes.extend(validate::change(&info, &before, &new));
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
+            if tx.facts(kind).generation && before.get("spec") != new.get("spec") {
+                let generation = json::number(&before, "metadata.generation").unwrap_or_default();
+                json::child(&mut new, "metadata")
+                    .insert("generation".into(), (generation + 1).into());
+            }
+            new
+        }
+    };
+    Ok(store(tx, kind, old, &before, &new))
+}
+
+/// What only the server may change stays as it was.
+fn keep_server_fields(before: &Draftable, new: &mut Draftable) {
+    let Some(Value::Object(old)) = before.get("metadata") else {
+        return;
+    };
+    let metadata = json::child(new, "metadata");
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+        "resourceVersion",
+    ] {
+        json::copy(old, metadata, name);
+    }
+}
+
+/// Keeps a new state: nothing happens when it is the old one; an object whose
+/// deletion waited for its last finalizer goes.
+pub(super) fn store(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    before: &Draftable,
+    new: &Draftable,
+) -> Arc<Object> {
+    if before == new {
+        return old.clone();
+    }
+    if is_finished(new) {
+        let revision = tx.state().revision + 1;
+        let last = Object::encode(new, tx.facts(kind), revision, Some(old));
+        tx.remove(kind, old);
+        return Arc::new(last);
+    }
+    tx.put(kind, new)
+}
+
+/// Whether a deletion that has begun has nothing left to wait for.
+fn is_finished(object: &Draftable) -> bool {
+    let has = |path| {
+        json::at(object, path)
+            .and_then(Value::as_array)
+            .is_some_and(|l| !l.is_empty())
+    };
+    let is_namespace = json::text(object, "kind") == "Namespace";
+    json::at(object, "metadata.deletionTimestamp").is_some()
+        && json::number(object, "metadata.deletionGracePeriodSeconds").unwrap_or_default() == 0
+        && !has("metadata.finalizers")
+        && !(is_namespace && has("spec.finalizers"))
+}

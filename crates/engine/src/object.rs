@@ -1,0 +1,291 @@
+//! A stored object: its JSON bytes, and the few facts that reads need at hand.
+
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::facts::Facts;
+
+/// Labels of an object; shared by its versions as long as they do not change.
+pub(crate) type Labels = Arc<BTreeMap<String, String>>;
+
+/// An immutable snapshot of an object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    bytes: Bytes,
+    /// `namespace/name`, or `name`.
+    key: Arc<str>,
+    uid: Box<str>,
+    revision: u64,
+    labels: Labels,
+    /// The values of the kind's selectable fields, in the order of the table
+    /// of facts, each ended by a NUL.
+    fields: Box<str>,
+    /// Where the digits of the version stand in `bytes`.
+    version_at: Range<u32>,
+}
+
+impl Object {
+    /// Its JSON, complete with `apiVersion` and `kind`.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Its JSON, parsed anew.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        // The bytes were written by `encode` or parsed once at opening.
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn map(&self) -> Map<String, Value> {
+        match self.value() {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key
+            .split_once('/')
+            .map_or(&*self.key, |(_, name)| name)
+    }
+
+    /// Its namespace; `None` for kinds of the whole cluster.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.key.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    /// Its uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Its version: the revision of the write that made it.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Its labels.
+    #[must_use]
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+
+    /// The value of a selectable field; `None` when the kind has no such field.
+    pub(crate) fn field(&self, facts: &Facts, path: &str) -> Option<&str> {
+        match path {
+            "metadata.name" => Some(self.name()),
+            "metadata.namespace" => Some(self.namespace().unwrap_or_default()),
+            _ => {
+                let index = facts.fields.iter().position(|field| *field == path)?;
+                self.fields.split('\0').nth(index)
+            }
+        }
+    }
+
+    /// The same state under another version: what a watch tells of a deletion,
+    /// or of an object that left its selection.
+    pub(crate) fn with_revision(&self, revision: u64) -> Self {
+        let at = self.version_at.start as usize..self.version_at.end as usize;
+        let digits = revision.to_string();
+        let mut bytes = Vec::with_capacity(self.bytes.len() + digits.len() - at.len());
+        bytes.extend_from_slice(&self.bytes[..at.start]);
+        bytes.extend_from_slice(digits.as_bytes());
+        bytes.extend_from_slice(&self.bytes[at.end..]);
+        Self {
+            bytes: bytes.into(),
+            revision,
+            version_at: self.version_at.start..self.version_at.start + digits.len() as u32,
+            ..self.clone()
+        }
+    }
+
+    /// Writes an object of version `revision`; a version in `value` is passed over.
+    pub(crate) fn encode(
+        value: &Map<String, Value>,
+        facts: &Facts,
+        revision: u64,
+        before: Option<&Object>,
+    ) -> Self {
+        static NONE: OnceLock<Labels> = OnceLock::new();
+        let metadata = value.get("metadata").and_then(Value::as_object);
+        let text = |name: &str| {
+            metadata
+                .and_then(|m| m.get(name)?.as_str())
+                .unwrap_or_default()
+        };
+        let (bytes, version_at) = write(value, revision, before.map_or(1024, |o| o.bytes.len()));
+        let key = match before {
+            Some(before) => before.key.clone(),
+            None => key(Some(text("namespace")), text("name")),
+        };
+        let labels: BTreeMap<String, String> = metadata
+            .and_then(|metadata| metadata.get("labels")?.as_object())
+            .map(|labels| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                labels
+                    .iter()
+                    .map(|(key, value)| (key.clone(), text(value)))
+                    .collect()
+            })
+            .unwrap_or_default();
+        let labels = match before {
+            Some(before) if *before.labels == labels => before.labels.clone(),
+            _ if labels.is_empty() => NONE.get_or_init(Labels::default).clone(),
+            _ => Arc::new(labels),
+        };
+        Self {
+            bytes,
+            key,
+            uid: text("uid").into(),
+            revision,
+            labels,
+            fields: facts.extract(value),
+            version_at,
+        }
+    }
+
+    /// Reads an object that `encode` wrote.
+    pub(crate) fn decode(bytes: &[u8], facts: &Facts) -> Result<Self, String> {
+        let value: Map<String, Value> =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let revision = value
+            .get("metadata")
+            .and_then(|metadata| metadata.get("resourceVersion")?.as_str()?.parse().ok())
+            .ok_or("metadata.resourceVersion is missing")?;
+        Ok(Self::encode(&value, facts, revision, None))
+    }
+}
+
+/// The key of an object in its kind: `namespace/name`, or `name`.
+pub(crate) fn key(namespace: Option<&str>, name: &str) -> Arc<str> {
+    match namespace {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}").into(),
+        _ => name.into(),
+    }
+}
+
+/// Serialises, noting where the version's digits stand.
+fn write(value: &Map<String, Value>, revision: u64, size: usize) -> (Bytes, Range<u32>) {
+    let mut out = Vec::with_capacity(size + size / 8);
+    let mut version_at = 0..0;
+    let empty = Value::Object(Map::new());
+    let metadata = value.get("metadata").unwrap_or(&empty);
+    out.push(b'{');
+    for word in ["apiVersion", "kind"] {
+        if let Some(value) = value.get(word) {
+            member(&mut out, word, value);
+        }
+    }
+    comma(&mut out);
+    out.extend_from_slice(b"\"metadata\":{");
+    for (name, value) in metadata.as_object().into_iter().flatten() {
+        if name != "resourceVersion" {
+            member(&mut out, name, value);
+        }
+    }
+    comma(&mut out);
+    out.extend_from_slice(b"\"resourceVersion\":\"");
+    version_at.start = out.len() as u32;
+    out.extend_from_slice(revision.to_string().as_bytes());
+    version_at.end = out.len() as u32;
+    out.extend_from_slice(b"\"}");
+    for (name, value) in value {
+        if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+            member(&mut out, name, value);
+        }
+    }
+    out.push(b'}');
+    out.shrink_to_fit();
+    (out.into(), version_at)
+}
+
+fn comma(out: &mut Vec<u8>) {
+    if !out.ends_with(b"{") {
+        out.push(b',');
+    }
+}
+
+fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
+    comma(out);
+    // Writing a Value to memory cannot fail: its keys are strings, and a
+    // vector takes every byte.
+    let _ = serde_json::to_writer(&mut *out, name);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts;
+
+    fn pod() -> Object {
+        let value = json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": "a", "namespace": "n", "uid": "u", "labels": {"x": "{"},
+                "annotations": {"resourceVersion": "7"}},
+            "spec": {"nodeName": "here", "hostNetwork": true},
+            "status": {"phase": "Running"},
+        });
+        Object::encode(value.as_object().unwrap(), facts::of("", "Pod"), 99, None)
+    }
+
+    #[test]
+    fn an_object_knows_its_facts() {
+        let pod = pod();
+        assert_eq!(
+            (pod.name(), pod.namespace(), pod.uid()),
+            ("a", Some("n"), "u")
+        );
+        assert_eq!(pod.labels()["x"], "{");
+        let facts = facts::of("", "Pod");
+        assert_eq!(pod.field(facts, "spec.nodeName"), Some("here"));
+        assert_eq!(pod.field(facts, "spec.hostNetwork"), Some("true"));
+        assert_eq!(pod.field(facts, "status.phase"), Some("Running"));
+        assert_eq!(pod.field(facts, "status.podIP"), Some(""));
+        assert_eq!(pod.field(facts, "spec.shoes"), None);
+    }
+
+    #[test]
+    fn another_version_changes_nothing_else() {
+        let (old, new) = (pod(), pod().with_revision(1_000_000));
+        assert_eq!(new.revision(), 1_000_000);
+        let (mut a, b) = (old.value(), new.value());
+        assert_eq!(b["metadata"]["resourceVersion"], "1000000");
+        a["metadata"]["resourceVersion"] = json!("1000000");
+        assert_eq!(a, b);
+        assert_eq!(new.with_revision(99).bytes(), old.bytes());
+    }
+
+    #[test]
+    fn what_was_written_reads_back() {
+        let old = pod();
+        let new = Object::decode(old.bytes(), facts::of("", "Pod")).unwrap();
+        assert_eq!(new.bytes(), old.bytes());
+        assert_eq!(
+            (new.key(), new.revision(), &new.fields),
+            (old.key(), 99, &old.fields)
+        );
+        assert!(Object::decode(b"{}", facts::of("", "Pod")).is_err());
+    }
+}

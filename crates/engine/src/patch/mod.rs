@@ -1,0 +1,107 @@
+//! The kinds of patch, as functions from a document and a patch to a document.
+
+mod merge;
+mod strategic;
+
+use longshore_model::{KindInfo, PatchKind};
+use longshore_schema::registry;
+use serde_json::{Map, Value};
+
+use crate::Error;
+
+/// Operations in one JSON patch, at most.
+const OPERATIONS: usize = 10_000;
+
+/// Applies a patch to an object of a kind.
+pub(crate) fn apply(
+    kind: &KindInfo,
+    patch_kind: PatchKind,
+    object: Map<String, Value>,
+    patch: &Value,
+) -> Result<Value, Error> {
+    let unreadable = |problem: &str| Error::BadRequest(format!("error decoding patch: {problem}"));
+    let mut document = Value::Object(object);
+    match patch_kind {
+        PatchKind::Json => {
+            let patch: json_patch::Patch = serde_json::from_value(patch.clone())
+                .map_err(|error| unreadable(&error.to_string()))?;
+            if patch.0.len() > OPERATIONS {
+                return Err(Error::TooLarge(format!(
+                    "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
+                    patch.0.len()
+                )));
+            }
+            json_patch::patch(&mut document, &patch.0)
+                .map_err(|error| Error::PatchFailed(error.to_string()))?;
+            Ok(document)
+        }
+        PatchKind::Merge if patch.is_object() => {
+            merge::merge(&mut document, patch);
+            Ok(document)
+        }
+        PatchKind::Strategic => match (patch, registry().root(&kind.gvk)) {
+            (Value::Object(patch), Some(root)) => strategic::merge(root, document, patch),
+            (Value::Object(_), None) => Err(Error::UnsupportedPatch(
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml".into(),
+            )),
+            _ => Err(unreadable("the patch is no object")),
+        },
+        PatchKind::Merge => Err(unreadable("the patch is no object")),
+        PatchKind::Apply => Err(Error::UnsupportedPatch("apply is not a plain patch".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::kind::builtin;
+    use serde_json::json;
+
+    use super::*;
+
+    fn json_patch(patch: Value) -> Result<Value, Error> {
+        let object = json!({"spec": {"a": 1}});
+        let kind = builtin("", "Pod").unwrap();
+        apply(
+            kind,
+            PatchKind::Json,
+            object.as_object().unwrap().clone(),
+            &patch,
+        )
+    }
+
+    #[test]
+    fn json_patch_that_fits_is_applied() {
+        let patch = json!([{"op": "test", "path": "/spec/a", "value": 1},
+            {"op": "replace", "path": "/spec/a", "value": 2}]);
+        assert_eq!(json_patch(patch).unwrap(), json!({"spec": {"a": 2}}));
+    }
+
+    #[test]
+    fn json_patch_that_does_not_fit_is_422() {
+        for patch in [
+            json!([{"op": "test", "path": "/spec/a", "value": 2}]),
+            json!([{"op": "remove", "path": "/spec/b"}]),
+        ] {
+            let error = json_patch(patch).unwrap_err();
+            assert_eq!(error.status().code, 422);
+        }
+    }
+
+    #[test]
+    fn a_patch_that_cannot_be_read_is_400() {
+        assert_eq!(json_patch(json!({"a": 1})).unwrap_err().status().code, 400);
+        assert_eq!(
+            json_patch(json!([{"op": "jump"}]))
+                .unwrap_err()
+                .status()
+                .code,
+            400
+        );
+        for kind in [PatchKind::Merge, PatchKind::Strategic] {
+            let pod = builtin("", "Pod").unwrap();
+            let error = apply(pod, kind, Map::new(), &json!([])).unwrap_err();
+            assert_eq!(error.status().code, 400, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Strategic merge patch: Kubernetes' own merge. Objects merge; lists merge by
+//! key, as sets or not at all, as the types say; directives in the patch
+//! (`$patch`, `$deleteFromPrimitiveList/f`, `$setElementOrder/f`,
+//! `$retainKeys`) say the rest.
+
+use longshore_schema::{Strategy, TypeRef};
+use serde_json::{Map, Value};
+
+use crate::Error;
+
+type Object = Map<String, Value>;
+
+const PATCH: &str = "$patch";
+const RETAIN: &str = "$retainKeys";
+const ORDER: &str = "$setElementOrder/";
+const DELETE: &str = "$deleteFromPrimitiveList/";
+
+/// Merges a patch into a document of a type.
+pub(super) fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Value, Error> {
+    let mut object = match document {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    };
+    merge_object(Some(root), &mut object, patch)?;
+    Ok(Value::Object(object))
+}
+
+fn wrong(problem: String) -> Error {
+    Error::BadRequest(format!("invalid strategic merge patch: {problem}"))
+}
+
+enum Directive {
+    Merge,
+    Replace,
+    Delete,
+}
+
+fn directive(patch: &Object) -> Result<Directive, Error> {
+    match patch.get(PATCH) {
+        None => Ok(Directive::Merge),
+        Some(Value::String(word)) => match word.as_str() {
+            "merge" => Ok(Directive::Merge),
+            "replace" => Ok(Directive::Replace),
+            "delete" => Ok(Directive::Delete),
+            _ => Err(wrong(format!("unknown patch type found: {word}"))),
+        },
+        Some(other) => Err(wrong(format!("{PATCH} is no text: {other}"))),
+    }
+}
+
+fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Result<(), Error> {
+    match directive(patch)? {
+        Directive::Delete => {
+            object.clear();
+            return Ok(());
+        }
+        Directive::Replace => object.clear(),
+        Directive::Merge => {}
+    }
+    retain_keys(object, patch)?;
+    for (name, value) in patch {
+        if name == PATCH || name == RETAIN {
+            continue;
+        }
+        if let Some(field) = name.strip_prefix(DELETE) {
+            delete_from_list(object, field, value)?;
+        } else if !name.starts_with(ORDER) {
+            merge_field(at.and_then(|at| at.field(name)), object, name, value)?;
+        }
+    }
+    for (name, order) in patch {
+        if let Some(field) = name.strip_prefix(ORDER) {
+            let patched = patch.get(field);
+            set_order(
+                at.and_then(|at| at.field(field)),
+                object,
+                field,
+                order,
+                patched,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn merge_field(
+    at: Option<TypeRef>,
+    object: &mut Object,
+    name: &str,
+    patch: &Value,
+) -> Result<(), Error> {
+    match patch {
+        Value::Null => {
+            object.remove(name);
+        }
+        Value::Object(patch) => {
+            let mut inner = match object.remove(name) {
+                Some(Value::Object(inner)) => inner,
+                _ => Object::new(),
+            };
+            merge_object(at, &mut inner, patch)?;
+            object.insert(name.to_owned(), Value::Object(inner));
+        }
+        Value::Array(patch) if merges(at) => {
+            let mut list = match object.remove(name) {
+                Some(Value::Array(list)) => list,
+                _ => Vec::new(),
+            };
+            let key = at.and_then(|at| at.patch().merge_key);
+            match key {
+                Some(key) => merge_by_key(at.and_then(TypeRef::items), key, &mut list, patch)?,
+                None => {
+                    for value in patch {
+                        if !list.contains(value) {
+                            list.push(value.clone());
+                        }
+                    }
+                }
+            }
+            object.insert(name.to_owned(), Value::Array(list));
+        }
+        value => {
+            object.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(())
+}
+
+fn merges(at: Option<TypeRef>) -> bool {
+    at.is_some_and(|at| {
+        matches!(
+            at.patch().strategy,
+            Strategy::Merge | Strategy::MergeRetainKeys
+        )
+    })
+}
+
+fn merge_by_key(
+    item: Option<TypeRef>,
+    key: &str,
+    list: &mut Vec<Value>,
+    patch: &[Value],
+) -> Result<(), Error> {
+    let mut patches = Vec::with_capacity(patch.len());
+    for value in patch {
+        let value = value
+            .as_object()
+            .ok_or_else(|| wrong(format!("{value} stands in a list of objects")))?;
+        patches.push((directive(value)?, value));
+    }
+    if patches
+        .iter()
+        .any(|(directive, _)| matches!(directive, Directive::Replace))
+    {
+        list.clear();
+        patches.retain(|(directive, value)| {
+            !matches!(directive, Directive::Replace) || value.contains_key(key)
+        });
+    }
+    for (directive, value) in patches {
+        let id = value.get(key).ok_or_else(|| {
+            wrong(format!(
+                "{} does not contain declared merge key: {key}",
+                Value::Object(value.clone())
+            ))
+        })?;
+        let found = list.iter().position(|item| item.get(key) == Some(id));
+        if matches!(directive, Directive::Delete) {
+            list.retain(|item| item.get(key) != Some(id));
+            continue;
+        }
+        let mut merged = match found.map(|index| std::mem::take(&mut list[index])) {
+            Some(Value::Object(object)) => object,
+            _ => Object::new(),
+        };
+        merge_object(item, &mut merged, value)?;
+        match found {
+            Some(index) => list[index] = Value::Object(merged),
+            None => list.push(Value::Object(merged)),
+        }
+    }
+    Ok(())
+}
+
+fn retain_keys(object: &mut Object, patch: &Object) -> Result<(), Error> {
+    let Some(keys) = patch.get(RETAIN) else {
+        return Ok(());
+    };
+    let keys = keys
+        .as_array()
+        .ok_or_else(|| wrong(format!("{RETAIN} is no list")))?;
+    let has = |name: &str| keys.iter().any(|key| key == name);
+    let stray = patch
+        .iter()
+        .find(|(name, value)| !name.starts_with('$') && !value.is_null() && !has(name));
+    if let Some((name, _)) = stray {
+        return Err(wrong(format!(
+            "{RETAIN} does not name {name}, which the patch sets"
+        )));
+    }
+    object.retain(|name, _| has(name));
+    Ok(())
+}
+
+fn delete_from_list(object: &mut Object, field: &str, values: &Value) -> Result<(), Error> {
+    let values = values
+        .as_array()
+        .ok_or_else(|| wrong(format!("{DELETE}{field} is no list")))?;
+    if let Some(Value::Array(list)) = object.get_mut(field) {
+        list.retain(|value| !values.contains(value));
+    }
+    Ok(())
+}
+
+/// Orders a merged list: what the order names as it names it; what only the
+/// server has stays where it stood among its neighbours.
+fn set_order(
+    at: Option<TypeRef>,
+    object: &mut Object,
+    field: &str,
+    order: &Value,
+    patched: Option<&Value>,
+) -> Result<(), Error> {
+    let order = order
+        .as_array()
+        .ok_or_else(|| wrong(format!("{ORDER}{field} is no list")))?;
+    let key = at.and_then(|at| at.patch().merge_key);
+    let id = |value: &Value| match key {
+        Some(key) => value.get(key).cloned().unwrap_or_default(),
+        None => value.clone(),
+    };
+    let order: Vec<Value> = order.iter().map(id).collect();
+    for value in patched.and_then(Value::as_array).into_iter().flatten() {
+        let deleted = value.get(PATCH).is_some();
+        if !deleted && !order.contains(&id(value)) {
+            return Err(wrong(format!("{ORDER}{field} does not name {}", id(value))));
+        }
+    }
+    let Some(Value::Array(list)) = object.get_mut(field) else {
+        return Ok(());
+    };
+    let old = std::mem::take(list);
+    let place = |value: &Value| order.iter().position(|named| *named == id(value));
+    let mut named: Vec<(usize, usize, Value)> = Vec::new();
+    let mut others: Vec<(usize, Value)> = Vec::new();
+    for (index, value) in old.into_iter().enumerate() {
+        match place(&value) {
+            Some(place) => named.push((place, index, value)),
+            None => others.push((index, value)),
+        }
+    }
+    named.sort_by_key(|(place, index, _)| (*place, *index));
+    let mut others = others.into_iter().peekable();
+    for (_, index, value) in named {
+        while let Some((_, other)) = others.next_if(|(at, _)| *at < index) {
+            list.push(other);
+        }
+        list.push(value);
+    }
+    list.extend(others.map(|(_, other)| other));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use longshore_schema::registry;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(document: Value, patch: Value) -> Value {
+        try_pod(document, &patch).unwrap()
+    }
+
+    fn try_pod(document: Value, patch: &Value) -> Result<Value, Error> {
+        let root = registry()
+            .root(&Gvk::from_api_version("v1", "Pod"))
+            .unwrap();
+        merge(root, document, patch.as_object().unwrap())
+    }
+
+    fn containers(list: Value) -> Value {
+        json!({"spec": {"containers": list}})
+    }
+
+    #[test]
+    fn containers_merge_by_name() {
+        let merged = pod(
+            containers(json!([{"name": "a", "image": "1"}, {"name": "b", "image": "1"}])),
+            containers(json!([{"name": "b", "image": "2"}, {"name": "c"}])),
+        );
+        let expected =
+            json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}, {"name": "c"}]);
+        assert_eq!(merged, containers(expected));
+    }
+
+    #[test]
+    fn command_and_tolerations_are_replaced() {
+        let merged = pod(
+            json!({"spec": {"tolerations": [{"key": "a"}], "containers": [{"name": "a", "command": ["x", "y"]}]}}),
+            json!({"spec": {"tolerations": [{"key": "b"}], "containers": [{"name": "a", "command": ["z"]}]}}),
+        );
+        assert_eq!(merged["spec"]["tolerations"], json!([{"key": "b"}]));
+        assert_eq!(merged["spec"]["containers"][0]["command"], json!(["z"]));
+    }
+
+    #[test]
+    fn finalizers_merge_as_a_set_and_lose_values_by_name() {
+        let document = json!({"metadata": {"finalizers": ["a", "b"]}});
+        let merged = pod(
+            document.clone(),
+            json!({"metadata": {"finalizers": ["b", "c"]}}),
+        );
+        assert_eq!(merged["metadata"]["finalizers"], json!(["a", "b", "c"]));
+        let merged = pod(
+            document,
+            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}),
+        );
+        assert_eq!(merged["metadata"]["finalizers"], json!(["b"]));
+    }
+
+    #[test]
+    fn conditions_merge_by_type() {
+        let merged = pod(
+            json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}),
+            json!({"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "X"}]}}),
+        );
+        assert_eq!(
+            merged["status"]["conditions"],
+            json!([{"type": "Ready", "status": "True"}, {"type": "X"}])
+        );
+    }
+
+    #[test]
+    fn patch_delete_takes_an_item_or_an_object_away() {
+        let merged = pod(
+            containers(json!([{"name": "a"}, {"name": "b"}])),
+            containers(
+                json!([{"name": "a", "$patch": "delete"}, {"name": "z", "$patch": "delete"}]),
+            ),
+        );
+        assert_eq!(merged, containers(json!([{"name": "b"}])));
+        let merged = pod(
+            json!({"metadata": {"labels": {"a": "1"}}}),
+            json!({"metadata": {"labels": {"$patch": "delete"}}}),
+        );
+        assert_eq!(merged, json!({"metadata": {"labels": {}}}));
+    }
+
+    #[test]
+    fn patch_replace_takes_the_patch_as_it_is() {
+        let merged = pod(
+            containers(json!([{"name": "a"}, {"name": "b"}])),
+            containers(json!([{"$patch": "replace"}, {"name": "c"}])),
+        );
+        assert_eq!(merged, containers(json!([{"name": "c"}])));
+        let merged = pod(
+            json!({"metadata": {"labels": {"a": "1"}}}),
+            json!({"metadata": {"labels": {"$patch": "replace", "b": "2"}}}),
+        );
+        assert_eq!(merged, json!({"metadata": {"labels": {"b": "2"}}}));
+    }
+
+    #[test]
+    fn set_element_order_orders_and_keeps_strangers_in_their_place() {
+        let merged = pod(
+            containers(json!([{"name": "a"}, {"name": "server"}, {"name": "b"}])),
+            json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}, {"name": "c"}],
+                "containers": [{"name": "c"}]}}),
+        );
+        let names: Vec<_> = merged["spec"]["containers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| c["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["server", "b", "a", "c"]);
+        let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]}});
+        assert!(try_pod(containers(json!([])), &patch).is_err());
+    }
+
+    #[test]
+    fn retain_keys_drops_the_other_fields() {
+        let merged = pod(
+            json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+            json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}}),
+        );
+        assert_eq!(
+            merged["spec"]["volumes"],
+            json!([{"name": "v", "hostPath": {"path": "/"}}])
+        );
+    }
+
+    #[test]
+    fn broken_patches_are_refused() {
+        for patch in [
+            containers(json!([{"image": "x"}])),
+            containers(json!(["x"])),
+            containers(json!([{"name": "a", "$patch": "jump"}])),
+            json!({"metadata": {"$patch": 1}}),
+            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}),
+            json!({"metadata": {"$setElementOrder/finalizers": "a"}}),
+            json!({"metadata": {"$retainKeys": "a"}}),
+        ] {
+            assert!(
+                matches!(
+                    try_pod(containers(json!([])), &patch),
+                    Err(Error::BadRequest(_))
+                ),
+                "{patch}"
+            );
+        }
+    }
+
+    fn named(range: &'static str) -> impl proptest::strategy::Strategy<Value = Value> {
+        prop::collection::btree_map(range, "[1-3]", 0..5).prop_map(|map| {
+            containers(
+                map.into_iter()
+                    .map(|(name, image)| json!({"name": name, "image": image}))
+                    .collect(),
+            )
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_patch_applied_twice_is_applied_once(document in named("[a-e]"), patch in named("[a-g]")) {
+            let once = pod(document, patch.clone());
+            prop_assert_eq!(pod(once.clone(), patch), once);
+        }
+
+        #[test]
+        fn every_name_of_both_is_there_once(document in named("[a-e]"), patch in named("[a-g]")) {
+            let merged = pod(document.clone(), patch.clone());
+            let names = |value: &Value| -> Vec<String> {
+                value["spec"]["containers"].as_array().unwrap().iter()
+                    .map(|c| c["name"].as_str().unwrap().to_owned()).collect()
+            };
+            let mut expected = [names(&document), names(&patch)].concat();
+            expected.sort();
+            expected.dedup();
+            let mut found = names(&merged);
+            found.sort();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

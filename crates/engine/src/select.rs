@@ -1,0 +1,63 @@
+//! Which objects a list or watch is about: a namespace, labels, fields.
+
+use longshore_model::{FieldSelector, KindInfo, LabelSelector};
+
+use crate::{Error, Object, facts::Facts};
+
+/// A checked selection of objects of one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    /// `namespace/`; empty for all.
+    pub(crate) prefix: String,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    facts: &'static Facts,
+}
+
+impl Selection {
+    /// Checks that the kind can be selected by these fields.
+    pub(crate) fn new(
+        kind: &KindInfo,
+        facts: &'static Facts,
+        namespace: Option<&str>,
+        labels: &LabelSelector,
+        fields: &FieldSelector,
+    ) -> Result<Self, Error> {
+        if let Some(path) = fields.paths().find(|path| !facts.selects_by(path)) {
+            let resource = format!(
+                "{}/{}, Resource={}",
+                kind.gvk.group, kind.gvk.version, kind.plural
+            );
+            return Err(Error::BadRequest(format!(
+                "Unable to find {resource:?} that match label selector {:?}, field selector {:?}: field label not supported: {path}",
+                labels.to_string(),
+                fields.to_string(),
+            )));
+        }
+        let prefix = match namespace {
+            Some(namespace) if kind.is_namespaced() => format!("{namespace}/"),
+            _ => String::new(),
+        };
+        Ok(Self {
+            prefix,
+            labels: labels.clone(),
+            fields: fields.clone(),
+            facts,
+        })
+    }
+
+    /// Whether it takes everything in its namespace.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// Whether it takes this object.
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        object.key().starts_with(&self.prefix)
+            && (self.labels.is_everything() || self.labels.matches(object.labels()))
+            && (self.fields.is_everything()
+                || self
+                    .fields
+                    .matches_with(|path| object.field(self.facts, path).map(str::to_owned)))
+    }
+}

@@ -1,0 +1,163 @@
+//! The state at one revision: persistent tables of objects, and the recent
+//! events of each kind. A clone is cheap and never changes, so it serves as
+//! snapshot for readers, as savepoint for writes, and as what a rollback
+//! returns to.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, Vector};
+
+use crate::{Error, Object, kinds::KindId};
+
+/// One write, as watches see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) revision: u64,
+    pub(crate) before: Option<Arc<Object>>,
+    /// The new state; of a deletion, the last state under the deletion's version.
+    pub(crate) after: Arc<Object>,
+    pub(crate) deleted: bool,
+}
+
+impl Event {
+    /// What the event alone keeps in memory: states that are no longer current.
+    fn weight(&self) -> usize {
+        let deleted = if self.deleted {
+            self.after.bytes().len()
+        } else {
+            0
+        };
+        self.before
+            .as_ref()
+            .map_or(0, |object| object.bytes().len())
+            + deleted
+    }
+}
+
+pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
+
+/// The objects of one kind and their recent events.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) objects: Objects,
+    log: Vector<Event>,
+    log_bytes: usize,
+    /// Events up to this revision are no longer in the log.
+    pub(crate) compacted: u64,
+}
+
+impl Table {
+    /// The events after a revision, oldest first; `None` when some of them are
+    /// compacted away.
+    pub(crate) fn events_after(&self, revision: u64) -> Option<impl Iterator<Item = &Event>> {
+        if revision < self.compacted {
+            return None;
+        }
+        let (mut low, mut high) = (0, self.log.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.log[middle].revision <= revision {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        Some(self.log.focus().narrow(low..).into_iter())
+    }
+
+    /// The objects as they were at a revision; `None` when it is compacted away.
+    pub(crate) fn at(&self, revision: u64) -> Option<Objects> {
+        if revision < self.compacted {
+            return None;
+        }
+        let mut objects = self.objects.clone();
+        for event in self
+            .log
+            .iter()
+            .rev()
+            .take_while(|event| event.revision > revision)
+        {
+            match &event.before {
+                Some(before) => objects.insert(before.key().clone(), before.clone()),
+                None => objects.remove(event.after.key()),
+            };
+        }
+        Some(objects)
+    }
+}
+
+/// How much history is kept of each kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The whole state at one revision.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) revision: u64,
+    tables: Vec<Arc<Table>>,
+}
+
+impl State {
+    /// No objects, history compacted up to `revision`.
+    pub(crate) fn new(kinds: usize, revision: u64) -> Self {
+        let table = Arc::new(Table {
+            compacted: revision,
+            ..Table::default()
+        });
+        Self {
+            revision,
+            tables: vec![table; kinds],
+        }
+    }
+
+    pub(crate) fn table(&self, kind: KindId) -> &Table {
+        &self.tables[kind.0]
+    }
+
+    /// Puts an object in without an event: at opening.
+    pub(crate) fn load(&mut self, kind: KindId, object: Arc<Object>) {
+        let table = Arc::make_mut(&mut self.tables[kind.0]);
+        table.objects.insert(object.key().clone(), object);
+    }
+
+    /// Applies one event, which must be of the next revision.
+    pub(crate) fn apply(&mut self, kind: KindId, event: Event, limits: Limits) {
+        debug_assert_eq!(event.revision, self.revision + 1);
+        self.revision = event.revision;
+        let table = Arc::make_mut(&mut self.tables[kind.0]);
+        if event.deleted {
+            table.objects.remove(event.after.key());
+        } else {
+            table
+                .objects
+                .insert(event.after.key().clone(), event.after.clone());
+        }
+        table.log_bytes += event.weight();
+        table.log.push_back(event);
+        while table.log.len() > limits.events || table.log_bytes > limits.bytes {
+            let Some(oldest) = table.log.pop_front() else {
+                break;
+            };
+            table.log_bytes -= oldest.weight();
+            table.compacted = oldest.revision;
+        }
+    }
+
+    /// Forgets all events.
+    pub(crate) fn expire(&mut self) {
+        for table in &mut self.tables {
+            let table = Arc::make_mut(table);
+            table.log.clear();
+            table.log_bytes = 0;
+            table.compacted = self.revision;
+        }
+    }
+}
+
+/// Why a version in the future cannot be read.
+pub(crate) fn too_large(asked: u64, current: u64) -> Error {
+    Error::VersionTooLarge { asked, current }
+}

@@ -1,0 +1,208 @@
+//! The journal in a redb file. Two tables: `objects` maps `kind NUL key` to the
+//! object's JSON, `meta` holds the format version and the revision. The revision
+//! is kept by itself, so that it goes on after deletes too.
+
+use std::path::{Path, PathBuf};
+
+use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+
+use crate::{
+    OpenError,
+    journal::{Journal, Record},
+};
+
+const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+
+/// The format this program reads and writes.
+const FORMAT: u64 = 1;
+/// Bytes of the file kept in memory. Reads never go to the file after opening,
+/// so only the inner pages of the tree matter.
+const CACHE: usize = 16 << 20;
+
+/// A journal in a redb file.
+pub(crate) struct Store {
+    database: Database,
+}
+
+/// An object as it lies in the file.
+pub(crate) struct Stored {
+    pub(crate) kind: String,
+    pub(crate) key: String,
+    pub(crate) value: Vec<u8>,
+}
+
+/// What a file held when it was opened.
+pub(crate) struct Loaded {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Stored>,
+}
+
+impl Store {
+    /// Opens the file, making it if it is missing, and reads everything.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Loaded), OpenError> {
+        let database = Database::builder()
+            .set_cache_size(CACHE)
+            .create(path)
+            .map_err(|error| match error {
+                DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
+                    path: path.to_owned(),
+                },
+                error => OpenError::Storage {
+                    path: path.to_owned(),
+                    problem: error.to_string(),
+                },
+            })?;
+        let store = Self { database };
+        let failed = |error: redb::Error| OpenError::Storage {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        };
+        store.prepare().map_err(failed)?;
+        match store.read_meta("format").map_err(failed)? {
+            FORMAT => {}
+            found => {
+                let path = PathBuf::from(path);
+                return Err(OpenError::Format {
+                    path,
+                    found,
+                    expected: FORMAT,
+                });
+            }
+        }
+        let loaded = store.load().map_err(failed)?;
+        Ok((store, loaded))
+    }
+
+    /// Makes the tables of a new file.
+    fn prepare(&self) -> Result<(), redb::Error> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(Durability::Immediate)?;
+        {
+            transaction.open_table(OBJECTS)?;
+            let mut meta = transaction.open_table(META)?;
+            if meta.get("format")?.is_none() {
+                meta.insert("format", FORMAT)?;
+                meta.insert("revision", 0)?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    fn read_meta(&self, name: &str) -> Result<u64, redb::Error> {
+        let meta = self.database.begin_read()?.open_table(META)?;
+        Ok(meta.get(name)?.map_or(0, |value| value.value()))
+    }
+
+    fn load(&self) -> Result<Loaded, redb::Error> {
+        let mut objects = Vec::new();
+        let table = self.database.begin_read()?.open_table(OBJECTS)?;
+        for entry in table.iter()? {
+            let (key, value) = entry?;
+            let key = String::from_utf8_lossy(key.value()).into_owned();
+            let (kind, key) = key.split_once('\0').unwrap_or(("", &key));
+            objects.push(Stored {
+                kind: kind.to_owned(),
+                key: key.to_owned(),
+                value: value.value().to_vec(),
+            });
+        }
+        Ok(Loaded {
+            revision: self.read_meta("revision")?,
+            objects,
+        })
+    }
+
+    fn write(&self, revision: u64, records: &[Record]) -> Result<(), redb::Error> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(Durability::Immediate)?;
+        {
+            let mut objects = transaction.open_table(OBJECTS)?;
+            let mut place = Vec::new();
+            for record in records {
+                place.clear();
+                place.extend_from_slice(record.kind.as_bytes());
+                place.push(0);
+                place.extend_from_slice(record.key.as_bytes());
+                match &record.value {
+                    Some(value) => objects.insert(place.as_slice(), value.as_ref())?,
+                    None => objects.remove(place.as_slice())?,
+                };
+            }
+            transaction.open_table(META)?.insert("revision", revision)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+impl Journal for Store {
+    fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), String> {
+        self.write(revision, records)
+            .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn record(key: &str, value: Option<&'static str>) -> Record {
+        Record {
+            kind: "pods".into(),
+            key: key.into(),
+            value: value.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn records_and_revision_survive_reopening() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let (mut store, loaded) = Store::open(&path).unwrap();
+        assert_eq!((loaded.revision, loaded.objects.len()), (0, 0));
+        store.commit(1, &[record("n/a", Some("1"))]).unwrap();
+        store
+            .commit(3, &[record("n/b", Some("2")), record("n/a", None)])
+            .unwrap();
+        drop(store);
+        let (_store, loaded) = Store::open(&path).unwrap();
+        assert_eq!(loaded.revision, 3);
+        let [object] = &loaded.objects[..] else {
+            panic!("one object")
+        };
+        assert_eq!(
+            (&*object.kind, &*object.key, &*object.value),
+            ("pods", "n/b", &b"2"[..])
+        );
+    }
+
+    #[test]
+    fn a_file_in_use_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let _first = Store::open(&path).unwrap();
+        assert!(matches!(Store::open(&path), Err(OpenError::InUse { .. })));
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let (store, _) = Store::open(&path).unwrap();
+        let transaction = store.database.begin_write().unwrap();
+        transaction
+            .open_table(META)
+            .unwrap()
+            .insert("format", 7)
+            .unwrap();
+        transaction.commit().unwrap();
+        drop(store);
+        assert!(matches!(
+            Store::open(&path),
+            Err(OpenError::Format { found: 7, .. })
+        ));
+    }
+}

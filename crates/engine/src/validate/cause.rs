@@ -1,0 +1,96 @@
+//! Causes: one broken rule each, in the server's words.
+
+use longshore_model::StatusCause;
+use serde_json::Value;
+
+/// Makes causes.
+pub(crate) struct Cause;
+
+impl Cause {
+    pub(crate) fn plain(field: &str, reason: &str, message: String) -> StatusCause {
+        StatusCause {
+            reason: reason.to_owned(),
+            message,
+            field: field.to_owned(),
+        }
+    }
+
+    /// A field is missing.
+    pub(crate) fn required(field: &str, detail: &str) -> StatusCause {
+        let message = if detail.is_empty() {
+            "Required value".to_owned()
+        } else {
+            format!("Required value: {detail}")
+        };
+        Self::plain(field, "FieldValueRequired", message)
+    }
+
+    /// A value breaks a rule.
+    pub(crate) fn invalid(field: &str, value: impl Into<Value>, detail: &str) -> StatusCause {
+        let message = format!("Invalid value: {}: {detail}", value.into());
+        Self::plain(field, "FieldValueInvalid", message)
+    }
+
+    /// A value is none of those there are.
+    pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> StatusCause {
+        let supported: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
+        let message = format!(
+            "Unsupported value: {value:?}: supported values: {}",
+            supported.join(", ")
+        );
+        Self::plain(field, "FieldValueNotSupported", message)
+    }
+
+    /// A value is there twice.
+    pub(crate) fn duplicate(field: &str, value: impl Into<Value>) -> StatusCause {
+        let message = format!("Duplicate value: {}", value.into());
+        Self::plain(field, "FieldValueDuplicate", message)
+    }
+
+    /// A value may not be there, or not change.
+    pub(crate) fn forbidden(field: &str, detail: &str) -> StatusCause {
+        Self::plain(field, "FieldValueForbidden", format!("Forbidden: {detail}"))
+    }
+
+    /// A value is too long.
+    pub(crate) fn too_long(field: &str, limit: usize) -> StatusCause {
+        let message = format!("Too long: may not be more than {limit} bytes");
+        Self::plain(field, "FieldValueTooLong", message)
+    }
+
+    /// A field may not change.
+    pub(crate) fn immutable(field: &str, value: Option<&Value>) -> StatusCause {
+        let value = value.cloned().unwrap_or_default();
+        Self::invalid(field, value, "field is immutable")
+    }
+}
+
+/// A number that may not be negative.
+pub(crate) fn not_negative(
+    object: &crate::json::Object,
+    field: &str,
+    path: &str,
+    causes: &mut Vec<StatusCause>,
+) {
+    if let Some(number) = crate::json::number(object, field).filter(|number| *number < 0) {
+        causes.push(Cause::invalid(
+            path,
+            number,
+            "must be greater than or equal to 0",
+        ));
+    }
+}
+
+/// A word that must be one of some.
+pub(crate) fn one_of(
+    object: &crate::json::Object,
+    field: &str,
+    path: &str,
+    words: &[&str],
+    causes: &mut Vec<StatusCause>,
+) {
+    let word = crate::json::text(object, field);
+    if !words.contains(&word) {
+        causes.push(Cause::not_supported(path, word, words));
+    }
+}

@@ -1,0 +1,114 @@
+//! Rules of Secrets and ConfigMaps.
+
+use longshore_model::StatusCause;
+use serde_json::Value;
+
+use super::Cause;
+use crate::json::{self, Object};
+
+/// Bytes of data in a Secret or ConfigMap, decoded.
+const LIMIT: usize = 1 << 20;
+const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+fn key(path: &str, key: &str, causes: &mut Vec<StatusCause>) {
+    let path = format!("{path}[{key}]");
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    if key.is_empty() || !key.bytes().all(plain) {
+        causes.push(Cause::invalid(&path, key, KEY));
+    } else if key.len() > 253 {
+        causes.push(Cause::invalid(
+            &path,
+            key,
+            "must be no more than 253 characters",
+        ));
+    } else if key == "." || key == ".." {
+        causes.push(Cause::invalid(&path, key, &format!("must not be '{key}'")));
+    } else if key.starts_with("..") {
+        causes.push(Cause::invalid(&path, key, "must not start with '..'"));
+    }
+}
+
+fn entries<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (&'a String, &'a str)> {
+    object
+        .get(field)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key, value.as_str().unwrap_or_default()))
+}
+
+/// The length of what a base64 text holds.
+fn decoded(text: &str) -> usize {
+    text.trim_end_matches('=').len() * 3 / 4
+}
+
+pub(super) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
+    let mut size = 0;
+    for (name, value) in entries(secret, "data") {
+        key("data", name, causes);
+        size += decoded(value);
+    }
+    if size > LIMIT {
+        causes.push(Cause::too_long("data", LIMIT));
+    }
+    let needed: &[&str] = match json::text(secret, "type") {
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        _ => &[],
+    };
+    let has = |name: &str| entries(secret, "data").any(|(key, _)| key == name);
+    for name in needed.iter().filter(|name| !has(name)) {
+        causes.push(Cause::required(&format!("data[{name}]"), ""));
+    }
+}
+
+pub(super) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {
+    let mut size = 0;
+    for (name, value) in entries(map, "data") {
+        key("data", name, causes);
+        size += value.len();
+        if entries(map, "binaryData").any(|(other, _)| other == name) {
+            let detail = "duplicate of key present in binaryData";
+            causes.push(Cause::invalid(
+                &format!("data[{name}]"),
+                name.as_str(),
+                detail,
+            ));
+        }
+    }
+    for (name, value) in entries(map, "binaryData") {
+        key("binaryData", name, causes);
+        size += decoded(value);
+    }
+    if size > LIMIT {
+        causes.push(Cause::too_long("", LIMIT));
+    }
+}
+
+fn immutable(before: &Object, after: &Object, fields: &[&str], causes: &mut Vec<StatusCause>) {
+    const FIXED: &str = "field is immutable when `immutable` is set";
+    if before.get("immutable") != Some(&Value::Bool(true)) {
+        return;
+    }
+    if after.get("immutable") != Some(&Value::Bool(true)) {
+        causes.push(Cause::forbidden("immutable", FIXED));
+    }
+    for field in fields {
+        if before.get(*field) != after.get(*field) {
+            causes.push(Cause::forbidden(field, FIXED));
+        }
+    }
+}
+
+pub(super) fn secret_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    if before.get("type") != after.get("type") {
+        causes.push(Cause::immutable("type", after.get("type")));
+    }
+    immutable(before, after, &["data"], causes);
+}
+
+pub(super) fn config_map_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    immutable(before, after, &["data", "binaryData"], causes);
+}

@@ -1,0 +1,371 @@
+//! Rules of pods and of pod templates.
+
+use std::collections::HashSet;
+
+use longshore_model::StatusCause;
+use serde_json::Value;
+
+use super::{
+    Cause,
+    cause::{not_negative, one_of},
+    meta,
+};
+use crate::json::{self, Object};
+
+const CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What is wrong with a pod.
+pub(super) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
+    if let Some(Value::Object(pod_spec)) = pod.get("spec") {
+        spec(pod_spec, "spec", causes);
+    }
+}
+
+/// What is wrong with the spec of a pod or of a template.
+pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let volumes = volumes(spec, path, causes);
+    if json::items(spec, "containers").next().is_none() {
+        causes.push(Cause::required(&format!("{path}.containers"), ""));
+    }
+    let mut names = HashSet::new();
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        for (index, one) in json::items(spec, list).enumerate() {
+            let path = format!("{path}.{list}[{index}]");
+            container(one, &path, &mut names, &volumes, causes);
+        }
+    }
+    let at = |field: &str| format!("{path}.{field}");
+    one_of(
+        spec,
+        "restartPolicy",
+        &at("restartPolicy"),
+        &["Always", "OnFailure", "Never"],
+        causes,
+    );
+    one_of(
+        spec,
+        "dnsPolicy",
+        &at("dnsPolicy"),
+        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
+        causes,
+    );
+    not_negative(
+        spec,
+        "terminationGracePeriodSeconds",
+        &at("terminationGracePeriodSeconds"),
+        causes,
+    );
+    if let Some(seconds) = json::number(spec, "activeDeadlineSeconds")
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let rule = "must be between 1 and 2147483647, inclusive";
+        causes.push(Cause::invalid(&at("activeDeadlineSeconds"), seconds, rule));
+    }
+    for field in ["nodeName", "serviceAccountName"] {
+        match json::text(spec, field) {
+            "" => {}
+            name => meta::subdomain(&at(field), name, causes),
+        }
+    }
+    for field in ["hostname", "subdomain"] {
+        match json::text(spec, field) {
+            "" => {}
+            name => meta::label(&at(field), name, causes),
+        }
+    }
+    meta::labels(&at("nodeSelector"), spec.get("nodeSelector"), causes);
+    tolerations(spec, path, causes);
+}
+
+fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> HashSet<&'a str> {
+    let mut names = HashSet::new();
+    for (index, volume) in json::items(spec, "volumes").enumerate() {
+        let path = format!("{path}.volumes[{index}]");
+        let name = json::text(volume, "name");
+        if name.is_empty() {
+            causes.push(Cause::required(&format!("{path}.name"), ""));
+        } else {
+            meta::label(&format!("{path}.name"), name, causes);
+        }
+        if !names.insert(name) && !name.is_empty() {
+            causes.push(Cause::duplicate(&format!("{path}.name"), name));
+        }
+        let mut sources = volume.keys().filter(|key| *key != "name");
+        if let (Some(_), Some(second)) = (sources.next(), sources.next()) {
+            let detail = "may not specify more than 1 volume type";
+            causes.push(Cause::forbidden(&format!("{path}.{second}"), detail));
+        }
+        for (source, field) in [
+            ("hostPath", "path"),
+            ("secret", "secretName"),
+            ("configMap", "name"),
+        ] {
+            if let Some(Value::Object(source_value)) = volume.get(source)
+                && json::text(source_value, field).is_empty()
+            {
+                causes.push(Cause::required(&format!("{path}.{source}.{field}"), ""));
+            }
+        }
+    }
+    names
+}
+
+fn container<'a>(
+    container: &'a Object,
+    path: &str,
+    names: &mut HashSet<&'a str>,
+    volumes: &HashSet<&str>,
+    causes: &mut Vec<StatusCause>,
+) {
+    let at = |field: &str| format!("{path}.{field}");
+    let name = json::text(container, "name");
+    if name.is_empty() {
+        causes.push(Cause::required(&at("name"), ""));
+    } else {
+        meta::label(&at("name"), name, causes);
+        if !names.insert(name) {
+            causes.push(Cause::duplicate(&at("name"), name));
+        }
+    }
+    let image = json::text(container, "image");
+    if image.is_empty() {
+        causes.push(Cause::required(&at("image"), ""));
+    } else if image != image.trim() {
+        causes.push(Cause::invalid(
+            &at("image"),
+            image,
+            "must not have leading or trailing whitespace",
+        ));
+    }
+    one_of(
+        container,
+        "imagePullPolicy",
+        &at("imagePullPolicy"),
+        &["Always", "IfNotPresent", "Never"],
+        causes,
+    );
+    one_of(
+        container,
+        "terminationMessagePolicy",
+        &at("terminationMessagePolicy"),
+        &["FallbackToLogsOnError", "File"],
+        causes,
+    );
+    for (index, variable) in json::items(container, "env").enumerate() {
+        let path = at(&format!("env[{index}]"));
+        match json::text(variable, "name") {
+            "" => causes.push(Cause::required(&format!("{path}.name"), "")),
+            name if name.contains('=') => causes.push(Cause::invalid(
+                &format!("{path}.name"),
+                name,
+                "a valid environment variable name must consist only of printable ASCII characters other than '='",
+            )),
+            _ => {}
+        }
+        if variable.contains_key("valueFrom") && !json::text(variable, "value").is_empty() {
+            let detail = "may not be specified when `value` is not empty";
+            causes.push(Cause::invalid(&format!("{path}.valueFrom"), "", detail));
+        }
+    }
+    mounts(container, path, volumes, causes);
+    ports(container, path, causes);
+    resources(container, path, causes);
+}
+
+fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut Vec<StatusCause>) {
+    let mut places = HashSet::new();
+    for (index, mount) in json::items(container, "volumeMounts").enumerate() {
+        let path = format!("{path}.volumeMounts[{index}]");
+        let name = json::text(mount, "name");
+        if name.is_empty() {
+            causes.push(Cause::required(&format!("{path}.name"), ""));
+        } else if !volumes.contains(name) {
+            let message = format!("Not found: {name:?}");
+            causes.push(Cause::plain(
+                &format!("{path}.name"),
+                "FieldValueNotFound",
+                message,
+            ));
+        }
+        let place = json::text(mount, "mountPath");
+        if place.is_empty() {
+            causes.push(Cause::required(&format!("{path}.mountPath"), ""));
+        } else if !places.insert(place) {
+            causes.push(Cause::invalid(
+                &format!("{path}.mountPath"),
+                place,
+                "must be unique",
+            ));
+        }
+    }
+}
+
+fn ports(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let mut names = HashSet::new();
+    for (index, port) in json::items(container, "ports").enumerate() {
+        let path = format!("{path}.ports[{index}]");
+        match json::number(port, "containerPort").unwrap_or_default() {
+            0 => causes.push(Cause::required(&format!("{path}.containerPort"), "")),
+            1..=65_535 => {}
+            other => causes.push(Cause::invalid(
+                &format!("{path}.containerPort"),
+                other,
+                "must be between 1 and 65535, inclusive",
+            )),
+        }
+        one_of(
+            port,
+            "protocol",
+            &format!("{path}.protocol"),
+            &["SCTP", "TCP", "UDP"],
+            causes,
+        );
+        let name = json::text(port, "name");
+        if !name.is_empty() && !names.insert(name) {
+            causes.push(Cause::duplicate(&format!("{path}.name"), name));
+        }
+    }
+}
+
+/// Nothing may be requested beyond its limit.
+fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let Some(Value::Object(resources)) = container.get("resources") else {
+        return;
+    };
+    let list = |name: &str| resources.get(name).and_then(Value::as_object);
+    let amount = |value: &Value| -> Option<f64> {
+        value
+            .as_str()?
+            .parse::<longshore_model::Quantity>()
+            .ok()
+            .map(|quantity| quantity.value())
+    };
+    for name in ["limits", "requests"] {
+        for (resource, value) in list(name).into_iter().flatten() {
+            if amount(value).is_some_and(|amount| amount < 0.0) {
+                let path = format!("{path}.resources.{name}[{resource}]");
+                causes.push(Cause::invalid(
+                    &path,
+                    value.clone(),
+                    "must be greater than or equal to 0",
+                ));
+            }
+        }
+    }
+    for (resource, request) in list("requests").into_iter().flatten() {
+        let Some(limit) = list("limits").and_then(|limits| limits.get(resource)) else {
+            continue;
+        };
+        if amount(request) > amount(limit) {
+            let detail = format!(
+                "must be less than or equal to {resource} limit of {}",
+                limit.as_str().unwrap_or_default()
+            );
+            let path = format!("{path}.resources.requests");
+            causes.push(Cause::invalid(&path, request.clone(), &detail));
+        }
+    }
+}
+
+fn tolerations(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    for (index, toleration) in json::items(spec, "tolerations").enumerate() {
+        let path = format!("{path}.tolerations[{index}]");
+        if !matches!(json::text(toleration, "operator"), "" | "Equal" | "Exists") {
+            let operator = json::text(toleration, "operator");
+            causes.push(Cause::not_supported(
+                &format!("{path}.operator"),
+                operator,
+                &["Equal", "Exists"],
+            ));
+        }
+        if json::text(toleration, "key").is_empty()
+            && json::text(toleration, "operator") != "Exists"
+        {
+            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            causes.push(Cause::invalid(
+                &format!("{path}.operator"),
+                json::text(toleration, "operator"),
+                detail,
+            ));
+        }
+    }
+}
+
+/// What is wrong with a change: all but a few fields stay.
+pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let (Some(Value::Object(old)), Some(Value::Object(new))) =
+        (before.get("spec"), after.get("spec"))
+    else {
+        return;
+    };
+    if old == new {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        if json::items(old, list).count() != json::items(new, list).count() {
+            let detail = "pod updates may not add or remove containers";
+            causes.push(Cause::forbidden(&format!("spec.{list}"), detail));
+            return;
+        }
+    }
+    deadline(old, new, causes);
+    let mut allowed = new.clone();
+    for list in ["containers", "initContainers"] {
+        for (one, was) in json::items_mut(&mut allowed, list).zip(json::items(old, list)) {
+            json::copy(was, one, "image");
+        }
+    }
+    json::copy(old, &mut allowed, "activeDeadlineSeconds");
+    if keeps_all(old.get("tolerations"), new.get("tolerations")) {
+        json::copy(old, &mut allowed, "tolerations");
+    }
+    if json::number(old, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0)
+        && json::number(new, "terminationGracePeriodSeconds") == Some(1)
+    {
+        json::copy(old, &mut allowed, "terminationGracePeriodSeconds");
+    }
+    let gates = |spec: &Object| {
+        spec.get("schedulingGates")
+            .and_then(Value::as_array)
+            .cloned()
+    };
+    let (had, has) = (
+        gates(old).unwrap_or_default(),
+        gates(new).unwrap_or_default(),
+    );
+    if has.iter().all(|gate| had.contains(gate)) {
+        json::copy(old, &mut allowed, "schedulingGates");
+    }
+    if allowed != *old {
+        causes.push(Cause::forbidden("spec", CHANGE));
+    }
+}
+
+/// A deadline may be set, and cut, but neither taken away nor put off.
+fn deadline(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+    let path = "spec.activeDeadlineSeconds";
+    let (old, new) = (
+        json::number(old, "activeDeadlineSeconds"),
+        json::number(new, "activeDeadlineSeconds"),
+    );
+    match (old, new) {
+        (Some(_), None) => {
+            causes.push(Cause::invalid(
+                path,
+                Value::Null,
+                "must not update from a positive integer to nil value",
+            ));
+        }
+        (Some(old), Some(new)) if new > old => {
+            let detail = format!("must be less than or equal to previous value {old}");
+            causes.push(Cause::invalid(path, new, &detail));
+        }
+        _ => {}
+    }
+}
+
+fn keeps_all(old: Option<&Value>, new: Option<&Value>) -> bool {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let new = list(new);
+    list(old).iter().all(|toleration| new.contains(toleration))
+}
