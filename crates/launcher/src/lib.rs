@@ -1,1 +1,48 @@
-//! To be filled.
+//! Pack a folder, launch it as Jobs, follow it to its end.
+//!
+//! The order of a run, and the modules that do it:
+//!
+//! 1. [`config`]: `longshore.toml` and flags become a [`RunSpec`]. Pure.
+//!    `Settings::load(folder)?`, `Flags { .. }`,
+//!    `config::resolve(&settings, &flags, &folder_name) -> Result<RunSpec, ConfigError>`.
+//! 2. [`bundle`]: a folder becomes a deterministic archive.
+//!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`.
+//! 3. [`store`]: where the archive goes.
+//!    `store::deliver(&bundle, store.as_ref()) -> Result<BundleInfo, StoreError>`.
+//! 4. [`plan`]: what is to be created, as plain values. Pure.
+//!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
+//!    `Plan::to_yaml()`.
+//! 5. [`submit`]: `submit::preflight(&Cluster, &namespace).await?`,
+//!    `submit::submit(&Cluster, &Plan).await? -> Run`.
+//! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
+//!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
+//!    `Event` is `Progress`, `Waiting`, `Log` or, last, `Finished(Outcome)`.
+//! 7. [`runs`]: `runs::list`, `runs::find`, `runs::cancel`, `runs::remove`.
+//! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
+//!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
+//!
+//! [`explain`] turns evidence (pods, Jobs) into one cause and one remedy. Pure.
+
+pub mod bootstrap;
+pub mod bundle;
+pub mod config;
+pub mod evidence;
+pub mod explain;
+pub mod extract;
+pub mod follow;
+mod lines;
+pub mod names;
+pub mod plan;
+pub mod pod;
+pub mod runs;
+pub mod store;
+pub mod submit;
+mod track;
+
+pub use bundle::{Bundle, PackOptions};
+pub use config::{Flags, RoleSpec, RunSpec, Settings};
+pub use follow::{Event, Follow, FollowOptions, Outcome};
+pub use names::RunName;
+pub use plan::Plan;
+pub use runs::{Run, RunSummary};
+pub use store::{BundleInfo, Store};

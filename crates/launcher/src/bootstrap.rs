@@ -1,0 +1,341 @@
+//! What runs in the pod, before the command: brings the code, finds the
+//! peers, sets the frameworks' variables, becomes the command. Uses mounted
+//! files and DNS only, never the API.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use longshore_resolver::{ClusterSpec, names::NamesError, render};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    bundle::hexadecimal,
+    extract::{ExtractError, Limits, extract},
+    names,
+    pod::{self, PodConfig},
+};
+
+/// Where a container may leave its last words for the API.
+const LAST_WORDS: &str = "/dev/termination-log";
+
+/// Why a task does not get to its command.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// The run's file is missing or broken.
+    #[error("cannot read the run's configuration {}: {problem}; this verb runs in the pods of a run only", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A variable that every pod of a run has.
+    #[error("the variable {name} {problem}; this verb runs in the pods of a run only")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The bundle cannot be read.
+    #[error("cannot read the bundle {}: {source}; is the store mounted on this node?", path.display())]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The bundle is not the one that was sent.
+    #[error("the bundle {} is damaged: its sha256 is {found}, not {expected}; submit the run again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The sha256 of what is there.
+        found: String,
+        /// The sha256 of what was sent.
+        expected: String,
+    },
+    /// The bundle does not unpack.
+    #[error(transparent)]
+    Extract(#[from] ExtractError),
+    /// A folder cannot be made, or a file not be copied.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Peers that did not appear.
+    #[error(transparent)]
+    Peers(#[from] NamesError),
+    /// No command was given.
+    #[error("no command to run: give one after `--`")]
+    NoCommand,
+    /// The command does not exist.
+    #[error("command not found: {0}")]
+    NotFound(String),
+    /// The command cannot be run.
+    #[error("cannot run {command}: {source}")]
+    CannotRun {
+        /// The command.
+        command: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl BootstrapError {
+    /// The exit code that tells what happened: 127 for a command that is not
+    /// there and 126 for one that cannot be run, as shells have it; 125 for
+    /// all before that.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::CannotRun { .. } => 126,
+            _ => 125,
+        }
+    }
+}
+
+/// The places in a pod; others than the usual ones in tests.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The run's volume.
+    pub home: PathBuf,
+    /// The run's Secret.
+    pub config: PathBuf,
+    /// The bundle's Secret, or the store.
+    pub bundle: PathBuf,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            home: names::HOME.into(),
+            config: names::CONFIG.into(),
+            bundle: names::BUNDLE_DIR.into(),
+        }
+    }
+}
+
+impl Places {
+    fn work(&self) -> PathBuf {
+        self.home.join("work")
+    }
+
+    fn read_config(&self) -> Result<PodConfig, BootstrapError> {
+        let path = self.config.join(pod::FILE);
+        let error = |problem: String| BootstrapError::Config {
+            path: path.clone(),
+            problem,
+        };
+        let text = fs::read(&path).map_err(|source| error(source.to_string()))?;
+        serde_json::from_slice(&text).map_err(|source| error(source.to_string()))
+    }
+}
+
+/// Brings the code: reads the bundle, checks its sha256, unpacks it.
+///
+/// # Errors
+/// See [`BootstrapError`]; the reason is left as the container's last words
+/// too.
+pub fn fetch() -> Result<(), BootstrapError> {
+    last_words(fetch_into(&Places::default()))
+}
+
+/// As [`fetch`], with the places given.
+///
+/// # Errors
+/// See [`BootstrapError`].
+pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
+    let config = places.read_config()?;
+    let work = places.work();
+    let write = |source| BootstrapError::Write {
+        path: work.clone(),
+        source,
+    };
+    // A container that is started again begins anew.
+    match fs::remove_dir_all(&work) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
+        _ => {}
+    }
+    fs::create_dir_all(&work).map_err(write)?;
+    let Some(bundle) = config.bundle else {
+        return Ok(());
+    };
+    let path = places.bundle.join(&bundle.file);
+    let read = |source| BootstrapError::Bundle {
+        path: path.clone(),
+        source,
+    };
+    let mut hash = Sha256::new();
+    io::copy(&mut fs::File::open(&path).map_err(read)?, &mut hash).map_err(read)?;
+    let found = hexadecimal(&hash.finalize());
+    if found != bundle.sha256 {
+        return Err(BootstrapError::Damaged {
+            path,
+            found,
+            expected: bundle.sha256,
+        });
+    }
+    let file = io::BufReader::with_capacity(1 << 16, fs::File::open(&path).map_err(read)?);
+    extract(file, &work, &Limits::default())?;
+    Ok(())
+}
+
+/// Copies this program into a folder, for containers whose image lacks it.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn install(folder: &Path) -> Result<(), BootstrapError> {
+    let result = (|| {
+        let target = folder.join("longshore");
+        let write = |source| BootstrapError::Write {
+            path: target.clone(),
+            source,
+        };
+        let program = std::env::current_exe().map_err(write)?;
+        fs::create_dir_all(folder).map_err(write)?;
+        fs::copy(program, &target).map(drop).map_err(write)
+    })();
+    last_words(result)
+}
+
+/// Waits for the peers, sets the variables, and becomes the command. Comes
+/// back only when that fails.
+#[must_use]
+pub fn exec(command: &[OsString]) -> BootstrapError {
+    let places = Places::default();
+    let error = match prepare(&places, command, |name| std::env::var(name).ok()) {
+        Ok(mut prepared) => {
+            let source = prepared.exec();
+            let name = command
+                .first()
+                .map(|word| word.to_string_lossy().into_owned());
+            cannot_run(name.unwrap_or_default(), source, &places.work())
+        }
+        Err(error) => error,
+    };
+    let _ = fs::write(LAST_WORDS, format!("longshore: {error}"));
+    error
+}
+
+fn last_words<T>(result: Result<T, BootstrapError>) -> Result<T, BootstrapError> {
+    if let Err(error) = &result {
+        // The folder /dev is there in every container; where the file cannot
+        // be written, the log says the same.
+        let _ = fs::write(LAST_WORDS, format!("longshore: {error}"));
+    }
+    result
+}
+
+fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError {
+    // A missing interpreter or library reads as "not found" as well.
+    let is_path = command.contains('/');
+    let exists = is_path && work.join(&command).exists();
+    match source.kind() {
+        io::ErrorKind::NotFound if !exists => BootstrapError::NotFound(command),
+        _ => BootstrapError::CannotRun { command, source },
+    }
+}
+
+/// What tasks find in their environment: the run, who they are in it, and
+/// what the frameworks read.
+#[must_use]
+pub fn variables(
+    config: &PodConfig,
+    role: &str,
+    index: u32,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let spec = config.cluster_spec();
+    let own = config.roles.iter().find(|known| known.name == role);
+    let mut variables: Vec<(String, String)> = Vec::new();
+    let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
+    set("LONGSHORE_RUN", config.run.clone());
+    set("LONGSHORE_ROLE", role.to_owned());
+    set("LONGSHORE_INDEX", index.to_string());
+    set(
+        "LONGSHORE_COUNT",
+        own.map_or(0, |own| own.tasks.len()).to_string(),
+    );
+    set("LONGSHORE_CLUSTER", spec.as_dict().to_string());
+    if let Ok(address) = spec.task_address(role, index) {
+        set("LONGSHORE_ADDRESS", address.to_owned());
+    }
+    // A run of one task is no cluster: frameworks shall behave as at the desk.
+    if config.tasks() > 1 {
+        set(
+            "TF_CONFIG",
+            render::tf_config(&spec, role, index).to_string(),
+        );
+    }
+    // Python would keep its output back until the end.
+    if variable("PYTHONUNBUFFERED").is_none() {
+        set("PYTHONUNBUFFERED", "1".to_owned());
+    }
+    variables.extend(own.into_iter().flat_map(|own| own.env.clone()));
+    variables
+}
+
+fn prepare(
+    places: &Places,
+    command: &[OsString],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Command, BootstrapError> {
+    let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
+    let config = places.read_config()?;
+    let role = variable("LONGSHORE_ROLE").filter(|role| !role.is_empty());
+    let role = role.ok_or_else(|| BootstrapError::Variable {
+        name: "LONGSHORE_ROLE",
+        problem: "is not set".to_owned(),
+    })?;
+    let index = variable("JOB_COMPLETION_INDEX")
+        .or_else(|| variable("LONGSHORE_INDEX"))
+        .filter(|index| !index.is_empty())
+        .unwrap_or_else(|| "0".to_owned());
+    let index: u32 = index.parse().map_err(|_| BootstrapError::Variable {
+        name: "JOB_COMPLETION_INDEX",
+        problem: format!("is {index:?}, which is no number"),
+    })?;
+    if config.tasks() > 1 {
+        wait_for_peers(
+            &config.cluster_spec(),
+            Duration::from_secs(config.peer_timeout),
+        )?;
+    }
+    let mut prepared = Command::new(program);
+    prepared
+        .args(arguments)
+        .envs(variables(&config, &role, index, variable));
+    if config.bundle.is_some() {
+        let work = places.work();
+        prepared.current_dir(&work).env("PWD", &work);
+    }
+    Ok(prepared)
+}
+
+fn wait_for_peers(spec: &ClusterSpec, limit: Duration) -> Result<(), BootstrapError> {
+    let mut hosts: Vec<String> = Vec::new();
+    for role in spec.jobs() {
+        for (_, address) in spec.tasks(role) {
+            let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+            hosts.push(host.to_owned());
+        }
+    }
+    longshore_resolver::names::wait(&hosts, limit)?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "bootstrap_tests.rs"]
+mod tests;

@@ -1,0 +1,261 @@
+//! Tests of packing.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::extract::{Limits, extract};
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    folder
+}
+
+fn pack_all(folder: &Path) -> Bundle {
+    pack(folder, &PackOptions::default(), |_| {}).unwrap()
+}
+
+fn unpack(bundle: &Bundle) -> tempfile::TempDir {
+    let target = tempfile::tempdir().unwrap();
+    extract(bundle.open().unwrap(), target.path(), &Limits::default()).unwrap();
+    target
+}
+
+fn names(bundle: &Bundle) -> Vec<String> {
+    bundle
+        .packed
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes() {
+    let files = [("b.py", "2"), ("a/x.py", "1"), ("a.py", "3")];
+    let (one, two) = (folder(&files), folder(&files));
+    let later = fs::File::options()
+        .write(true)
+        .open(two.path().join("b.py"))
+        .unwrap();
+    later
+        .set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_234_567))
+        .unwrap();
+    let (one, two) = (pack_all(one.path()), pack_all(two.path()));
+    assert_eq!(one.bytes().unwrap(), two.bytes().unwrap());
+    assert_eq!(
+        one.sha256,
+        hexadecimal(&Sha256::digest(two.bytes().unwrap()))
+    );
+    assert_eq!(one.size, two.bytes().unwrap().len() as u64);
+    let other = folder(&[("b.py", "2"), ("a/x.py", "1"), ("a.py", "4")]);
+    assert_ne!(pack_all(other.path()).sha256, one.sha256);
+}
+
+#[test]
+fn ignored_files_stay_at_home_and_are_reported() {
+    let folder = folder(&[
+        (".gitignore", "data/\n*.log\n"),
+        (".longshoreignore", "!keep.log\nnotes.txt\n"),
+        ("train.py", "x = 1"),
+        ("keep.log", ""),
+        ("drop.log", ""),
+        ("notes.txt", ""),
+        ("data/big.bin", "0000"),
+        ("__pycache__/train.pyc", ""),
+        ("venv/bin/python", ""),
+        (
+            "out/CACHEDIR.TAG",
+            "Signature: 8a477f597d28d172789f06886806bc55\n",
+        ),
+        ("out/object", ""),
+        ("sub/.gitignore", "/local\n"),
+        ("sub/local", ""),
+        ("sub/deep/local", ""),
+        ("tmp.txt", ""),
+    ]);
+    let options = PackOptions {
+        ignore: vec!["tmp.*".into()],
+    };
+    let mut last = Progress::default();
+    let bundle = pack(folder.path(), &options, |progress| last = progress).unwrap();
+    assert_eq!(
+        names(&bundle),
+        [
+            ".gitignore",
+            ".longshoreignore",
+            "keep.log",
+            "sub",
+            "sub/.gitignore",
+            "sub/deep",
+            "sub/deep/local",
+            "train.py"
+        ]
+    );
+    assert_eq!(
+        bundle.report.left_out_examples,
+        [
+            "__pycache__/",
+            "data/",
+            "drop.log",
+            "notes.txt",
+            "out/",
+            "sub/local",
+            "tmp.txt",
+            "venv/"
+        ]
+    );
+    assert_eq!(bundle.report.left_out, 8);
+    assert_eq!(bundle.report.files, 6);
+    assert_eq!(
+        last,
+        Progress {
+            files: 6,
+            bytes: bundle.report.bytes
+        }
+    );
+    assert_eq!(bundle.report.largest[0].0, Path::new(".longshoreignore"));
+
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let warnings = bundle.warnings(&words(
+        "python ./train.py --data=data/big.bin notes.txt ../x",
+    ));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("data/big.bin"));
+    assert!(warnings[1].contains("!notes.txt"));
+}
+
+#[test]
+fn the_rules_of_the_repository_above_hold_and_those_beyond_do_not() {
+    let outer = folder(&[
+        (".gitignore", "*\n"),
+        ("repo/.git/HEAD", ""),
+        ("repo/.gitignore", "secret\n"),
+        ("repo/code/a.py", ""),
+        ("repo/code/secret", ""),
+    ]);
+    assert_eq!(names(&pack_all(&outer.path().join("repo/code"))), ["a.py"]);
+}
+
+#[test]
+fn modes_and_links_survive() {
+    let folder = folder(&[("run.sh", "#!/bin/sh"), ("lib/a.py", "1")]);
+    let mode = |path: &Path| {
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions())
+    };
+    fs::set_permissions(
+        folder.path().join("run.sh"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o4711),
+    )
+    .unwrap();
+    symlink("../run.sh", folder.path().join("lib/again")).unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let target = unpack(&pack_all(folder.path()));
+    assert_eq!(mode(&target.path().join("run.sh")) & 0o7777, 0o755);
+    assert_eq!(mode(&target.path().join("lib/a.py")) & 0o7777, 0o644);
+    assert_eq!(
+        fs::read_link(target.path().join("lib/again")).unwrap(),
+        Path::new("../run.sh")
+    );
+    assert!(target.path().join("empty").is_dir());
+}
+
+#[test]
+fn links_out_of_the_folder_are_refused_unless_ignored() {
+    let folder = folder(&[("a.py", "")]);
+    symlink("/etc/passwd", folder.path().join("out")).unwrap();
+    let error = pack(folder.path(), &PackOptions::default(), |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the link out points out of the folder, to /etc/passwd"),
+        "{error}"
+    );
+    let options = PackOptions {
+        ignore: vec!["out".into()],
+    };
+    assert_eq!(
+        names(&pack(folder.path(), &options, |_| {}).unwrap()),
+        ["a.py"]
+    );
+}
+
+#[test]
+fn a_folder_that_is_none_is_named() {
+    let folder = folder(&[("a.py", "")]);
+    let error = |path: &str| {
+        pack(&folder.path().join(path), &PackOptions::default(), |_| {})
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(error("a.py").contains("a.py: it is a file, not a folder"));
+    assert!(error("none").contains("none: it does not exist"));
+}
+
+#[test]
+fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
+    let folder = folder(&[("a.py", "")]);
+    let mut seed = 1_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 56) as u8
+    })
+    .take(IN_MEMORY * 2)
+    .collect();
+    fs::write(folder.path().join("noise"), &noise).unwrap();
+    let bundle = pack_all(folder.path());
+    let Data::File(file) = &bundle.data else {
+        panic!("kept in memory")
+    };
+    let path = file.path().to_owned();
+    assert_eq!(
+        hexadecimal(&Sha256::digest(bundle.bytes().unwrap())),
+        bundle.sha256
+    );
+    assert_eq!(
+        fs::read(unpack(&bundle).path().join("noise")).unwrap(),
+        noise
+    );
+    drop(bundle);
+    assert!(!path.exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn what_is_packed_is_what_is_unpacked(
+        files in proptest::collection::btree_map(
+            "[a-z]{1,3}/([a-zA-Z0-9 _.é-]{1,40}/){0,2}f[a-z]{1,120}",
+            proptest::collection::vec(any::<u8>(), 0..300),
+            0..8,
+        )
+    ) {
+        let source = tempfile::tempdir().unwrap();
+        let mut written = BTreeMap::new();
+        for (path, content) in files {
+            let full = source.path().join(&path);
+            if path.split('/').any(|part| part == "." || part == "..")
+                || fs::create_dir_all(full.parent().unwrap()).is_err()
+                || full.exists()
+            {
+                continue;
+            }
+            fs::write(&full, &content).unwrap();
+            written.insert(path, content);
+        }
+        let bundle = pack_all(source.path());
+        prop_assert_eq!(bundle.report.files, written.len() as u64);
+        let target = unpack(&bundle);
+        for (path, content) in written {
+            prop_assert_eq!(fs::read(target.path().join(path)).unwrap(), content);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `longshore.toml` and flags, merged into a [`RunSpec`].
+//!
+//! Raw values first ([`Settings`] from the file, [`Flags`] from the command
+//! line), then their meaning ([`resolve`]). Nothing here reads the
+//! environment or the clock.
+
+mod resolve;
+mod settings;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+pub use resolve::resolve;
+pub use settings::{RoleSettings, Settings};
+
+/// The file's name.
+pub const FILE: &str = "longshore.toml";
+/// The image when none is given.
+pub const DEFAULT_IMAGE: &str = "python:3-slim";
+/// The first task's port when none is given.
+pub const DEFAULT_PORT: u16 = 8470;
+
+/// What is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file is no TOML, or a value has the wrong type.
+    #[error("{} is not valid: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        message: String,
+    },
+    /// A key that the file must not have.
+    #[error("unknown key `{key}`{}; valid keys{place}: {valid}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The key, with its tables.
+        key: String,
+        /// Where it stands, in words.
+        place: String,
+        /// The valid key nearest to it.
+        nearest: Option<String>,
+        /// All valid keys.
+        valid: String,
+    },
+    /// A role named by a flag that the file does not have.
+    #[error("unknown role \"{role}\" in `--role {flag}`; roles known: {known}")]
+    UnknownRole {
+        /// The role.
+        role: String,
+        /// The flag's value.
+        flag: String,
+        /// The roles of the file.
+        known: String,
+    },
+    /// A flag or key whose value has no meaning.
+    #[error("invalid {what} {value:?}: {rule}")]
+    Value {
+        /// The flag or key.
+        what: String,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        rule: String,
+    },
+    /// No command to run.
+    #[error(
+        "no command for role \"{role}\": give one after `--`, or set `command` in longshore.toml"
+    )]
+    NoCommand {
+        /// The role without one.
+        role: String,
+    },
+}
+
+/// What the command line says, as it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--name`.
+    pub name: Option<String>,
+    /// `--namespace`.
+    pub namespace: Option<String>,
+    /// `--image`.
+    pub image: Option<String>,
+    /// `--env KEY=VALUE`, each; later ones win.
+    pub env: Vec<String>,
+    /// `--role NAME=COUNT`, each; later ones win.
+    pub roles: Vec<String>,
+    /// `--cpu`, `--memory`, `--gpu`: for every role.
+    pub cpu: Option<String>,
+    /// See `cpu`.
+    pub memory: Option<String>,
+    /// See `cpu`.
+    pub gpu: Option<String>,
+    /// `--store URL`.
+    pub store: Option<String>,
+    /// `--retries N`.
+    pub retries: Option<u32>,
+    /// `--timeout`: how long the run may take, e.g. `90s`, `2h`.
+    pub timeout: Option<String>,
+    /// `--start-timeout`: how long a task may wait for its start.
+    pub start_timeout: Option<String>,
+    /// `--ttl`: how long the objects stay after the end.
+    pub ttl: Option<String>,
+    /// `--port`: the first task's port.
+    pub port: Option<u16>,
+    /// `--ignore PATTERN`, each.
+    pub ignore: Vec<String>,
+    /// `--no-code`: send no bundle.
+    pub no_code: bool,
+    /// The command after `--`; empty when none is given.
+    pub command: Vec<String>,
+}
+
+/// A run, fully decided. Plain values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpec {
+    /// The name as the user gave it, or the folder's.
+    pub name: String,
+    /// The namespace asked for; else the cluster's default.
+    pub namespace: Option<String>,
+    /// The roles, in the file's order of names.
+    pub roles: Vec<RoleSpec>,
+    /// The first task's port; each further task has the next one.
+    pub port: u16,
+    /// Where bundles go, as a URL.
+    pub store: Option<String>,
+    /// The image that holds the `longshore` program, when the tasks' images
+    /// do not: copied in by an init container.
+    pub launcher_image: Option<String>,
+    /// `Always`, `Never` or `IfNotPresent`.
+    pub image_pull_policy: Option<String>,
+    /// Names of Secrets with registry credentials.
+    pub image_pull_secrets: Vec<String>,
+    /// The service account; without one the pods get no token.
+    pub service_account: Option<String>,
+    /// How often a failed task is started again.
+    pub retries: u32,
+    /// How long the run may take.
+    pub timeout: Option<Duration>,
+    /// How long a task may wait for its start.
+    pub start_timeout: Duration,
+    /// How long a task waits for its peers' names.
+    pub peer_timeout: Duration,
+    /// How long the objects stay after the end.
+    pub ttl: Option<Duration>,
+    /// Patterns that are not packed, in .gitignore's language.
+    pub ignore: Vec<String>,
+    /// Labels of the user, on every object.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the user, on every object.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether the folder is packed and sent.
+    pub code: bool,
+}
+
+/// One role of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoleSpec {
+    /// The role's name.
+    pub name: String,
+    /// How many tasks it has.
+    pub count: u32,
+    /// The image.
+    pub image: String,
+    /// The command.
+    pub command: Vec<String>,
+    /// Environment of the command.
+    pub env: BTreeMap<String, String>,
+    /// `cpu`, `memory`, `gpu`, or full resource names → quantity.
+    pub resources: BTreeMap<String, String>,
+    /// Labels that a node must have.
+    pub node_selector: BTreeMap<String, String>,
+    /// Whether the role serves the others and never ends by itself: stopped
+    /// when all others are done.
+    pub service: bool,
+}
+
+impl RunSpec {
+    /// The number of tasks of all roles.
+    #[must_use]
+    pub fn tasks(&self) -> u32 {
+        self.roles
+            .iter()
+            .map(|role| role.count)
+            .fold(0, u32::saturating_add)
+    }
+}

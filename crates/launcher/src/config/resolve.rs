@@ -1,0 +1,328 @@
+//! From raw settings and flags to their meaning: a checked [`RunSpec`].
+
+use std::{collections::BTreeMap, time::Duration};
+
+use longshore_model::{Quantity, name};
+
+use super::{
+    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, RoleSettings, RoleSpec, RunSpec, Settings,
+    settings::{Command, Scalar},
+};
+use crate::store::Store;
+
+/// The role's name when no role is named.
+const ONLY_ROLE: &str = "main";
+/// The longest name of a role: with the run's name and an index it still fits
+/// a host name.
+const ROLE_LENGTH: usize = 16;
+/// The most tasks of one role: their indices still fit a host name.
+const MOST_TASKS: u32 = 10_000;
+/// The pull policies that Kubernetes knows.
+const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
+
+fn invalid(
+    what: impl Into<String>,
+    value: impl Into<String>,
+    rule: impl Into<String>,
+) -> ConfigError {
+    ConfigError::Value {
+        what: what.into(),
+        value: value.into(),
+        rule: rule.into(),
+    }
+}
+
+/// Merges the file and the flags. Flags win over the file, a role's own keys
+/// over the run's. The command of the command line replaces that of every
+/// role, except that a service role with a command of its own keeps it.
+///
+/// `folder` is the name of the packed folder: the run's name when none is
+/// given.
+///
+/// # Errors
+/// Names the key or flag, its value, and what it must be.
+pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
+    let name = flags.name.as_ref().or(settings.name.as_ref()).cloned();
+    let name = name.unwrap_or_else(|| folder.to_owned());
+    let namespace = flags
+        .namespace
+        .as_ref()
+        .or(settings.namespace.as_ref())
+        .cloned();
+    if let Some(namespace) = &namespace {
+        name::dns_label("namespace", namespace)
+            .map_err(|error| invalid("namespace", namespace, error.rule()))?;
+    }
+    let policy = settings.image_pull_policy.clone();
+    if let Some(policy) = policy
+        .as_ref()
+        .filter(|policy| !PULL_POLICIES.contains(&policy.as_str()))
+    {
+        return Err(invalid(
+            "image_pull_policy",
+            policy,
+            format!("use one of {}", PULL_POLICIES.join(", ")),
+        ));
+    }
+    let store = flags.store.as_ref().or(settings.store.as_ref()).cloned();
+    if let Some(store) = &store {
+        Store::parse(store).map_err(|error| invalid("store", store, error.to_string()))?;
+    }
+    for (key, value) in &settings.labels {
+        name::label_key(key).map_err(|error| invalid("label key", key, error.rule()))?;
+        name::label_value(value)
+            .map_err(|error| invalid(format!("label {key}"), value, error.rule()))?;
+    }
+    for key in settings.annotations.keys() {
+        name::label_key(key).map_err(|error| invalid("annotation key", key, error.rule()))?;
+    }
+    let time = |what: &str, flag: &Option<String>, file: &Option<String>| {
+        flag.as_ref()
+            .or(file.as_ref())
+            .map(|text| duration(what, text))
+            .transpose()
+    };
+    let roles = roles(settings, flags)?;
+    let port = flags.port.or(settings.port).unwrap_or(DEFAULT_PORT);
+    let spec = RunSpec {
+        name,
+        namespace,
+        port,
+        store,
+        launcher_image: settings.launcher_image.clone(),
+        image_pull_policy: policy,
+        image_pull_secrets: settings.image_pull_secrets.clone(),
+        service_account: settings.service_account.clone(),
+        retries: flags.retries.or(settings.retries).unwrap_or(0),
+        timeout: time("timeout", &flags.timeout, &settings.timeout)?,
+        start_timeout: time(
+            "start_timeout",
+            &flags.start_timeout,
+            &settings.start_timeout,
+        )?
+        .unwrap_or(Duration::from_secs(600)),
+        peer_timeout: time("peer_timeout", &None, &settings.peer_timeout)?
+            .unwrap_or(Duration::from_secs(300)),
+        ttl: time("ttl", &flags.ttl, &settings.ttl)?,
+        ignore: settings
+            .ignore
+            .iter()
+            .chain(&flags.ignore)
+            .cloned()
+            .collect(),
+        labels: settings.labels.clone(),
+        annotations: settings.annotations.clone(),
+        code: !flags.no_code && settings.code.unwrap_or(true),
+        roles,
+    };
+    let last = u32::from(port) + spec.tasks().saturating_sub(1);
+    if port == 0 || last > u32::from(u16::MAX) {
+        let rule = format!(
+            "each of the {} tasks needs a port from there on, and 65535 is the last",
+            spec.tasks()
+        );
+        return Err(invalid("port", port.to_string(), rule));
+    }
+    Ok(spec)
+}
+
+fn roles(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec>, ConfigError> {
+    let mut counts: BTreeMap<&str, Option<u32>> = settings
+        .roles
+        .iter()
+        .map(|(name, role)| (name.as_str(), role.count))
+        .collect();
+    for flag in &flags.roles {
+        let rule = "write NAME=COUNT, for example worker=4";
+        let (role, count) = flag
+            .split_once('=')
+            .ok_or_else(|| invalid("--role", flag, rule))?;
+        let count = count.parse().map_err(|_| invalid("--role", flag, rule))?;
+        if !settings.roles.is_empty() && !settings.roles.contains_key(role) {
+            let known: Vec<&str> = settings.roles.keys().map(String::as_str).collect();
+            return Err(ConfigError::UnknownRole {
+                role: role.to_owned(),
+                flag: flag.clone(),
+                known: known.join(", "),
+            });
+        }
+        counts.insert(role, Some(count));
+    }
+    if counts.is_empty() {
+        counts.insert(ONLY_ROLE, Some(1));
+    }
+    let plain = RoleSettings::default();
+    let mut roles = Vec::new();
+    for (name, count) in counts {
+        let own = settings.roles.get(name).unwrap_or(&plain);
+        roles.extend(role(name, count.unwrap_or(1), own, settings, flags)?);
+    }
+    if roles.is_empty() {
+        return Err(invalid(
+            "roles",
+            "all of count 0",
+            "at least one role must have a task",
+        ));
+    }
+    if roles.iter().all(|role| role.service) {
+        let names: Vec<_> = roles.iter().map(|role| role.name.clone()).collect();
+        let rule = "a service ends when the other roles have; give a role that ends by itself";
+        return Err(invalid("service", names.join(", "), rule));
+    }
+    // Whoever leads comes first, so that rank 0 is the leader's.
+    roles.sort_by_key(|role| !matches!(role.name.as_str(), "chief" | "master"));
+    Ok(roles)
+}
+
+fn role(
+    name: &str,
+    count: u32,
+    own: &RoleSettings,
+    settings: &Settings,
+    flags: &Flags,
+) -> Result<Option<RoleSpec>, ConfigError> {
+    name::dns_label("role", name).map_err(|error| invalid("role", name, error.rule()))?;
+    if name.len() > ROLE_LENGTH {
+        return Err(invalid(
+            "role",
+            name,
+            format!("use at most {ROLE_LENGTH} letters"),
+        ));
+    }
+    if count > MOST_TASKS {
+        let rule = format!("use at most {MOST_TASKS} tasks");
+        return Err(invalid(
+            format!("count of role {name}"),
+            count.to_string(),
+            rule,
+        ));
+    }
+    if count == 0 {
+        return Ok(None);
+    }
+    let service = own.service.unwrap_or(name == "ps");
+    let given = Some(&flags.command)
+        .filter(|command| !command.is_empty())
+        .cloned();
+    let own_command = own.command.as_ref().map(Command::words);
+    let general = settings.command.as_ref().map(Command::words);
+    let command = if service {
+        own_command.or(given)
+    } else {
+        given.or(own_command)
+    };
+    let command = command.or(general).filter(|words| !words.is_empty());
+    let command = command.ok_or_else(|| ConfigError::NoCommand {
+        role: name.to_owned(),
+    })?;
+
+    let texts = |map: &BTreeMap<String, Scalar>| -> Vec<(String, String)> {
+        map.iter()
+            .map(|(key, value)| (key.clone(), value.to_string()))
+            .collect()
+    };
+    let mut env: BTreeMap<String, String> = texts(&settings.env).into_iter().collect();
+    env.extend(texts(&own.env));
+    for flag in &flags.env {
+        let (key, value) = flag
+            .split_once('=')
+            .ok_or_else(|| invalid("--env", flag, "write NAME=VALUE"))?;
+        env.insert(key.to_owned(), value.to_owned());
+    }
+    if let Some(key) = env.keys().find(|key| !is_variable(key)) {
+        let rule = "use letters, digits, '_', '-' and '.', not beginning with a digit";
+        return Err(invalid("variable name", key, rule));
+    }
+
+    let mut resources: BTreeMap<String, String> = texts(&settings.resources).into_iter().collect();
+    resources.extend(texts(&own.resources));
+    for (key, value) in [
+        ("cpu", &flags.cpu),
+        ("memory", &flags.memory),
+        ("gpu", &flags.gpu),
+    ] {
+        resources.extend(value.iter().map(|value| (key.to_owned(), value.clone())));
+    }
+    for (key, value) in &resources {
+        if !matches!(key.as_str(), "cpu" | "memory" | "gpu" | "ephemeral-storage")
+            && !key.contains('/')
+        {
+            let rule =
+                "use cpu, memory, gpu, ephemeral-storage, or a full name such as amd.com/gpu";
+            return Err(invalid("resource", key, rule));
+        }
+        value.parse::<Quantity>().map_err(|_| {
+            invalid(
+                format!("resource {key}"),
+                value,
+                "use a quantity such as 2, 500m or 4Gi",
+            )
+        })?;
+    }
+    let image = flags
+        .image
+        .as_ref()
+        .or(own.image.as_ref())
+        .or(settings.image.as_ref());
+    Ok(Some(RoleSpec {
+        name: name.to_owned(),
+        count,
+        image: image.map_or(DEFAULT_IMAGE, String::as_str).to_owned(),
+        command,
+        env,
+        resources,
+        node_selector: own.node_selector.clone(),
+        service,
+    }))
+}
+
+fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// Reads `90s`, `1h30m`, `7d`, or a number of seconds.
+fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
+    let error = || {
+        invalid(
+            what,
+            text,
+            "use a time such as 90s, 10m, 2h, 1h30m or 7d, above 0",
+        )
+    };
+    let (mut total, mut number) = (0_u64, String::new());
+    for c in text.trim().chars() {
+        let unit = match c {
+            '0'..='9' => {
+                number.push(c);
+                continue;
+            }
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return Err(error()),
+        };
+        let value: u64 = number.parse().map_err(|_| error())?;
+        total = value
+            .checked_mul(unit)
+            .and_then(|add| total.checked_add(add))
+            .ok_or_else(error)?;
+        number.clear();
+    }
+    if !number.is_empty() {
+        let seconds: u64 = number.parse().map_err(|_| error())?;
+        total = total.checked_add(seconds).ok_or_else(error)?;
+    }
+    // Kubernetes' fields for times are 32 bits wide.
+    if total == 0 || i32::try_from(total).is_err() {
+        return Err(error());
+    }
+    Ok(Duration::from_secs(total))
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

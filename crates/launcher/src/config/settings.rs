@@ -1,0 +1,372 @@
+//! `longshore.toml` as it is written: every key optional, unknown keys
+//! refused by name.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Deserialize;
+
+use super::{ConfigError, FILE};
+
+/// The keys of `longshore.toml`.
+///
+/// ```toml
+/// name = "mnist"                # default: the folder's name
+/// namespace = "team-a"          # default: the cluster's
+/// image = "python:3-slim"
+/// launcher_image = "…"          # an image with the longshore program, if the tasks' images lack it
+/// image_pull_policy = "IfNotPresent"
+/// image_pull_secrets = ["registry"]
+/// service_account = "trainer"
+/// command = ["python", "train.py"]
+/// store = "file:///srv/bundles" # default: a Secret, while the bundle fits
+/// port = 8470
+/// retries = 0
+/// timeout = "2h"
+/// start_timeout = "10m"
+/// peer_timeout = "5m"
+/// ttl = "7d"
+/// ignore = ["data/", "*.ckpt"]
+/// code = true
+/// cluster = "prod"              # a kubeconfig context
+/// kubeconfig = "~/.kube/config"
+///
+/// [env]
+/// EPOCHS = "3"
+///
+/// [resources]
+/// cpu = "2"
+/// memory = "4Gi"
+///
+/// [labels]
+/// team = "a"
+///
+/// [annotations]
+/// note = "…"
+///
+/// [roles.worker]
+/// count = 2
+/// command = ["python", "train.py"]
+/// image = "…"
+/// service = false               # true: ends when the other roles have; default for "ps"
+/// env = { ROLE = "worker" }
+/// resources = { gpu = "1" }
+/// node_selector = { pool = "gpu" }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The run's name.
+    pub name: Option<String>,
+    /// The namespace.
+    pub namespace: Option<String>,
+    /// The image of every role.
+    pub image: Option<String>,
+    /// The image that holds the program.
+    pub launcher_image: Option<String>,
+    /// The pull policy.
+    pub image_pull_policy: Option<String>,
+    /// Secrets with registry credentials.
+    pub image_pull_secrets: Vec<String>,
+    /// The service account.
+    pub service_account: Option<String>,
+    /// The command of every role.
+    pub command: Option<Command>,
+    /// Where bundles go.
+    pub store: Option<String>,
+    /// The first task's port.
+    pub port: Option<u16>,
+    /// How often a failed task is started again.
+    pub retries: Option<u32>,
+    /// How long the run may take.
+    pub timeout: Option<String>,
+    /// How long a task may wait for its start.
+    pub start_timeout: Option<String>,
+    /// How long a task waits for its peers.
+    pub peer_timeout: Option<String>,
+    /// How long the objects stay after the end.
+    pub ttl: Option<String>,
+    /// Patterns that are not packed.
+    pub ignore: Vec<String>,
+    /// Whether code is sent.
+    pub code: Option<bool>,
+    /// The kubeconfig context to use; read by the program.
+    pub cluster: Option<String>,
+    /// The kubeconfig file to use; read by the program.
+    pub kubeconfig: Option<String>,
+    /// Environment of every role.
+    pub env: BTreeMap<String, Scalar>,
+    /// Resources of every role.
+    pub resources: BTreeMap<String, Scalar>,
+    /// Labels of every object.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of every object.
+    pub annotations: BTreeMap<String, String>,
+    /// The roles.
+    pub roles: BTreeMap<String, RoleSettings>,
+}
+
+/// The keys of `[roles.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct RoleSettings {
+    /// How many tasks.
+    pub count: Option<u32>,
+    /// The command.
+    pub command: Option<Command>,
+    /// The image.
+    pub image: Option<String>,
+    /// Whether it serves the others.
+    pub service: Option<bool>,
+    /// Environment, over the run's.
+    pub env: BTreeMap<String, Scalar>,
+    /// Resources, over the run's.
+    pub resources: BTreeMap<String, Scalar>,
+    /// Labels that a node must have.
+    pub node_selector: BTreeMap<String, String>,
+}
+
+/// A command: a list of words, or one text that a shell reads.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "a list of words, or one text")]
+pub enum Command {
+    /// Program and arguments.
+    Words(Vec<String>),
+    /// A line for `sh -c`.
+    Line(String),
+}
+
+impl Command {
+    /// The words to run.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
+        }
+    }
+}
+
+/// A text, a number or a truth value, all of which people write for
+/// variables and quantities.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "a text, a number, true or false")]
+pub enum Scalar {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A truth value.
+    Truth(bool),
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Truth(truth) => truth.fmt(f),
+        }
+    }
+}
+
+const KEYS: &[&str] = &[
+    "annotations",
+    "cluster",
+    "code",
+    "command",
+    "env",
+    "ignore",
+    "image",
+    "image_pull_policy",
+    "image_pull_secrets",
+    "kubeconfig",
+    "labels",
+    "launcher_image",
+    "name",
+    "namespace",
+    "peer_timeout",
+    "port",
+    "resources",
+    "retries",
+    "roles",
+    "service_account",
+    "start_timeout",
+    "store",
+    "timeout",
+    "ttl",
+];
+
+const ROLE_KEYS: &[&str] = &[
+    "command",
+    "count",
+    "env",
+    "image",
+    "node_selector",
+    "resources",
+    "service",
+];
+
+impl Settings {
+    /// Reads the text of a `longshore.toml`; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError::Syntax`] and [`ConfigError::UnknownKey`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let syntax = |error: toml::de::Error| ConfigError::Syntax {
+            path: path.to_owned(),
+            message: error.to_string().trim_end().to_owned(),
+        };
+        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        check_keys(&table, KEYS, "")?;
+        if let Some(toml::Value::Table(roles)) = table.get("roles") {
+            for (role, value) in roles {
+                if let toml::Value::Table(settings) = value {
+                    check_keys(settings, ROLE_KEYS, &format!("roles.{role}"))?;
+                }
+            }
+        }
+        toml::from_str(text).map_err(syntax)
+    }
+
+    /// Reads `longshore.toml` in a folder; without the file, all defaults.
+    ///
+    /// # Errors
+    /// As [`Settings::parse`], and [`ConfigError::Read`].
+    pub fn load(folder: &Path) -> Result<Self, ConfigError> {
+        Self::load_file(&folder.join(FILE), false)
+    }
+
+    /// Reads one file; `required` says whether it must be there.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub fn load_file(path: &Path, required: bool) -> Result<Self, ConfigError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, path),
+            Err(error) if !required && error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(source) => Err(ConfigError::Read {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+}
+
+fn check_keys(table: &toml::Table, valid: &[&str], place: &str) -> Result<(), ConfigError> {
+    let Some(key) = table.keys().find(|key| !valid.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let (prefix, place) = match place {
+        "" => (String::new(), String::new()),
+        place => (format!("{place}."), format!(" in [{place}]")),
+    };
+    Err(ConfigError::UnknownKey {
+        key: format!("{prefix}{key}"),
+        place,
+        nearest: nearest(key, valid).map(str::to_owned),
+        valid: valid.join(", "),
+    })
+}
+
+/// The candidate that is fewest edits away, when it is near enough to be
+/// meant.
+fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase().replace('-', "_");
+    let distance = |candidate: &str| edits(&word, candidate);
+    let best = candidates
+        .iter()
+        .min_by_key(|candidate| distance(candidate))?;
+    (distance(best) <= best.len().div_ceil(3)).then_some(*best)
+}
+
+/// The number of letters to insert, delete or change (Levenshtein).
+fn edits(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, ConfigError> {
+        Settings::parse(text, Path::new("longshore.toml"))
+    }
+
+    #[test]
+    fn unknown_keys_are_named_with_the_nearest_valid_one() {
+        let error = parse("comand = ['true']").unwrap_err().to_string();
+        assert!(
+            error.starts_with("unknown key `comand`, did you mean `command`?"),
+            "{error}"
+        );
+        let error = parse("[roles.worker]\nreplicas = 2")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with(
+                "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: command, count"
+            ),
+            "{error}"
+        );
+        let error = parse("[roles.worker]\ncounts = 2").unwrap_err().to_string();
+        assert!(error.contains("did you mean `count`?"), "{error}");
+        let error = parse("image-pull-policy = 'Never'")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("did you mean `image_pull_policy`?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_documented_key_is_read() {
+        for key in KEYS {
+            assert!(!matches!(
+                parse(&format!("{key} = {{}}")),
+                Err(ConfigError::UnknownKey { .. })
+            ));
+        }
+        let settings = parse("command = 'echo $A'\n[env]\nA = 1\nB = true\nC = 'x'").unwrap();
+        assert_eq!(settings.command.unwrap().words(), ["sh", "-c", "echo $A"]);
+        let env: Vec<String> = settings.env.values().map(ToString::to_string).collect();
+        assert_eq!(env, ["1", "true", "x"]);
+    }
+
+    #[test]
+    fn a_wrong_type_is_an_error_with_its_line() {
+        let error = parse("name = 'a'\nport = 'high'").unwrap_err().to_string();
+        assert!(error.contains("line 2"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn no_key_panics(key in "[a-z_.]{1,20}", value in "[0-9a-z\"\\[\\]{}=]{0,10}") {
+            let _ = parse(&format!("{key} = {value}\n[roles.{key}]\n{key} = {value}"));
+        }
+    }
+}

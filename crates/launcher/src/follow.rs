@@ -1,0 +1,443 @@
+//! Follows a run to its end: progress, the merged logs of all tasks, and the
+//! outcome.
+
+mod reader;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use longshore_client::{Cache, Change, Changes, Cluster, kinds};
+use tokio::{
+    sync::{mpsc, watch},
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
+
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    explain::Explanation,
+    names::{self, Task},
+    runs::{self, Run},
+    track::{self, Seen, Step, Track},
+};
+use reader::Reader;
+
+/// Why a run cannot be followed any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The cluster refused, or did not answer.
+    #[error(transparent)]
+    Cluster(#[from] longshore_client::Error),
+    /// The connection was closed while the run went on.
+    #[error(
+        "the connection to the cluster was closed; the run goes on, `longshore attach` follows it again"
+    )]
+    Closed,
+}
+
+/// How to follow a run.
+#[derive(Debug, Clone)]
+pub struct FollowOptions {
+    /// Read the tasks' logs.
+    pub logs: bool,
+    /// Begin with so many lines of each task's log; `None`: all.
+    pub tail: Option<u64>,
+    /// Stop what is left of the run when it is decided: the other tasks when
+    /// one failed, the services when all others are done.
+    pub stop: bool,
+    /// How long a task may wait for its start.
+    pub start_timeout: Duration,
+}
+
+impl Default for FollowOptions {
+    fn default() -> Self {
+        Self {
+            logs: true,
+            tail: None,
+            stop: true,
+            start_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// What happens in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// How far the roles have come, whenever that changes.
+    Progress(Progress),
+    /// Something holds a task up; it may still mend.
+    Waiting(Task, Explanation),
+    /// A complete line of a task's log.
+    Log(LogLine),
+    /// The end; nothing comes after it.
+    Finished(Outcome),
+}
+
+/// How far the roles have come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Each role.
+    pub roles: Vec<RoleProgress>,
+}
+
+/// How many tasks of a role are in which state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoleProgress {
+    /// The role.
+    pub role: String,
+    /// Tasks whose command has not begun.
+    pub pending: u32,
+    /// Tasks whose command runs.
+    pub running: u32,
+    /// Tasks that ended well.
+    pub succeeded: u32,
+    /// Tasks that failed for good.
+    pub failed: u32,
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// Whose it is.
+    pub task: Task,
+    /// The init container that wrote it, when the command did not.
+    pub container: Option<String>,
+    /// The line, without its newline; what is no UTF-8 is replaced.
+    pub line: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// All tasks that end by themselves succeeded.
+    Succeeded,
+    /// A task failed.
+    Failed,
+    /// A task could not start.
+    NotStarted,
+    /// The user cancelled or removed it.
+    Cancelled,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// 0; the exit code of the task that failed first; 4 when a task could
+    /// not start; 130 when the run was cancelled.
+    pub exit_code: i32,
+    /// The task that failed first.
+    pub task: Option<Task>,
+    /// Why, in one sentence that names the task.
+    pub reason: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+/// A run that is followed. Dropping it ends the following, not the run.
+#[derive(Debug)]
+pub struct Follow {
+    events: mpsc::Receiver<Result<Event, Error>>,
+    worker: JoinHandle<()>,
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        self.worker.abort();
+    }
+}
+
+/// Events that wait to be taken; then the readers of logs wait.
+const QUEUE: usize = 1024;
+/// How long the logs that belong to the outcome may stay silent before the
+/// outcome is told without them.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long the logs of other tasks are still read after that.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+impl Follow {
+    /// Begins to follow a run.
+    ///
+    /// # Errors
+    /// The run's pods or Jobs cannot be listed.
+    pub async fn start(
+        cluster: &Cluster,
+        run: &Run,
+        options: FollowOptions,
+    ) -> Result<Self, Error> {
+        let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
+        let (pods, jobs) = futures::try_join!(pods.cache(), jobs.cache())?;
+        let (sender, events) = mpsc::channel(QUEUE);
+        let driver = Driver::new(cluster.clone(), run.clone(), options, sender);
+        let worker = tokio::spawn(driver.run(pods, jobs));
+        Ok(Self { events, worker })
+    }
+
+    /// The next event; `None` after the last. May be given up and called
+    /// again; no event is lost.
+    pub async fn next(&mut self) -> Option<Result<Event, Error>> {
+        self.events.recv().await
+    }
+}
+
+/// What a log reader tells at its end.
+struct LogEnd {
+    uid: String,
+    container: String,
+    last_line: Option<String>,
+}
+
+struct Driver {
+    cluster: Cluster,
+    run: Run,
+    options: FollowOptions,
+    track: Track,
+    events: mpsc::Sender<Result<Event, Error>>,
+    readers: JoinSet<LogEnd>,
+    /// Logs that are being read, by pod and container.
+    open: BTreeSet<(String, String)>,
+    last_lines: BTreeMap<String, String>,
+    /// Tells readers that their pod is over.
+    over: BTreeMap<String, watch::Sender<bool>>,
+    decided: Option<Decided>,
+}
+
+struct Decided {
+    outcome: Outcome,
+    evidence: BTreeSet<String>,
+    at: Instant,
+    drained_at: Option<Instant>,
+}
+
+/// The receiver of the events is gone: nobody follows any more.
+struct Unheard;
+
+impl Driver {
+    fn new(
+        cluster: Cluster,
+        run: Run,
+        options: FollowOptions,
+        events: mpsc::Sender<Result<Event, Error>>,
+    ) -> Self {
+        let track = Track::new(run.roles.clone(), options.start_timeout, Timestamp::now());
+        Self {
+            cluster,
+            run,
+            options,
+            track,
+            events,
+            readers: JoinSet::new(),
+            open: BTreeSet::new(),
+            last_lines: BTreeMap::new(),
+            over: BTreeMap::new(),
+            decided: None,
+        }
+    }
+
+    async fn run(mut self, pods: Cache<kinds::Pod>, jobs: Cache<kinds::Job>) {
+        let result = self.drive(pods.subscribe(), jobs.subscribe()).await;
+        if let Ok(Err(error)) = result {
+            // A receiver that is gone need not be told.
+            let _ = self.events.send(Err(error)).await;
+        }
+    }
+
+    async fn drive(
+        &mut self,
+        mut pods: Changes<kinds::Pod>,
+        mut jobs: Changes<kinds::Job>,
+    ) -> Result<Result<(), Error>, Unheard> {
+        // What is there already belongs to the beginning.
+        while let Some(change) = jobs.try_next() {
+            self.see_job(&change).await?;
+        }
+        while let Some(change) = pods.try_next() {
+            self.see_pod(&change).await?;
+        }
+        self.see(Seen::Synced).await?;
+        let mut ticks = tokio::time::interval(Duration::from_millis(500));
+        loop {
+            if self.finish_if_done().await? {
+                return Ok(Ok(()));
+            }
+            tokio::select! {
+                change = pods.next() => match change {
+                    Some(change) => self.see_pod(&change).await?,
+                    None => return Ok(Err(Error::Closed)),
+                },
+                change = jobs.next() => match change {
+                    Some(change) => self.see_job(&change).await?,
+                    None => return Ok(Err(Error::Closed)),
+                },
+                Some(ended) = self.readers.join_next() => {
+                    if let Ok(end) = ended {
+                        self.open.remove(&(end.uid.clone(), end.container));
+                        if let Some(line) = end.last_line {
+                            self.last_lines.insert(end.uid, line);
+                        }
+                    }
+                }
+                _ = ticks.tick() => self.see(Seen::Tick).await?,
+                () = self.events.closed() => return Err(Unheard),
+            }
+        }
+    }
+
+    async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), Unheard> {
+        let seen = match change {
+            Change::Upsert(item) => match item.typed::<PodEvidence>() {
+                Ok(pod) => Seen::Pod(Box::new(pod)),
+                Err(error) => {
+                    tracing::warn!(%error, "a pod cannot be read");
+                    return Ok(());
+                }
+            },
+            Change::Gone(item) => Seen::PodGone(item.uid().to_owned()),
+        };
+        self.see(seen).await
+    }
+
+    async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), Unheard> {
+        let job = match change.item().typed::<JobEvidence>() {
+            Ok(job) => job,
+            Err(error) => {
+                tracing::warn!(%error, "a Job cannot be read");
+                return Ok(());
+            }
+        };
+        let seen = match change {
+            Change::Upsert(_) => Seen::Job(Box::new(job)),
+            Change::Gone(_) => Seen::JobGone(job.role().unwrap_or_default().to_owned()),
+        };
+        self.see(seen).await
+    }
+
+    async fn see(&mut self, seen: Seen) -> Result<(), Unheard> {
+        for step in self.track.see(seen, Timestamp::now()) {
+            match step {
+                Step::Progress(progress) => self.tell(Event::Progress(progress)).await?,
+                Step::Waiting(task, why) => self.tell(Event::Waiting(task, why)).await?,
+                Step::Read {
+                    uid,
+                    pod,
+                    task,
+                    container,
+                } => {
+                    if self.options.logs {
+                        self.read(uid, pod, task, container);
+                    }
+                }
+                Step::Ended { uid } => {
+                    self.over_of(&uid).send_replace(true);
+                }
+                Step::Decided { outcome, evidence } => {
+                    self.stop_rest(&outcome).await;
+                    let at = Instant::now();
+                    self.decided = Some(Decided {
+                        outcome,
+                        evidence,
+                        at,
+                        drained_at: None,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&self, event: Event) -> Result<(), Unheard> {
+        self.events.send(Ok(event)).await.map_err(|_| Unheard)
+    }
+
+    fn over_of(&mut self, uid: &str) -> &watch::Sender<bool> {
+        self.over
+            .entry(uid.to_owned())
+            .or_insert_with(|| watch::channel(false).0)
+    }
+
+    fn read(&mut self, uid: String, pod: String, task: Task, container: String) {
+        let Ok(pods) = self.cluster.pods().in_namespace(&self.run.namespace) else {
+            return;
+        };
+        self.open.insert((uid.clone(), container.clone()));
+        let reader = Reader {
+            pods,
+            pod,
+            task,
+            container: container.clone(),
+            tail: self.options.tail,
+            over: self.over_of(&uid).subscribe(),
+            events: self.events.clone(),
+        };
+        self.readers.spawn(async move {
+            let last_line = reader.read().await;
+            LogEnd {
+                uid,
+                container,
+                last_line,
+            }
+        });
+    }
+
+    /// Stops the Jobs that go on after the run is decided.
+    async fn stop_rest(&self, outcome: &Outcome) {
+        if !self.options.stop || outcome.ending == Ending::Cancelled {
+            return;
+        }
+        let reason = format!("{}: {}", Timestamp::now(), outcome.reason);
+        let roles = self.track.going_on();
+        let stops = roles
+            .iter()
+            .map(|role| runs::stop_role(&self.cluster, &self.run, role, &reason));
+        for result in futures::future::join_all(stops).await {
+            match result {
+                Err(error) if !error.is_not_found() => {
+                    tracing::warn!(%error, "a role of the ended run goes on");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the run is decided and its logs are read; then the end is
+    /// told.
+    async fn finish_if_done(&mut self) -> Result<bool, Unheard> {
+        let Some(decided) = &mut self.decided else {
+            return Ok(false);
+        };
+        let now = Instant::now();
+        let waits = self
+            .open
+            .iter()
+            .any(|(uid, _)| decided.evidence.contains(uid));
+        if waits && now.duration_since(decided.at) < SILENCE {
+            return Ok(false);
+        }
+        let drained = *decided.drained_at.get_or_insert(now);
+        if !self.open.is_empty() && now.duration_since(drained) < FAREWELL {
+            return Ok(false);
+        }
+        let mut outcome = decided.outcome.clone();
+        // The log may say more than the status does.
+        let failed = decided
+            .evidence
+            .iter()
+            .next()
+            .filter(|_| matches!(outcome.ending, Ending::Failed | Ending::NotStarted));
+        if let Some((uid, pod)) = failed.and_then(|uid| Some((uid, self.track.pod(uid)?))) {
+            outcome = track::failed_outcome(pod, self.last_lines.get(uid).map(String::as_str));
+        }
+        self.tell(Event::Finished(outcome)).await?;
+        Ok(true)
+    }
+}
+
+/// The container's name, when it is not the one of the command.
+fn other_container(container: &str) -> Option<String> {
+    (container != names::MAIN).then(|| container.to_owned())
+}

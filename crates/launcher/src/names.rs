@@ -1,0 +1,142 @@
+//! Names that a run gives to its objects: run names, labels, annotations,
+//! paths and variables inside the pod.
+
+use std::fmt;
+
+use longshore_model::name::{self, NameError};
+use rand::Rng;
+
+/// Label: who made the object.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub const LONGSHORE: &str = "longshore";
+/// Label: the run's name.
+pub const RUN: &str = "longshore.dev/run";
+/// Label: the role's name.
+pub const ROLE: &str = "longshore.dev/role";
+/// Annotation: the name as the user gave it.
+pub const FULL_NAME: &str = "longshore.dev/name";
+/// Annotation: the command, as a JSON list.
+pub const COMMAND: &str = "longshore.dev/command";
+/// Annotation: the bundle's sha256, in hexadecimal.
+pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
+/// Annotation: the roles of the run, as a JSON list.
+pub const ROLES: &str = "longshore.dev/roles";
+/// Annotation: when the user cancelled the run.
+pub const CANCELLED: &str = "longshore.dev/cancelled";
+/// Annotation: when and why the run's end stopped the role.
+pub const STOPPED: &str = "longshore.dev/stopped";
+
+/// Annotation and label of an Indexed Job's pod: its index.
+pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// The volume of the run, in the pod.
+pub const HOME: &str = "/longshore";
+/// Where the code is extracted, and the command runs.
+pub const WORK: &str = "/longshore/work";
+/// Where the run's Secret is mounted.
+pub const CONFIG: &str = "/longshore/config";
+/// Where the bundle's Secret, or the store's folder, is mounted.
+pub const BUNDLE_DIR: &str = "/longshore/bundle";
+/// Where the program is copied when the image lacks it.
+pub const BIN: &str = "/longshore/bin";
+/// The init container that brings the code.
+pub const FETCH: &str = "fetch";
+/// The init container that brings the program.
+pub const INSTALL: &str = "install";
+/// The container that runs the command.
+pub const MAIN: &str = "main";
+
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Five random letters and digits, as Kubernetes' generated names end in.
+#[must_use]
+pub fn random_suffix() -> String {
+    let mut random = rand::rng();
+    (0..5)
+        .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+        .collect()
+}
+
+/// The name of a run: `<name>-<suffix>`, fit for a Service and, with a role
+/// and an index behind it, for a host name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunName(String);
+
+/// What is left for the run's name of a host name's 63 characters, when role
+/// and index follow it.
+const LIMIT: usize = 40;
+
+impl RunName {
+    /// Makes a name of any text and a suffix of lower-case letters and digits.
+    ///
+    /// ```
+    /// use longshore_launcher::RunName;
+    /// assert_eq!(RunName::new("My Model", "ab2cd").as_str(), "my-model-ab2cd");
+    /// assert_eq!(RunName::new("2024", "ab2cd").as_str(), "run-2024-ab2cd");
+    /// assert!(RunName::new(&"x".repeat(90), "ab2cd").as_str().len() <= 40);
+    /// ```
+    #[must_use]
+    pub fn new(name: &str, suffix: &str) -> Self {
+        let suffix: String = suffix
+            .chars()
+            .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            .take(8)
+            .collect();
+        let limit = LIMIT - 1 - suffix.len();
+        let mut label = name::to_dns_label(name, limit);
+        if !label.starts_with(|c: char| c.is_ascii_lowercase()) {
+            // Names of Services must begin with a letter.
+            label = name::to_dns_label(&format!("run-{label}"), limit);
+        }
+        Self(format!("{label}-{suffix}"))
+    }
+
+    /// Takes the name of a run that exists.
+    ///
+    /// # Errors
+    /// The text is no DNS label.
+    pub fn existing(text: &str) -> Result<Self, NameError> {
+        name::dns_label("run name", text)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of the Job of one role.
+    #[must_use]
+    pub fn job(&self, role: &str) -> String {
+        format!("{}-{role}", self.0)
+    }
+
+    /// The host name of one task, as known through the run's Service.
+    #[must_use]
+    pub fn host(&self, role: &str, index: u32) -> String {
+        format!("{}-{role}-{index}.{}", self.0, self.0)
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A task of a run: `worker/1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Task {
+    /// The role's name.
+    pub role: String,
+    /// The index within the role.
+    pub index: u32,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.role, self.index)
+    }
+}

@@ -1,0 +1,418 @@
+//! What a run creates, as plain values. Pure: the same arguments give the
+//! same plan, and `--dry-run` prints exactly what would be sent.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    config::{RoleSpec, RunSpec},
+    names::{self, RunName},
+    pod::{self, PodBundle, PodConfig, PodRole},
+    store::{self, BundleInfo, Delivery},
+};
+
+/// The file of the bundle within its Secret.
+const BUNDLE_FILE: &str = "bundle.tar.gz";
+/// The name of the `gpu` shorthand.
+const GPU: &str = "nvidia.com/gpu";
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The pods' file does not serialise.
+    #[error("cannot write the run's configuration: {0}")]
+    Config(#[source] serde_json::Error),
+    /// The plan does not print.
+    #[error("cannot print the plan: {0}")]
+    Yaml(#[source] serde_yaml_ng::Error),
+}
+
+/// The objects of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The run's name.
+    pub run: RunName,
+    /// The namespace of all objects.
+    pub namespace: String,
+    /// The Secret that pods of the run read at their start.
+    pub config: Value,
+    /// The Secret with the bundle, shared by runs with the same bundle.
+    pub bundle: Option<Value>,
+    /// The headless Service, when there is more than one task.
+    pub service: Option<Value>,
+    /// The Jobs, one a role.
+    pub jobs: Vec<Value>,
+}
+
+impl Plan {
+    /// All objects, in the order in which they are created.
+    pub fn objects(&self) -> impl Iterator<Item = &Value> {
+        self.bundle
+            .iter()
+            .chain([&self.config])
+            .chain(&self.service)
+            .chain(&self.jobs)
+    }
+
+    /// The objects as one multi-document YAML text.
+    ///
+    /// # Errors
+    /// [`PlanError::Yaml`].
+    pub fn to_yaml(&self) -> Result<String, PlanError> {
+        let mut text = String::new();
+        for object in self.objects() {
+            text.push_str("---\n");
+            text.push_str(&serde_yaml_ng::to_string(object).map_err(PlanError::Yaml)?);
+        }
+        Ok(text)
+    }
+}
+
+/// Plans a run: one Indexed Job per role, a headless Service for their names,
+/// a Secret with what the pods read, and one with the bundle if it travels so.
+///
+/// Each task has a port of its own (`port` of the spec, counted up), because
+/// tasks may share one network, and many programs listen on all addresses.
+///
+/// # Errors
+/// [`PlanError::Config`].
+pub fn plan(
+    spec: &RunSpec,
+    run: &RunName,
+    namespace: &str,
+    bundle: Option<&BundleInfo>,
+) -> Result<Plan, PlanError> {
+    let planner = Planner {
+        spec,
+        run,
+        namespace,
+        bundle,
+    };
+    let jobs = spec.roles.iter().map(|role| planner.job(role)).collect();
+    Ok(Plan {
+        run: run.clone(),
+        namespace: namespace.to_owned(),
+        config: planner.config()?,
+        bundle: planner.bundle_secret(),
+        service: (spec.tasks() > 1).then(|| planner.service()),
+        jobs,
+    })
+}
+
+/// The name of the Secret that carries a bundle.
+#[must_use]
+pub fn bundle_secret_name(sha256: &str) -> String {
+    format!("longshore-bundle-{}", sha256.get(..20).unwrap_or(sha256))
+}
+
+struct Planner<'a> {
+    spec: &'a RunSpec,
+    run: &'a RunName,
+    namespace: &'a str,
+    bundle: Option<&'a BundleInfo>,
+}
+
+fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+impl Planner<'_> {
+    fn labels(&self, role: Option<&str>) -> BTreeMap<String, String> {
+        // Ours win over the user's: the run is found by them.
+        let mut labels = self.spec.labels.clone();
+        labels.extend(texts(&[
+            (names::MANAGED_BY, names::LONGSHORE),
+            (names::RUN, self.run.as_str()),
+        ]));
+        labels.extend(role.map(|role| (names::ROLE.to_owned(), role.to_owned())));
+        labels
+    }
+
+    fn annotations(&self, command: &[String]) -> BTreeMap<String, String> {
+        let mut annotations = self.spec.annotations.clone();
+        let roles: Vec<Value> = self
+            .spec
+            .roles
+            .iter()
+            .map(|role| json!({"name": role.name, "count": role.count, "service": role.service}))
+            .collect();
+        annotations.extend(texts(&[
+            (names::FULL_NAME, &self.spec.name),
+            (names::COMMAND, &json!(command).to_string()),
+            (names::ROLES, &Value::from(roles).to_string()),
+        ]));
+        let sha256 = self
+            .bundle
+            .map(|bundle| (names::BUNDLE.to_owned(), bundle.sha256.clone()));
+        annotations.extend(sha256);
+        annotations
+    }
+
+    fn config(&self) -> Result<Value, PlanError> {
+        let is_alone = self.spec.tasks() == 1;
+        let mut port = self.spec.port;
+        let mut roles = Vec::new();
+        for role in &self.spec.roles {
+            let mut tasks = Vec::new();
+            for index in 0..role.count {
+                let host = if is_alone {
+                    "localhost".to_owned()
+                } else {
+                    self.run.host(&role.name, index)
+                };
+                tasks.push(format!("{host}:{port}"));
+                port = port.saturating_add(1);
+            }
+            roles.push(PodRole {
+                name: role.name.clone(),
+                tasks,
+                env: role.env.clone(),
+            });
+        }
+        let bundle = self.bundle.map(|bundle| PodBundle {
+            sha256: bundle.sha256.clone(),
+            file: match bundle.delivery {
+                Delivery::Secret(_) => BUNDLE_FILE.to_owned(),
+                Delivery::Folder { .. } => store::address(&bundle.sha256),
+            },
+        });
+        let config = PodConfig {
+            run: self.run.as_str().to_owned(),
+            roles,
+            peer_timeout: self.spec.peer_timeout.as_secs(),
+            bundle,
+        };
+        let text = serde_json::to_string(&config).map_err(PlanError::Config)?;
+        Ok(json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.run.as_str(),
+                "namespace": self.namespace,
+                "labels": self.labels(None),
+            },
+            "type": "Opaque",
+            "immutable": true,
+            "data": {pod::FILE: STANDARD.encode(text)},
+        }))
+    }
+
+    fn bundle_secret(&self) -> Option<Value> {
+        let bundle = self.bundle?;
+        let Delivery::Secret(bytes) = &bundle.delivery else {
+            return None;
+        };
+        Some(json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": bundle_secret_name(&bundle.sha256),
+                "namespace": self.namespace,
+                "labels": {names::MANAGED_BY: names::LONGSHORE},
+                "annotations": {names::BUNDLE: bundle.sha256},
+            },
+            "type": "Opaque",
+            "immutable": true,
+            "data": {BUNDLE_FILE: STANDARD.encode(bytes)},
+        }))
+    }
+
+    fn service(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": self.run.as_str(),
+                "namespace": self.namespace,
+                "labels": self.labels(None),
+            },
+            "spec": {
+                "clusterIP": "None",
+                // Peers look for each other before they are ready.
+                "publishNotReadyAddresses": true,
+                "selector": {names::RUN: self.run.as_str()},
+                "ports": [{"name": "first", "port": self.spec.port, "protocol": "TCP"}],
+            },
+        })
+    }
+
+    fn job(&self, role: &RoleSpec) -> Value {
+        let labels = self.labels(Some(&role.name));
+        let annotations = self.annotations(&role.command);
+        let mut spec = json!({
+            "completions": role.count,
+            "parallelism": role.count,
+            "completionMode": "Indexed",
+            "backoffLimit": self.spec.retries,
+            "template": {
+                "metadata": {"labels": labels, "annotations": annotations},
+                "spec": self.pod(role),
+            },
+        });
+        if let Some(timeout) = self.spec.timeout {
+            spec["activeDeadlineSeconds"] = json!(timeout.as_secs());
+        }
+        if let Some(ttl) = self.spec.ttl {
+            spec["ttlSecondsAfterFinished"] = json!(ttl.as_secs());
+        }
+        json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": self.run.job(&role.name),
+                "namespace": self.namespace,
+                "labels": labels,
+                "annotations": annotations,
+            },
+            "spec": spec,
+        })
+    }
+
+    fn pod(&self, role: &RoleSpec) -> Value {
+        let mut pod = Map::new();
+        pod.insert("restartPolicy".into(), json!("Never"));
+        if self.spec.tasks() > 1 {
+            // With it, the pods of an Indexed Job have host names that the
+            // Service knows: <job>-<index>.<service>.
+            pod.insert("subdomain".into(), json!(self.run.as_str()));
+        }
+        pod.insert("enableServiceLinks".into(), json!(false));
+        match &self.spec.service_account {
+            Some(account) => pod.insert("serviceAccountName".into(), json!(account)),
+            None => pod.insert("automountServiceAccountToken".into(), json!(false)),
+        };
+        if !self.spec.image_pull_secrets.is_empty() {
+            let secrets: Vec<_> = self
+                .spec
+                .image_pull_secrets
+                .iter()
+                .map(|name| json!({"name": name}))
+                .collect();
+            pod.insert("imagePullSecrets".into(), json!(secrets));
+        }
+        if !role.node_selector.is_empty() {
+            pod.insert("nodeSelector".into(), json!(role.node_selector));
+        }
+        let init = self.init_containers(role);
+        if !init.is_empty() {
+            pod.insert("initContainers".into(), json!(init));
+        }
+        let mut main = self.container(names::MAIN, &role.image, "exec");
+        if let Some(command) = main["command"].as_array_mut() {
+            command.push(json!("--"));
+            command.extend(role.command.iter().map(|word| json!(word)));
+        }
+        let resources = resources(role);
+        if !resources.is_empty() {
+            main["resources"] = Value::Object(resources);
+        }
+        pod.insert("containers".into(), json!([main]));
+        pod.insert("volumes".into(), json!(self.volumes()));
+        Value::Object(pod)
+    }
+
+    fn init_containers(&self, role: &RoleSpec) -> Vec<Value> {
+        let mut init = Vec::new();
+        if let Some(image) = &self.spec.launcher_image {
+            let mut install = self.container(names::INSTALL, image, "install");
+            install["command"] = json!(["longshore", "bootstrap", "install", names::BIN]);
+            init.push(install);
+        }
+        if self.bundle.is_some() {
+            let mut fetch = self.container(names::FETCH, &role.image, "fetch");
+            if let Some(mounts) = fetch["volumeMounts"].as_array_mut() {
+                let path = names::BUNDLE_DIR;
+                mounts.push(json!({"name": "bundle", "mountPath": path, "readOnly": true}));
+            }
+            init.push(fetch);
+        }
+        init
+    }
+
+    fn container(&self, name: &str, image: &str, verb: &str) -> Value {
+        let program = match self.spec.launcher_image {
+            Some(_) => format!("{}/longshore", names::BIN),
+            None => "longshore".to_owned(),
+        };
+        let mut container = json!({
+            "name": name,
+            "image": image,
+            "command": [program, "bootstrap", verb],
+            "env": [
+                {
+                    "name": "LONGSHORE_INDEX",
+                    "valueFrom": {"fieldRef": {
+                        "fieldPath": format!("metadata.annotations['{}']", names::COMPLETION_INDEX),
+                    }},
+                },
+                {
+                    "name": "LONGSHORE_ROLE",
+                    "valueFrom": {"fieldRef": {
+                        "fieldPath": format!("metadata.labels['{}']", names::ROLE),
+                    }},
+                },
+            ],
+            // What mounts into another mount comes after it.
+            "volumeMounts": [
+                {"name": "longshore", "mountPath": names::HOME},
+                {"name": "config", "mountPath": names::CONFIG, "readOnly": true},
+            ],
+        });
+        if let Some(policy) = &self.spec.image_pull_policy {
+            container["imagePullPolicy"] = json!(policy);
+        }
+        container
+    }
+
+    fn volumes(&self) -> Vec<Value> {
+        let mut volumes = vec![
+            json!({"name": "longshore", "emptyDir": {}}),
+            json!({"name": "config", "secret": {"secretName": self.run.as_str()}}),
+        ];
+        if let Some(bundle) = self.bundle {
+            volumes.push(match &bundle.delivery {
+                Delivery::Secret(_) => json!({
+                    "name": "bundle",
+                    "secret": {"secretName": bundle_secret_name(&bundle.sha256)},
+                }),
+                Delivery::Folder { root } => json!({
+                    "name": "bundle",
+                    "hostPath": {"path": root.display().to_string(), "type": "Directory"},
+                }),
+            });
+        }
+        volumes
+    }
+}
+
+/// Requests, and limits for what must not be exceeded: memory is a limit too,
+/// and accelerators are by Kubernetes' rule; cores may be borrowed.
+fn resources(role: &RoleSpec) -> Map<String, Value> {
+    let (mut requests, mut limits) = (Map::new(), Map::new());
+    for (name, quantity) in &role.resources {
+        let name = if name == "gpu" { GPU } else { name };
+        if name != "cpu" {
+            limits.insert(name.to_owned(), json!(quantity));
+        }
+        if !name.contains('/') {
+            requests.insert(name.to_owned(), json!(quantity));
+        }
+    }
+    let mut resources = Map::new();
+    for (key, map) in [("requests", requests), ("limits", limits)] {
+        if !map.is_empty() {
+            resources.insert(key.to_owned(), Value::Object(map));
+        }
+    }
+    resources
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

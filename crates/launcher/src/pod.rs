@@ -1,0 +1,64 @@
+//! What a run's pods read at their start: the file `run.json` in the run's
+//! Secret. Written by the plan, read by the bootstrap.
+
+use std::collections::BTreeMap;
+
+use longshore_resolver::ClusterSpec;
+use serde::{Deserialize, Serialize};
+
+/// The file's name, in [`crate::names::CONFIG`].
+pub const FILE: &str = "run.json";
+
+/// A run, as its pods need to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodConfig {
+    /// The run's name.
+    pub run: String,
+    /// Its roles.
+    pub roles: Vec<PodRole>,
+    /// How long to wait for the peers, in seconds.
+    pub peer_timeout: u64,
+    /// The bundle, when there is one.
+    pub bundle: Option<PodBundle>,
+}
+
+/// A role, as its pods need to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodRole {
+    /// The role's name.
+    pub name: String,
+    /// The addresses of its tasks, `host:port`, by index.
+    pub tasks: Vec<String>,
+    /// Environment of its command.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Where a pod finds the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodBundle {
+    /// Its sha256, in hexadecimal.
+    pub sha256: String,
+    /// The file, within [`crate::names::BUNDLE_DIR`].
+    pub file: String,
+}
+
+impl PodConfig {
+    /// The number of tasks of all roles.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.roles.iter().map(|role| role.tasks.len()).sum()
+    }
+
+    /// The tasks as a cluster spec.
+    #[must_use]
+    pub fn cluster_spec(&self) -> ClusterSpec {
+        let mut spec = ClusterSpec::new();
+        for role in &self.roles {
+            spec.add_job(&role.name);
+            for task in &role.tasks {
+                spec.push(&role.name, task);
+            }
+        }
+        spec
+    }
+}

@@ -1,0 +1,291 @@
+//! Creates the objects of a plan: all of them, or none.
+
+use longshore_client::{Cluster, DeleteOptions, Item, Patch, kinds::Job};
+use serde_json::{Value, json};
+
+use crate::{
+    names,
+    plan::Plan,
+    runs::{Run, RunRole},
+};
+
+/// Why a run was not submitted. Nothing of it is left in the cluster.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// The namespace is not there.
+    #[error(
+        "the cluster has no namespace {0:?}: create it with `kubectl create namespace {0}`, or choose another"
+    )]
+    NoNamespace(String),
+    /// The namespace is going away.
+    #[error("the namespace {0:?} is being deleted; choose another")]
+    NamespaceEnds(String),
+    /// The cluster refused an object, or did not answer.
+    #[error("cannot create {what}: {source}")]
+    Create {
+        /// Kind and name.
+        what: String,
+        /// What the cluster says.
+        source: longshore_client::Error,
+    },
+    /// The cluster refused, or did not answer.
+    #[error(transparent)]
+    Cluster(#[from] longshore_client::Error),
+    /// A bundle of the same name but other content.
+    #[error("the Secret {name:?} carries another bundle than it says; delete it and submit again")]
+    OtherBundle {
+        /// The Secret's name.
+        name: String,
+    },
+}
+
+impl SubmitError {
+    /// What the cluster said, if it was that.
+    #[must_use]
+    pub fn cluster_error(&self) -> Option<&longshore_client::Error> {
+        match self {
+            Self::Create { source, .. } | Self::Cluster(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the cluster answers and the namespace is there.
+///
+/// # Errors
+/// Says which of the two is not so.
+pub async fn preflight(cluster: &Cluster, namespace: &str) -> Result<(), SubmitError> {
+    match cluster.namespaces().find(namespace).await {
+        Ok(None) => Err(SubmitError::NoNamespace(namespace.to_owned())),
+        Ok(Some(found)) if found.meta().deletion_timestamp.is_some() => {
+            Err(SubmitError::NamespaceEnds(namespace.to_owned()))
+        }
+        Ok(Some(_)) => Ok(()),
+        // Who may create Jobs in a namespace need not be allowed to read it.
+        Err(error) if error.is_forbidden() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// Creates the objects of a plan. When one is refused, those made before it
+/// are deleted again. The first Job owns the others, so that all go with it.
+///
+/// # Errors
+/// Names the object and what the cluster says.
+pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
+    let mut made = Made {
+        cluster,
+        plan,
+        jobs: Vec::new(),
+        config: false,
+        service: false,
+    };
+    match made.create().await {
+        Ok(()) => Ok(run_of(plan)),
+        Err(error) => {
+            made.undo().await;
+            Err(error)
+        }
+    }
+}
+
+fn run_of(plan: &Plan) -> Run {
+    let role = |job: &Value| RunRole {
+        name: job["metadata"]["labels"][names::ROLE]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        count: job["spec"]["completions"]
+            .as_u64()
+            .and_then(|n| n.try_into().ok())
+            .unwrap_or(1),
+        service: false,
+    };
+    // The annotation says more than the Jobs do: which roles are services.
+    let declared = plan.jobs.first().and_then(|job| {
+        let text = job["metadata"]["annotations"][names::ROLES].as_str()?;
+        serde_json::from_str::<Vec<RunRole>>(text).ok()
+    });
+    Run {
+        name: plan.run.clone(),
+        namespace: plan.namespace.clone(),
+        roles: declared.unwrap_or_else(|| plan.jobs.iter().map(role).collect()),
+    }
+}
+
+struct Made<'a> {
+    cluster: &'a Cluster,
+    plan: &'a Plan,
+    jobs: Vec<Item<Job>>,
+    config: bool,
+    service: bool,
+}
+
+impl Made<'_> {
+    async fn create(&mut self) -> Result<(), SubmitError> {
+        let namespace = &self.plan.namespace;
+        let secrets = self.cluster.secrets().in_namespace(namespace)?;
+        let services = self.cluster.services().in_namespace(namespace)?;
+        let jobs = self.cluster.jobs().in_namespace(namespace)?;
+        let failed = |kind: &str, object: &Value, source| SubmitError::Create {
+            what: format!("{kind} {}", name_of(object)),
+            source,
+        };
+
+        // What the pods need comes first: they may start at once.
+        let (bundle, config, service) = futures::join!(
+            self.put_bundle(),
+            secrets.create(&self.plan.config),
+            async {
+                match &self.plan.service {
+                    Some(service) => Some(services.create(service).await),
+                    None => None,
+                }
+            },
+        );
+        self.config = config.is_ok();
+        self.service = matches!(service, Some(Ok(_)));
+        bundle?;
+        config.map_err(|source| failed("Secret", &self.plan.config, source))?;
+        if let (Some(object), Some(Err(source))) = (&self.plan.service, service) {
+            return Err(failed("Service", object, source));
+        }
+        let created =
+            futures::future::join_all(self.plan.jobs.iter().map(|job| jobs.create(job))).await;
+        let mut problem = None;
+        for (object, created) in self.plan.jobs.iter().zip(created) {
+            match created {
+                Ok(job) => self.jobs.push(job),
+                Err(source) => problem = problem.or(Some(failed("Job", object, source))),
+            }
+        }
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        self.own().await
+    }
+
+    /// Creates the bundle's Secret, unless a run before has done so.
+    async fn put_bundle(&self) -> Result<(), SubmitError> {
+        let Some(bundle) = &self.plan.bundle else {
+            return Ok(());
+        };
+        let secrets = self.cluster.secrets().in_namespace(&self.plan.namespace)?;
+        let failed = |source| SubmitError::Create {
+            what: format!("Secret {}", name_of(bundle)),
+            source,
+        };
+        // Gone between the two questions: create it once more.
+        for _ in 0..3 {
+            match secrets.create(bundle).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_already_exists() => {}
+                Err(error) => return Err(failed(error)),
+            }
+            let Some(found) = secrets.find(name_of(bundle)).await? else {
+                continue;
+            };
+            let meta = found.meta();
+            if meta.deletion_timestamp.is_some() {
+                continue;
+            }
+            let wanted = bundle["metadata"]["annotations"][names::BUNDLE].as_str();
+            let says = meta.annotations.get(names::BUNDLE).map(String::as_str);
+            return match says == wanted {
+                true => Ok(()),
+                false => Err(SubmitError::OtherBundle {
+                    name: name_of(bundle).to_owned(),
+                }),
+            };
+        }
+        Err(SubmitError::OtherBundle {
+            name: name_of(bundle).to_owned(),
+        })
+    }
+
+    /// Makes the first Job the owner of all else.
+    async fn own(&self) -> Result<(), SubmitError> {
+        let Some((first, others)) = self.jobs.split_first() else {
+            return Ok(());
+        };
+        let owner = json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": first.name(),
+            "uid": first.uid(),
+        });
+        // A strategic merge adds to the owners of a bundle that runs share.
+        let patch = Patch::strategic(json!({"metadata": {"ownerReferences": [owner]}}));
+        let namespace = &self.plan.namespace;
+        let secrets = self.cluster.secrets().in_namespace(namespace)?;
+        let services = self.cluster.services().in_namespace(namespace)?;
+        let own_secret = async |object: Option<&Value>| match object {
+            Some(object) => secrets.patch(name_of(object), &patch).await.map(drop),
+            None => Ok(()),
+        };
+        let own_service = async || match &self.plan.service {
+            Some(object) => services.patch(name_of(object), &patch).await.map(drop),
+            None => Ok(()),
+        };
+        let own_jobs = futures::future::try_join_all(others.iter().map(|job| job.patch(&patch)));
+        let (bundle, config, service, jobs) = futures::join!(
+            own_secret(self.plan.bundle.as_ref()),
+            own_secret(Some(&self.plan.config)),
+            own_service(),
+            own_jobs,
+        );
+        match bundle {
+            // The run that owned it was removed in between.
+            Err(error) if error.is_not_found() => {
+                self.put_bundle().await?;
+                own_secret(self.plan.bundle.as_ref()).await?;
+            }
+            result => result?,
+        }
+        config?;
+        service?;
+        jobs?;
+        Ok(())
+    }
+
+    /// Deletes what was made; the bundle stays, for the next try, unless
+    /// nothing owns it.
+    async fn undo(&self) {
+        let options = DeleteOptions::background();
+        let ignore = |result: Result<(), longshore_client::Error>| {
+            if let Err(error) = result {
+                tracing::warn!(%error, "an object of a failed submission is left");
+            }
+        };
+        for job in &self.jobs {
+            ignore(job.delete(&options).await);
+        }
+        let namespace = &self.plan.namespace;
+        if self.config
+            && let Ok(secrets) = self.cluster.secrets().in_namespace(namespace)
+        {
+            ignore(secrets.delete(name_of(&self.plan.config), &options).await);
+        }
+        if let Some(service) = self.plan.service.as_ref().filter(|_| self.service)
+            && let Ok(services) = self.cluster.services().in_namespace(namespace)
+        {
+            ignore(services.delete(name_of(service), &options).await);
+        }
+        if let Some(bundle) = &self.plan.bundle
+            && let Ok(secrets) = self.cluster.secrets().in_namespace(namespace)
+            && let Ok(Some(found)) = secrets.find(name_of(bundle)).await
+            && found.meta().owner_references.is_empty()
+        {
+            let options = DeleteOptions {
+                uid: Some(found.uid().to_owned()),
+                ..DeleteOptions::background()
+            };
+            ignore(found.delete(&options).await);
+        }
+    }
+}
