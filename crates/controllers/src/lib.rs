@@ -1,1 +1,100 @@
-//! To be filled.
+//! The controllers of a cluster: scheduler, Job, garbage collector, namespace.
+//!
+//! Plain API clients over `longshore-client`: they know nothing of the server
+//! behind it. Each is a pure decision and a thin loop around it: changes of
+//! the shared caches put keys into a work queue, workers look at the key, decide
+//! and act. Whatever is half done when they stop is found and finished when
+//! they start again.
+//!
+//! ```no_run
+//! # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+//! let controllers = longshore_controllers::Controllers::start(cluster).await?;
+//! // …
+//! controllers.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod caches;
+mod events;
+mod garbage;
+mod job;
+mod key;
+mod namespace;
+mod queue;
+mod scheduler;
+
+use std::{sync::Arc, time::Duration};
+
+use longshore_client::{Cluster, Error};
+use tokio::task::JoinSet;
+
+use crate::{caches::Caches, job::BackoffLimits};
+
+/// What may be set otherwise than in Kubernetes, for tests above all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long a Job waits before it replaces its first failed pod; each
+    /// further failure doubles it. 10 seconds by default.
+    pub first_pod_backoff: Duration,
+    /// The longest of these waits. 10 minutes by default.
+    pub longest_pod_backoff: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let BackoffLimits { first, longest } = BackoffLimits::default();
+        Self {
+            first_pod_backoff: first,
+            longest_pod_backoff: longest,
+        }
+    }
+}
+
+/// The running controllers. Dropping them stops them as well, without waiting.
+#[derive(Debug)]
+pub struct Controllers {
+    tasks: JoinSet<()>,
+}
+
+impl Controllers {
+    /// Starts all controllers on a cluster. Returns when their caches are
+    /// filled.
+    ///
+    /// # Errors
+    /// Whatever keeps the first lists from being read.
+    pub async fn start(cluster: Cluster) -> Result<Self, Error> {
+        Self::start_with(cluster, Options::default()).await
+    }
+
+    /// As [`Controllers::start`], with options.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn start_with(cluster: Cluster, options: Options) -> Result<Self, Error> {
+        let caches = Arc::new(Caches::open(&cluster).await?);
+        let (events, writer) = events::channel(cluster.clone());
+        let limits = BackoffLimits {
+            first: options.first_pod_backoff,
+            longest: options.longest_pod_backoff,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(writer.run());
+        tasks.spawn(scheduler::run(
+            cluster.clone(),
+            caches.clone(),
+            events.clone(),
+        ));
+        tasks.spawn(job::run(cluster.clone(), caches.clone(), events, limits));
+        tasks.spawn(garbage::run(cluster.clone(), caches.clone()));
+        tasks.spawn(namespace::run(cluster, caches));
+        Ok(Self { tasks })
+    }
+
+    /// Stops all controllers. Requests under way may or may not reach the
+    /// server; the next start takes up what they left.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+}

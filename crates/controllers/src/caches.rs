@@ -1,0 +1,46 @@
+//! The copies of the cluster's objects that all controllers share.
+
+use std::sync::Arc;
+
+use longshore_client::{
+    Cache, Cluster, Error,
+    kinds::{Any, Job, Namespace, Node, Pod, ServiceAccount},
+};
+use longshore_model::{KindInfo, kind::BUILTIN};
+
+/// One watch a kind, whoever reads it.
+pub(crate) struct Caches {
+    pub(crate) pods: Cache<Pod>,
+    pub(crate) nodes: Cache<Node>,
+    pub(crate) jobs: Cache<Job>,
+    pub(crate) namespaces: Cache<Namespace>,
+    pub(crate) service_accounts: Cache<ServiceAccount>,
+    /// The other kinds that may own or be owned: all but Events.
+    pub(crate) others: Vec<(&'static KindInfo, Cache<Any>)>,
+}
+
+const OWN: [&str; 5] = ["Pod", "Node", "Job", "Namespace", "ServiceAccount"];
+
+impl Caches {
+    /// Lists and watches every kind.
+    pub(crate) async fn open(cluster: &Cluster) -> Result<Self, Error> {
+        let mut others = Vec::new();
+        for kind in BUILTIN {
+            let word = kind.gvk.kind.as_ref();
+            if word != "Event" && !OWN.contains(&word) {
+                let view = cluster.view_of(Any::new(Arc::new(kind.clone())));
+                others.push((kind, view.cache().await?));
+            }
+        }
+        // Owners before what they own: whoever sees a pod can know its Job.
+        let jobs = cluster.jobs().cache().await?;
+        Ok(Self {
+            jobs,
+            nodes: cluster.nodes().cache().await?,
+            namespaces: cluster.namespaces().cache().await?,
+            service_accounts: cluster.serviceaccounts().cache().await?,
+            pods: cluster.pods().cache().await?,
+            others,
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! The garbage collector's loop: watches every kind, deletes what has lost
+//! its owners. Before anything is deleted or kept alive by a finalizer, the
+//! server itself is asked: a cache that lags must not cost an object.
+
+use std::sync::Arc;
+
+use longshore_client::{
+    Cache, Change, Cluster, DeleteOptions, Error, Item, Kind, OwnerReference, Patch, View,
+    kinds::Any,
+};
+use longshore_model::{Gvk, KindInfo, ObjectMeta, kind::BUILTIN};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::graph::{FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, without_owners};
+use crate::{
+    caches::Caches,
+    queue::{Next, Queue},
+};
+
+/// Objects worked on at a time.
+const WORKERS: usize = 8;
+
+struct Collector {
+    cluster: Cluster,
+    graph: Mutex<Graph>,
+    queue: Queue<String>,
+}
+
+/// Runs the garbage collector until its cluster is closed.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
+    let collector = Collector {
+        cluster,
+        graph: Mutex::default(),
+        queue: Queue::new(),
+    };
+    let others = caches
+        .others
+        .iter()
+        .map(|(kind, cache)| collector.feed(kind, cache));
+    let watch = async {
+        futures::join!(
+            collector.feed_builtin(&caches.nodes),
+            collector.feed_builtin(&caches.namespaces),
+            collector.feed_builtin(&caches.service_accounts),
+            collector.feed_builtin(&caches.jobs),
+            collector.feed_builtin(&caches.pods),
+            futures::future::join_all(others),
+        );
+    };
+    let work = collector
+        .queue
+        .work("garbage", WORKERS, async |uid: String| {
+            collector.reconcile(&uid).await
+        });
+    tokio::select! {
+        () = watch => {}
+        () = work => {}
+    }
+}
+
+impl Collector {
+    async fn feed_builtin<K: Kind + Default>(&self, cache: &Cache<K>) {
+        let kind = K::default();
+        let gvk = &kind.info().gvk;
+        if let Some(info) = longshore_model::kind::builtin(&gvk.group, &gvk.kind) {
+            self.feed(info, cache).await;
+        }
+    }
+
+    async fn feed<K: Kind>(&self, kind: &'static KindInfo, cache: &Cache<K>) {
+        let mut changes = cache.subscribe();
+        while let Some(change) = changes.next().await {
+            let look = match &change {
+                Change::Upsert(item) => self.graph.lock().put(Node {
+                    kind,
+                    meta: slim(item),
+                }),
+                Change::Gone(item) => self.graph.lock().remove(item.uid()),
+            };
+            look.into_iter().for_each(|uid| self.queue.add(uid));
+        }
+    }
+
+    fn view(&self, kind: &KindInfo, namespace: Option<&str>) -> Result<View<Any>, Error> {
+        let view = self.cluster.view_of(Any::new(Arc::new(kind.clone())));
+        match namespace {
+            Some(namespace) if kind.is_namespaced() => view.in_namespace(namespace),
+            _ => Ok(view),
+        }
+    }
+
+    async fn reconcile(&self, uid: &str) -> Result<Next, Error> {
+        let Some(known) = self.graph.lock().get(uid).cloned() else {
+            return Ok(Next::Done);
+        };
+        if !known.is_deleting() && self.is_kept(&known) {
+            return Ok(Next::Done);
+        }
+        let view = self.view(known.kind, known.meta.namespace.as_deref())?;
+        let live = view
+            .find(&known.meta.name)
+            .await?
+            .filter(|item| item.uid() == uid);
+        let Some(live) = live else {
+            return Ok(Next::Done);
+        };
+        let node = Node {
+            kind: known.kind,
+            meta: slim(&live),
+        };
+        if node.is_orphaning() {
+            self.orphan(&node).await?;
+            return self.take_finalizer_off(&view, &node, ORPHAN).await;
+        }
+        if node.awaits_dependents() {
+            let blocking: Vec<String> = {
+                let graph = self.graph.lock();
+                graph
+                    .blocking(uid)
+                    .into_iter()
+                    .map(|node| node.meta.uid.clone())
+                    .collect()
+            };
+            if blocking.is_empty() {
+                return self.take_finalizer_off(&view, &node, FOREGROUND).await;
+            }
+            blocking.into_iter().for_each(|uid| self.queue.add(uid));
+            return Ok(Next::Done);
+        }
+        self.collect(&view, &node).await
+    }
+
+    /// Whether the graph alone says that the object stays.
+    fn is_kept(&self, node: &Node) -> bool {
+        let graph = self.graph.lock();
+        node.meta.owner_references.iter().all(|owner| {
+            find_kind(owner).is_none()
+                || graph
+                    .get(&owner.uid)
+                    .is_some_and(|node| !node.is_deleting())
+        })
+    }
+
+    async fn collect(&self, view: &View<Any>, node: &Node) -> Result<Next, Error> {
+        let mut states = Vec::new();
+        for owner in &node.meta.owner_references {
+            states.push(self.owner_state(node, owner).await?);
+        }
+        let uid = &node.meta.uid;
+        let has_dependents = self.graph.lock().dependents(uid).next().is_some();
+        match fate(node, &states, has_dependents) {
+            Fate::Keep => {}
+            Fate::Strip(owners) => strip(view, &node.meta, &owners).await?,
+            Fate::Delete(propagation) => {
+                tracing::debug!(kind = %node.kind.gvk.kind, name = node.meta.name, "its owners are gone: deleted");
+                let options = DeleteOptions {
+                    propagation: Some(propagation),
+                    uid: Some(uid.clone()),
+                    // Owners may have been added since it was looked at.
+                    version: Some(node.meta.resource_version.clone()),
+                    ..DeleteOptions::default()
+                };
+                view.delete(&node.meta.name, &options).await?;
+            }
+        }
+        Ok(Next::Done)
+    }
+
+    /// Asks the server for an owner. What cannot be asked for counts as there:
+    /// better an object too many than one too few.
+    async fn owner_state(&self, node: &Node, owner: &OwnerReference) -> Result<OwnerState, Error> {
+        let Some(kind) = find_kind(owner) else {
+            return Ok(OwnerState::Solid);
+        };
+        let namespace = node.meta.namespace.as_deref();
+        if kind.is_namespaced() && namespace.is_none() {
+            return Ok(OwnerState::Solid);
+        }
+        let found = self.view(kind, namespace)?.find(&owner.name).await?;
+        let Some(found) = found.filter(|item| item.uid() == owner.uid) else {
+            return Ok(OwnerState::Gone);
+        };
+        let found = Node {
+            kind,
+            meta: slim(&found),
+        };
+        let waits = found.awaits_dependents() && owner.block_owner_deletion == Some(true);
+        Ok(if waits {
+            OwnerState::Waiting
+        } else {
+            OwnerState::Solid
+        })
+    }
+
+    /// Takes the owner out of all its dependents. They are listed anew: one
+    /// that the watch has not told of yet would be deleted later.
+    async fn orphan(&self, owner: &Node) -> Result<(), Error> {
+        let uids = [owner.meta.uid.clone()];
+        let namespace = owner.meta.namespace.as_deref();
+        for kind in BUILTIN.iter().filter(|kind| kind.gvk.kind != "Event") {
+            if !kind.is_namespaced() && owner.kind.is_namespaced() {
+                continue;
+            }
+            for item in self.view(kind, namespace)?.list().await?.items {
+                if item
+                    .meta()
+                    .owner_references
+                    .iter()
+                    .any(|owner| owner.uid == uids[0])
+                {
+                    let view = self.view(kind, item.namespace())?;
+                    strip(&view, item.meta(), &uids).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_finalizer_off(
+        &self,
+        view: &View<Any>,
+        node: &Node,
+        finalizer: &str,
+    ) -> Result<Next, Error> {
+        let left: Vec<&String> = node
+            .meta
+            .finalizers
+            .iter()
+            .filter(|name| *name != finalizer)
+            .collect();
+        change(view, &node.meta, "finalizers", json!(left)).await?;
+        Ok(Next::Done)
+    }
+}
+
+/// Metadata without what garbage collection has no use for.
+fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
+    let meta = item.meta();
+    ObjectMeta {
+        name: meta.name.clone(),
+        namespace: meta.namespace.clone(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        deletion_timestamp: meta.deletion_timestamp,
+        owner_references: meta.owner_references.clone(),
+        finalizers: meta.finalizers.clone(),
+        ..ObjectMeta::default()
+    }
+}
+
+fn find_kind(owner: &OwnerReference) -> Option<&'static KindInfo> {
+    let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
+    longshore_model::kind::builtin(&gvk.group, &gvk.kind)
+}
+
+async fn strip(view: &View<Any>, meta: &ObjectMeta, owners: &[String]) -> Result<(), Error> {
+    change(
+        view,
+        meta,
+        "ownerReferences",
+        json!(without_owners(meta, owners)),
+    )
+    .await
+}
+
+/// Sets one list of the metadata, if the object is still as it was.
+async fn change(
+    view: &View<Any>,
+    meta: &ObjectMeta,
+    field: &str,
+    list: Value,
+) -> Result<(), Error> {
+    let patch = Patch::merge(json!({"metadata": {
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+        field: list,
+    }}));
+    match view.patch(&meta.name, &patch).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}

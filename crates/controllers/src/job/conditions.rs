@@ -1,0 +1,123 @@
+//! Conditions of a Job's status.
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::batch::v1::{JobCondition, JobStatus},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+
+use super::names;
+
+/// A time in whole seconds: what a `Time` on the wire can hold.
+pub(crate) fn whole_seconds(at: Timestamp) -> Time {
+    Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
+}
+
+/// The condition of a type, when it is True.
+pub(crate) fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondition> {
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|condition| condition.type_ == kind && condition.status == "True")
+}
+
+/// Whether the Job has come to its end.
+pub(crate) fn is_finished(status: &JobStatus) -> bool {
+    finished(status).is_some()
+}
+
+/// The condition that says the Job has come to its end.
+pub(crate) fn finished(status: &JobStatus) -> Option<&JobCondition> {
+    find(status, names::COMPLETE).or_else(|| find(status, names::FAILED))
+}
+
+/// Sets a condition. Returns whether that changed it; one that is absent and
+/// would be False stays absent.
+pub(crate) fn set(
+    status: &mut JobStatus,
+    kind: &str,
+    on: bool,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> bool {
+    let word = if on { "True" } else { "False" };
+    let new = JobCondition {
+        type_: kind.to_owned(),
+        status: word.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        last_probe_time: Some(whole_seconds(now)),
+        last_transition_time: Some(whole_seconds(now)),
+    };
+    match status
+        .conditions
+        .iter_mut()
+        .flatten()
+        .find(|condition| condition.type_ == kind)
+    {
+        Some(old) if old.status == word => false,
+        Some(old) => {
+            *old = new;
+            true
+        }
+        None if on => {
+            status.conditions.get_or_insert_default().push(new);
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn changes_once_and_never_appears_as_false() {
+        let now: Timestamp = "2026-01-02T03:04:05.678Z".parse().unwrap();
+        let mut status = JobStatus::default();
+        assert!(!set(
+            &mut status,
+            names::SUSPENDED,
+            false,
+            "JobResumed",
+            "",
+            now
+        ));
+        assert_eq!(status.conditions, None);
+        assert!(set(
+            &mut status,
+            names::SUSPENDED,
+            true,
+            "JobSuspended",
+            "",
+            now
+        ));
+        assert!(!set(
+            &mut status,
+            names::SUSPENDED,
+            true,
+            "JobSuspended",
+            "",
+            now
+        ));
+        assert!(find(&status, names::SUSPENDED).is_some());
+        assert!(set(
+            &mut status,
+            names::SUSPENDED,
+            false,
+            "JobResumed",
+            "",
+            now
+        ));
+        assert!(find(&status, names::SUSPENDED).is_none());
+        let condition = &status.conditions.as_ref().unwrap()[0];
+        assert_eq!(condition.last_transition_time, Some(whole_seconds(now)));
+        assert_eq!(whole_seconds(now).0.subsec_nanosecond(), 0);
+        assert!(!is_finished(&status));
+    }
+}

@@ -1,0 +1,231 @@
+//! Sets of completion indexes in the text form of a Job's status: `0,2-4`.
+
+use std::{fmt, str::FromStr};
+
+/// A set of indexes, kept as sorted ranges that do not touch.
+///
+/// The text form joins three or more neighbours by a hyphen and separates the
+/// rest by commas, as `.status.completedIndexes` does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct IndexSet {
+    /// First and last index of each range.
+    ranges: Vec<(u32, u32)>,
+}
+
+/// A text that is no set of indexes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no list of indexes: write increasing numbers and ranges, as in 0,2-4")]
+pub(crate) struct IndexSetError {
+    text: String,
+}
+
+impl IndexSet {
+    /// Whether `index` is in the set.
+    pub(crate) fn contains(&self, index: u32) -> bool {
+        let after = self.ranges.partition_point(|(first, _)| *first <= index);
+        after > 0 && self.ranges[after - 1].1 >= index
+    }
+
+    /// Adds `index`; `false` when it was there already.
+    pub(crate) fn insert(&mut self, index: u32) -> bool {
+        if self.contains(index) {
+            return false;
+        }
+        let at = self.ranges.partition_point(|(first, _)| *first < index);
+        let joins_left = at > 0 && self.ranges[at - 1].1.checked_add(1) == Some(index);
+        let joins_right = self
+            .ranges
+            .get(at)
+            .is_some_and(|(first, _)| index.checked_add(1) == Some(*first));
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.remove(at);
+            }
+            (true, false) => self.ranges[at - 1].1 = index,
+            (false, true) => self.ranges[at].0 = index,
+            (false, false) => self.ranges.insert(at, (index, index)),
+        }
+        true
+    }
+
+    /// How many indexes are in the set.
+    pub(crate) fn len(&self) -> u64 {
+        self.ranges
+            .iter()
+            .map(|(first, last)| u64::from(last - first) + 1)
+            .sum()
+    }
+
+    /// How many indexes both sets have.
+    pub(crate) fn common(&self, other: &Self) -> u64 {
+        let overlap = |a: &(u32, u32), b: &(u32, u32)| {
+            let (first, last) = (a.0.max(b.0), a.1.min(b.1));
+            if first > last {
+                0
+            } else {
+                u64::from(last - first) + 1
+            }
+        };
+        self.ranges
+            .iter()
+            .map(|a| other.ranges.iter().map(|b| overlap(a, b)).sum::<u64>())
+            .sum()
+    }
+
+    /// The set without the indexes from `end` on.
+    pub(crate) fn below(mut self, end: u32) -> Self {
+        self.ranges.retain(|(first, _)| *first < end);
+        if let Some((_, last)) = self.ranges.last_mut()
+            && *last >= end
+        {
+            *last = end - 1;
+        }
+        self
+    }
+}
+
+impl fmt::Display for IndexSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (first, last)) in self.ranges.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match last - first {
+                0 => write!(f, "{first}")?,
+                1 => write!(f, "{first},{last}")?,
+                _ => write!(f, "{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for IndexSet {
+    type Err = IndexSetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || IndexSetError {
+            text: text.to_owned(),
+        };
+        let number = |digits: &str| {
+            let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            if plain {
+                digits.parse::<u32>().map_err(|_| error())
+            } else {
+                Err(error())
+            }
+        };
+        let mut set = Self::default();
+        if text.is_empty() {
+            return Ok(set);
+        }
+        for part in text.split(',') {
+            let (first, last) = match part.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if last < first {
+                return Err(error());
+            }
+            match set.ranges.last_mut() {
+                Some((_, end)) if first <= *end => return Err(error()),
+                Some((_, end)) if first - *end == 1 => *end = last,
+                _ => set.ranges.push((first, last)),
+            }
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(indexes: impl IntoIterator<Item = u32>) -> IndexSet {
+        let mut set = IndexSet::default();
+        for index in indexes {
+            set.insert(index);
+        }
+        set
+    }
+
+    #[test]
+    fn writes_ranges_of_three_and_more() {
+        let table: &[(&[u32], &str)] = &[
+            (&[], ""),
+            (&[0], "0"),
+            (&[0, 1], "0,1"),
+            (&[0, 1, 2], "0-2"),
+            (&[0, 2, 3, 4], "0,2-4"),
+            (&[7, 5, 4, 3, 1], "1,3-5,7"),
+            (&[u32::MAX, u32::MAX - 1], "4294967294,4294967295"),
+        ];
+        for (indexes, text) in table {
+            assert_eq!(set(indexes.iter().copied()).to_string(), *text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_set() {
+        for text in [
+            "a",
+            "1,",
+            ",1",
+            "2,1",
+            "1,1",
+            "3-2",
+            "1-",
+            "-1",
+            "+1",
+            "1-2-3",
+            "99999999999",
+        ] {
+            assert!(text.parse::<IndexSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn cuts_at_the_end() {
+        let all: IndexSet = "0,2-4,9".parse().unwrap();
+        assert_eq!(all.clone().below(10).to_string(), "0,2-4,9");
+        assert_eq!(all.clone().below(4).to_string(), "0,2,3");
+        assert_eq!(all.clone().below(2).to_string(), "0");
+        assert_eq!(all.below(0).to_string(), "");
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_set(
+            indexes in prop::collection::vec(0u32..60, 0..60),
+            others in prop::collection::vec(0u32..60, 0..60),
+        ) {
+            let ours = set(indexes.iter().copied());
+            let plain: BTreeSet<u32> = indexes.iter().copied().collect();
+            let other_plain: BTreeSet<u32> = others.iter().copied().collect();
+            prop_assert_eq!(ours.len(), plain.len() as u64);
+            for index in 0..61 {
+                prop_assert_eq!(ours.contains(index), plain.contains(&index));
+            }
+            prop_assert_eq!(
+                ours.common(&set(others)),
+                plain.intersection(&other_plain).count() as u64
+            );
+            prop_assert_eq!(ours.to_string().parse::<IndexSet>().unwrap(), ours);
+        }
+
+        #[test]
+        fn never_panics_on_any_text(text in "[0-9,\\-a]{0,12}") {
+            if let Ok(parsed) = text.parse::<IndexSet>() {
+                let again: IndexSet = parsed.to_string().parse().unwrap();
+                prop_assert_eq!(again, parsed);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The Job controller: decisions in `plan`, `tally` and their helpers, all
+//! pure; `store` is its memory; `controller` carries plans out.
+
+mod backoff;
+mod conditions;
+mod controller;
+mod facts;
+mod failure_policy;
+mod indexes;
+mod names;
+mod plan;
+mod pods;
+mod spec;
+mod store;
+mod tally;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use backoff::BackoffLimits;
+pub(crate) use controller::run;

@@ -1,0 +1,378 @@
+//! The Job controller's memory: Jobs, their pods, and what it has done that
+//! the watch has not told of yet. Pure.
+//!
+//! A pod's name is chosen here and noted before it is made, so that a cache
+//! that lags can never lead to a second one.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::batch::v1::Job;
+
+use super::{backoff::Failures, facts::PodFacts};
+use crate::key::Key;
+
+/// How long a pod whose creation had no clear answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Jobs and pods.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    jobs: HashMap<Key, Arc<Job>>,
+    pods: HashMap<Key, PodFacts>,
+    /// Names of the pods of a Job, by its uid.
+    owned: HashMap<String, Vec<Key>>,
+    expected: HashMap<String, HashMap<Key, Expected>>,
+    failures: HashMap<String, Failures>,
+}
+
+#[derive(Debug)]
+struct Expected {
+    until: Instant,
+    /// The watch has told that it went, maybe before the answer came.
+    gone: bool,
+}
+
+/// All that is known of a Job.
+pub(crate) struct Snapshot {
+    pub(crate) job: Arc<Job>,
+    pub(crate) pods: Vec<PodFacts>,
+    pub(crate) failures: Failures,
+    /// Pods may be under way: wait this long, or until one is seen.
+    pub(crate) wait: Option<Duration>,
+}
+
+fn version(job: &Job) -> Option<u64> {
+    job.metadata.resource_version.as_ref()?.parse().ok()
+}
+
+fn uid(job: &Job) -> &str {
+    job.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Whether `new` is not older than `old`. Versions that are no numbers cannot
+/// be compared; then the newer message counts.
+fn is_current(new: Option<u64>, old: Option<u64>) -> bool {
+    new.zip(old).is_none_or(|(new, old)| new >= old)
+}
+
+impl Store {
+    /// The Job as it was seen or answered.
+    pub(crate) fn put_job(&mut self, key: &Key, job: Job) {
+        let known = self.jobs.get(key);
+        let outdated = known.is_some_and(|known| {
+            uid(known) == uid(&job) && !is_current(version(&job), version(known))
+        });
+        if !outdated {
+            self.jobs.insert(key.clone(), Arc::new(job));
+        }
+    }
+
+    /// As [`Store::put_job`], from an answer: a Job that went meanwhile stays
+    /// away.
+    pub(crate) fn renew_job(&mut self, key: &Key, job: Job) {
+        if self
+            .jobs
+            .get(key)
+            .is_some_and(|known| uid(known) == uid(&job))
+        {
+            self.put_job(key, job);
+        }
+    }
+
+    /// Forgets a Job. Returns its pods that still carry the finalizer.
+    pub(crate) fn remove_job(&mut self, key: &Key, uid_gone: &str) -> Vec<Key> {
+        if self
+            .jobs
+            .get(key)
+            .is_some_and(|known| uid(known) == uid_gone)
+        {
+            self.jobs.remove(key);
+        }
+        self.expected.remove(uid_gone);
+        self.failures.remove(uid_gone);
+        let pods = self.owned.get(uid_gone).into_iter().flatten();
+        pods.filter(|pod| self.pods.get(pod).is_some_and(|pod| pod.tracked))
+            .cloned()
+            .collect()
+    }
+
+    /// The Job of a name.
+    pub(crate) fn has_job(&self, key: &Key, wanted: &str) -> bool {
+        self.jobs.get(key).is_some_and(|job| uid(job) == wanted)
+    }
+
+    /// A pod.
+    pub(crate) fn pod(&self, key: &Key) -> Option<&PodFacts> {
+        self.pods.get(key)
+    }
+
+    /// The pod as the watch tells it.
+    pub(crate) fn put_pod(&mut self, mut pod: PodFacts) {
+        let key = Key::new(&pod.namespace, &pod.name);
+        if let Some(known) = self.pods.get(&key)
+            && known.uid == pod.uid
+        {
+            if !is_current(pod.version, known.version) {
+                return;
+            }
+            // A deletion that was asked for and not told of yet.
+            pod.deleting |= known.deleting;
+        }
+        self.forget(&key);
+        if let Some(owner) = &pod.owner {
+            self.owned
+                .entry(owner.uid.clone())
+                .or_default()
+                .push(key.clone());
+            if let Some(expected) = self.expected.get_mut(&owner.uid) {
+                expected.remove(&key);
+            }
+        }
+        self.pods.insert(key, pod);
+    }
+
+    /// As [`Store::put_pod`], from an answer to a change: a pod that went
+    /// meanwhile stays away.
+    pub(crate) fn renew_pod(&mut self, pod: PodFacts) {
+        let key = Key::new(&pod.namespace, &pod.name);
+        if self
+            .pods
+            .get(&key)
+            .is_some_and(|known| known.uid == pod.uid)
+        {
+            self.put_pod(pod);
+        }
+    }
+
+    /// The watch tells that a pod went.
+    pub(crate) fn remove_pod(&mut self, key: &Key, uid_gone: &str) {
+        for expected in self.expected.values_mut() {
+            if let Some(expected) = expected.get_mut(key) {
+                expected.gone = true;
+            }
+        }
+        if self.pods.get(key).is_some_and(|pod| pod.uid == uid_gone) {
+            self.forget(key);
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let Some(pod) = self.pods.remove(key) else {
+            return;
+        };
+        let Some(owner) = &pod.owner else { return };
+        if let Some(list) = self.owned.get_mut(&owner.uid) {
+            list.retain(|other| other != key);
+            if list.is_empty() {
+                self.owned.remove(&owner.uid);
+            }
+        }
+    }
+
+    /// Marks a pod whose deletion the server has taken on.
+    pub(crate) fn mark_deleting(&mut self, key: &Key, uid: &str) {
+        if let Some(pod) = self.pods.get_mut(key)
+            && pod.uid == uid
+        {
+            pod.deleting = true;
+        }
+    }
+
+    /// Marks a pod whose finalizer is off.
+    pub(crate) fn mark_released(&mut self, key: &Key, uid: &str) {
+        if let Some(pod) = self.pods.get_mut(key)
+            && pod.uid == uid
+        {
+            pod.tracked = false;
+        }
+    }
+
+    /// A pod of the Job is about to be made.
+    pub(crate) fn expect(&mut self, job_uid: &str, pod: Key, now: Instant) {
+        let expected = Expected {
+            until: now + PATIENCE,
+            gone: false,
+        };
+        self.expected
+            .entry(job_uid.to_owned())
+            .or_default()
+            .insert(pod, expected);
+    }
+
+    /// It has been made.
+    pub(crate) fn created(&mut self, job_uid: &str, pod: PodFacts) {
+        let key = Key::new(&pod.namespace, &pod.name);
+        let expected = self
+            .expected
+            .get_mut(job_uid)
+            .and_then(|pods| pods.remove(&key));
+        // Not expected any more: the watch was faster and knows better.
+        if expected.is_some_and(|expected| !expected.gone) {
+            self.put_pod(pod);
+        }
+    }
+
+    /// It has surely not been made.
+    pub(crate) fn not_created(&mut self, job_uid: &str, pod: &Key) {
+        if let Some(expected) = self.expected.get_mut(job_uid) {
+            expected.remove(pod);
+        }
+    }
+
+    /// Keeps the count of failures.
+    pub(crate) fn keep_failures(&mut self, job_uid: &str, failures: Failures) {
+        self.failures.insert(job_uid.to_owned(), failures);
+    }
+
+    /// All that is known of a Job.
+    pub(crate) fn snapshot(&mut self, key: &Key, now: Instant) -> Option<Snapshot> {
+        let job = self.jobs.get(key)?.clone();
+        let expected = self.expected.entry(uid(&job).to_owned()).or_default();
+        expected.retain(|_, expected| !expected.gone && expected.until > now);
+        let wait = expected.values().map(|expected| expected.until - now).max();
+        if expected.is_empty() {
+            self.expected.remove(uid(&job));
+        }
+        let keys = self.owned.get(uid(&job)).into_iter().flatten();
+        let in_namespace = keys.filter(|pod| pod.namespace == key.namespace);
+        Some(Snapshot {
+            pods: in_namespace
+                .filter_map(|key| self.pods.get(key))
+                .cloned()
+                .collect(),
+            failures: self.failures.get(uid(&job)).copied().unwrap_or_default(),
+            wait,
+            job,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::job::testing::{job, pod, running};
+
+    fn store() -> (Store, Key) {
+        let mut store = Store::default();
+        let key = Key::new("a", "train");
+        store.put_job(&key, job(json!({}), json!({})));
+        (store, key)
+    }
+
+    fn names(store: &mut Store, key: &Key) -> Vec<String> {
+        let snapshot = store.snapshot(key, Instant::now()).unwrap();
+        snapshot.pods.into_iter().map(|pod| pod.name).collect()
+    }
+
+    fn newer(pod: PodFacts, version: u64) -> PodFacts {
+        PodFacts {
+            version: Some(version),
+            ..pod
+        }
+    }
+
+    #[test]
+    fn an_older_message_changes_nothing() {
+        let (mut store, key) = store();
+        store.put_pod(newer(
+            PodFacts {
+                tracked: false,
+                ..running("p")
+            },
+            7,
+        ));
+        store.put_pod(newer(running("p"), 6));
+        assert!(!store.snapshot(&key, Instant::now()).unwrap().pods[0].tracked);
+
+        let mut late = job(json!({"parallelism": 2}), json!({}));
+        late.metadata.resource_version = Some("0".into());
+        store.put_job(&key, late);
+        let snapshot = store.snapshot(&key, Instant::now()).unwrap();
+        assert_eq!(snapshot.job.spec.as_ref().unwrap().parallelism, None);
+    }
+
+    #[test]
+    fn a_pod_under_way_is_waited_for() {
+        let (mut store, key) = store();
+        let now = Instant::now();
+        store.expect("j1", Key::new("a", "p"), now);
+        assert_eq!(store.snapshot(&key, now).unwrap().wait, Some(PATIENCE));
+        store.created("j1", pod("p"));
+        assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
+        assert_eq!(names(&mut store, &key), ["p"]);
+
+        store.expect("j1", Key::new("a", "q"), now);
+        store.not_created("j1", &Key::new("a", "q"));
+        assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
+
+        // No answer: the watch's word is enough, and so is time.
+        store.expect("j1", Key::new("a", "r"), now);
+        store.put_pod(pod("r"));
+        assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
+        store.expect("j1", Key::new("a", "s"), now);
+        assert_eq!(store.snapshot(&key, now + PATIENCE).unwrap().wait, None);
+    }
+
+    #[test]
+    fn a_pod_that_went_before_the_answer_came_stays_away() {
+        let (mut store, key) = store();
+        let now = Instant::now();
+        store.expect("j1", Key::new("a", "p"), now);
+        store.remove_pod(&Key::new("a", "p"), "p");
+        store.created("j1", pod("p"));
+        assert!(names(&mut store, &key).is_empty());
+
+        store.expect("j1", Key::new("a", "q"), now);
+        store.put_pod(pod("q"));
+        store.remove_pod(&Key::new("a", "q"), "q");
+        store.created("j1", pod("q"));
+        store.renew_pod(pod("q"));
+        assert!(names(&mut store, &key).is_empty());
+    }
+
+    #[test]
+    fn a_name_used_again_is_another_pod() {
+        let (mut store, key) = store();
+        store.put_pod(newer(pod("p"), 9));
+        store.put_pod(PodFacts {
+            uid: "other".into(),
+            ..newer(pod("p"), 2)
+        });
+        store.remove_pod(&Key::new("a", "p"), "p");
+        assert_eq!(names(&mut store, &key), ["p"]);
+        store.remove_pod(&Key::new("a", "p"), "other");
+        assert!(names(&mut store, &key).is_empty());
+    }
+
+    #[test]
+    fn a_deletion_asked_for_is_remembered() {
+        let (mut store, key) = store();
+        store.put_pod(running("p"));
+        store.mark_deleting(&Key::new("a", "p"), "p");
+        store.put_pod(newer(running("p"), 2));
+        assert!(store.snapshot(&key, Instant::now()).unwrap().pods[0].deleting);
+    }
+
+    #[test]
+    fn a_job_that_went_leaves_its_tracked_pods() {
+        let (mut store, key) = store();
+        store.put_pod(running("p"));
+        store.put_pod(PodFacts {
+            tracked: false,
+            ..running("q")
+        });
+        assert!(store.has_job(&key, "j1") && !store.has_job(&key, "j2"));
+        assert_eq!(store.remove_job(&key, "j1"), [Key::new("a", "p")]);
+        assert!(store.snapshot(&key, Instant::now()).is_none());
+        store.renew_job(&key, job(json!({}), json!({})));
+        assert!(store.snapshot(&key, Instant::now()).is_none());
+    }
+}

@@ -1,0 +1,199 @@
+//! The namespace controller: empties namespaces that are going, and gives the
+//! others their ServiceAccount `default`.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use longshore_client::{
+    Change, Cluster, DeleteOptions, Error, Item,
+    kinds::{Any, Namespace},
+};
+use longshore_model::kind::BUILTIN;
+use serde_json::{Value, json};
+
+use crate::{
+    caches::Caches,
+    queue::{Next, Queue},
+};
+
+/// The finalizer in `spec.finalizers` that is this controller's.
+const FINALIZER: &str = "kubernetes";
+/// The ServiceAccount of pods that name none.
+const SERVICE_ACCOUNT: &str = "default";
+/// Namespaces worked on at a time.
+const WORKERS: usize = 4;
+
+struct Controller {
+    cluster: Cluster,
+    caches: Arc<Caches>,
+    queue: Queue<String>,
+}
+
+/// Runs the controller until its cluster is closed.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
+    let mut namespaces = caches.namespaces.subscribe();
+    let mut accounts = caches.service_accounts.subscribe();
+    let mut pods = caches.pods.subscribe();
+    let controller = Controller {
+        cluster,
+        caches,
+        queue: Queue::new(),
+    };
+    let add = |name: Option<&str>| {
+        name.into_iter()
+            .for_each(|name| controller.queue.add(name.to_owned()));
+    };
+    let watch = async {
+        loop {
+            tokio::select! {
+                Some(change) = namespaces.next() => add(Some(change.item().name())),
+                Some(change) = accounts.next() => {
+                    if matches!(&change, Change::Gone(item) if item.name() == SERVICE_ACCOUNT) {
+                        add(change.item().namespace());
+                    }
+                }
+                // Pods take the longest to go: each one gone may be the last.
+                Some(change) = pods.next() => {
+                    if let Change::Gone(item) = &change
+                        && controller.is_going(item.namespace())
+                    {
+                        add(item.namespace());
+                    }
+                }
+                else => return,
+            }
+        }
+    };
+    let work = controller
+        .queue
+        .work("namespace", WORKERS, async |name: String| {
+            controller.reconcile(&name).await
+        });
+    tokio::select! {
+        () = watch => {}
+        () = work => {}
+    }
+}
+
+/// When to look again at a namespace that is not empty yet: the longer it
+/// takes, the less often.
+fn patience(age: Duration) -> Duration {
+    (age / 4).clamp(Duration::from_millis(100), Duration::from_secs(5))
+}
+
+/// The namespace without this controller's finalizer; `None` when it is off.
+fn finalized(mut namespace: Value) -> Option<Value> {
+    let finalizers = namespace.pointer_mut("/spec/finalizers")?.as_array_mut()?;
+    let before = finalizers.len();
+    finalizers.retain(|name| name != FINALIZER);
+    (finalizers.len() < before).then_some(namespace)
+}
+
+impl Controller {
+    fn is_going(&self, namespace: Option<&str>) -> bool {
+        namespace
+            .and_then(|name| self.caches.namespaces.get(None, name))
+            .is_some_and(|item| item.meta().deletion_timestamp.is_some())
+    }
+
+    async fn reconcile(&self, name: &str) -> Result<Next, Error> {
+        let Some(item) = self.caches.namespaces.get(None, name) else {
+            return Ok(Next::Done);
+        };
+        match item.meta().deletion_timestamp {
+            Some(since) => self.empty(&item, since).await,
+            None => self.add_service_account(name).await,
+        }
+    }
+
+    async fn add_service_account(&self, name: &str) -> Result<Next, Error> {
+        if self
+            .caches
+            .service_accounts
+            .get(Some(name), SERVICE_ACCOUNT)
+            .is_some()
+        {
+            return Ok(Next::Done);
+        }
+        let account = json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": SERVICE_ACCOUNT, "namespace": name},
+        });
+        let view = self.cluster.serviceaccounts().in_namespace(name)?;
+        match view.create(&account).await {
+            Ok(_) => Ok(Next::Done),
+            Err(error) if error.is_already_exists() || error.is_not_found() => Ok(Next::Done),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes all that is in the namespace; lets it go when nothing is left.
+    async fn empty(&self, item: &Item<Namespace>, since: Timestamp) -> Result<Next, Error> {
+        let name = item.name();
+        let mut left = 0;
+        for kind in BUILTIN.iter().filter(|kind| kind.is_namespaced()) {
+            let view = self
+                .cluster
+                .view_of(Any::new(Arc::new(kind.clone())))
+                .in_namespace(name)?;
+            let items = view.list().await?.items;
+            if items
+                .iter()
+                .any(|item| item.meta().deletion_timestamp.is_none())
+            {
+                view.delete_all(&DeleteOptions::background()).await?;
+                left += view.list().await?.items.len();
+            } else {
+                left += items.len();
+            }
+        }
+        if left > 0 {
+            tracing::debug!(namespace = name, left, "a namespace is not empty yet");
+            let age = Timestamp::now().duration_since(since);
+            return Ok(Next::After(patience(
+                Duration::try_from(age).unwrap_or_default(),
+            )));
+        }
+        let Some(live) = self.cluster.namespaces().find(name).await? else {
+            return Ok(Next::Done);
+        };
+        if live.uid() == item.uid()
+            && let Some(body) = finalized(live.raw()?)
+        {
+            let path = format!("/api/v1/namespaces/{name}/finalize");
+            match self.cluster.proxy().put(&path, &[], &body).await {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Next::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_off_only_its_own_finalizer() {
+        let namespace = |finalizers: &[&str]| json!({"metadata": {"name": "a"}, "spec": {"finalizers": finalizers}});
+        assert_eq!(finalized(namespace(&["kubernetes"])), Some(namespace(&[])));
+        assert_eq!(
+            finalized(namespace(&["x/y", "kubernetes"])),
+            Some(namespace(&["x/y"]))
+        );
+        assert_eq!(finalized(namespace(&["x/y"])), None);
+        assert_eq!(finalized(json!({"spec": {}})), None);
+    }
+
+    #[test]
+    fn looks_less_often_with_time() {
+        for (age, wait) in [(0, 100), (2_000, 500), (20_000, 5_000), (900_000, 5_000)] {
+            assert_eq!(
+                patience(Duration::from_millis(age)),
+                Duration::from_millis(wait)
+            );
+        }
+    }
+}

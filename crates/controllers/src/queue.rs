@@ -1,0 +1,273 @@
+//! A work queue: each key once, never two workers on one key, back-off with
+//! jitter after errors.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    fmt::Debug,
+    future::Future,
+    hash::Hash,
+    time::Duration,
+};
+
+use longshore_client::Error;
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+/// The first wait after an error.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+/// The longest wait after errors.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Keys and when they are due. Pure: the present comes in as an argument.
+#[derive(Debug)]
+struct State<K> {
+    ready: VecDeque<K>,
+    queued: HashSet<K>,
+    busy: HashSet<K>,
+    /// Asked for again while they were being worked on.
+    dirty: HashSet<K>,
+    later: BTreeSet<(Instant, K)>,
+    due: HashMap<K, Instant>,
+    errors: HashMap<K, u32>,
+}
+
+impl<K: Clone + Eq + Hash + Ord> State<K> {
+    fn new() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            queued: HashSet::new(),
+            busy: HashSet::new(),
+            dirty: HashSet::new(),
+            later: BTreeSet::new(),
+            due: HashMap::new(),
+            errors: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, key: K) {
+        if self.busy.contains(&key) {
+            self.dirty.insert(key);
+        } else if self.queued.insert(key.clone()) {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Adds the key at a time; an earlier time asked for before stays.
+    fn add_at(&mut self, key: K, at: Instant) {
+        match self.due.get(&key) {
+            Some(sooner) if *sooner <= at => return,
+            Some(later) => {
+                self.later.remove(&(*later, key.clone()));
+            }
+            None => {}
+        }
+        self.later.insert((at, key.clone()));
+        self.due.insert(key, at);
+    }
+
+    /// The next key to work on, or when one will be due.
+    fn take(&mut self, now: Instant) -> Result<K, Option<Instant>> {
+        while let Some((at, _)) = self.later.first()
+            && *at <= now
+            && let Some((_, key)) = self.later.pop_first()
+        {
+            self.due.remove(&key);
+            self.add(key);
+        }
+        let Some(key) = self.ready.pop_front() else {
+            return Err(self.later.first().map(|(at, _)| *at));
+        };
+        self.queued.remove(&key);
+        self.busy.insert(key.clone());
+        Ok(key)
+    }
+
+    fn done(&mut self, key: &K) {
+        self.busy.remove(key);
+        if self.dirty.remove(key) {
+            self.add(key.clone());
+        }
+    }
+
+    /// The wait after one more error; `chance` in 0..1 spreads it.
+    fn failed(&mut self, key: &K, chance: f64) -> Duration {
+        let errors = self.errors.entry(key.clone()).or_insert(0);
+        *errors = errors.saturating_add(1);
+        let wait = FIRST_WAIT
+            .saturating_mul(2_u32.saturating_pow(*errors - 1))
+            .min(LONGEST_WAIT);
+        wait.mul_f64(0.5 + chance / 2.0)
+    }
+}
+
+/// What a worker says after it has looked at a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing to do until something changes.
+    Done,
+    /// Look again after this long.
+    After(Duration),
+}
+
+/// The queue. Shared by reference between those who add and the workers.
+#[derive(Debug)]
+pub(crate) struct Queue<K> {
+    state: Mutex<State<K>>,
+    wake: Notify,
+}
+
+impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
+    /// An empty queue.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::new(State::new()),
+            wake: Notify::new(),
+        }
+    }
+
+    /// Adds a key, unless it waits already.
+    pub(crate) fn add(&self, key: K) {
+        self.state.lock().add(key);
+        self.wake.notify_one();
+    }
+
+    fn add_after(&self, key: K, wait: Duration) {
+        self.state.lock().add_at(key, Instant::now() + wait);
+        self.wake.notify_one();
+    }
+
+    async fn next(&self) -> K {
+        loop {
+            let taken = self.state.lock().take(Instant::now());
+            match taken {
+                Ok(key) => {
+                    // Another worker may sleep although more is ready.
+                    self.wake.notify_one();
+                    return key;
+                }
+                Err(Some(at)) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(at) => {}
+                        () = self.wake.notified() => {}
+                    }
+                }
+                Err(None) => self.wake.notified().await,
+            }
+        }
+    }
+
+    /// Works for ever on `workers` keys at a time. `what` names the
+    /// controller in the log.
+    pub(crate) async fn work<F, T>(&self, what: &'static str, workers: usize, reconcile: F)
+    where
+        F: Fn(K) -> T,
+        T: Future<Output = Result<Next, Error>>,
+    {
+        let worker = || async {
+            loop {
+                let key = self.next().await;
+                let outcome = reconcile(key.clone()).await;
+                self.settle(what, key, outcome);
+            }
+        };
+        futures::future::join_all((0..workers).map(|_| worker())).await;
+    }
+
+    fn settle(&self, what: &'static str, key: K, outcome: Result<Next, Error>) {
+        let wait = match outcome {
+            Ok(next) => {
+                self.state.lock().errors.remove(&key);
+                match next {
+                    Next::Done => None,
+                    Next::After(wait) => Some(wait),
+                }
+            }
+            Err(error) if is_terminating(&error) => {
+                tracing::debug!(what, ?key, %error, "nothing more is made in a namespace that goes");
+                None
+            }
+            Err(error) => {
+                let wait = self.state.lock().failed(&key, rand::random());
+                if error.is_conflict() {
+                    tracing::debug!(what, ?key, %error, ?wait, "changed by another: looking again");
+                } else {
+                    tracing::warn!(what, ?key, %error, ?wait, "failed: trying again");
+                }
+                Some(wait)
+            }
+        };
+        if let Some(wait) = wait {
+            self.add_after(key.clone(), wait);
+        }
+        self.state.lock().done(&key);
+        self.wake.notify_one();
+    }
+}
+
+/// Whether a create was refused because its namespace is going.
+pub(crate) fn is_terminating(error: &Error) -> bool {
+    error
+        .status()
+        .and_then(|status| status.details.as_ref())
+        .is_some_and(|details| {
+            details
+                .causes
+                .iter()
+                .any(|c| c.reason == "NamespaceTerminating")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_once_and_never_twice_at_a_time() {
+        let now = Instant::now();
+        let mut state = State::new();
+        state.add("a");
+        state.add("b");
+        state.add("a");
+        assert_eq!(state.take(now), Ok("a"));
+        // Asked for while busy: comes again when done, once.
+        state.add("a");
+        state.add("a");
+        assert_eq!(state.take(now), Ok("b"));
+        assert_eq!(state.take(now), Err(None));
+        state.done(&"a");
+        assert_eq!(state.take(now), Ok("a"));
+        state.done(&"a");
+        state.done(&"b");
+        assert_eq!(state.take(now), Err(None));
+    }
+
+    #[test]
+    fn the_earliest_time_wins() {
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let mut state = State::new();
+        state.add_at("a", at(5));
+        state.add_at("a", at(9));
+        state.add_at("b", at(7));
+        assert_eq!(state.take(now), Err(Some(at(5))));
+        state.add_at("b", at(2));
+        assert_eq!(state.take(at(1)), Err(Some(at(2))));
+        assert_eq!(state.take(at(6)), Ok("b"));
+        assert_eq!(state.take(at(6)), Ok("a"));
+        assert_eq!(state.take(at(99)), Err(None));
+    }
+
+    #[test]
+    fn waits_double_and_end() {
+        let mut state: State<&str> = State::new();
+        let waits: Vec<u128> = (0..4)
+            .map(|_| state.failed(&"a", 1.0).as_millis())
+            .collect();
+        assert_eq!(waits, [10, 20, 40, 80]);
+        assert_eq!(state.failed(&"b", 0.0).as_millis(), 5);
+        for _ in 0..40 {
+            state.failed(&"a", 1.0);
+        }
+        assert_eq!(state.failed(&"a", 1.0), LONGEST_WAIT);
+    }
+}

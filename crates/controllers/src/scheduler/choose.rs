@@ -1,0 +1,338 @@
+//! Chooses a node for a pod, or says why there is none.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Taint};
+
+use super::{
+    affinity,
+    resources::{Amounts, of_pod},
+};
+
+/// The taint that stands for a node that is not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// A node as the scheduler sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NodeFacts {
+    /// Its name.
+    pub(crate) name: String,
+    labels: BTreeMap<String, String>,
+    taints: Vec<Taint>,
+    ready: bool,
+    unschedulable: bool,
+    allocatable: Amounts,
+}
+
+impl NodeFacts {
+    /// Reads them from a node.
+    pub(crate) fn of(node: &Node) -> Self {
+        let spec = node.spec.clone().unwrap_or_default();
+        let status = node.status.as_ref();
+        let conditions = status
+            .and_then(|status| status.conditions.as_deref())
+            .unwrap_or_default();
+        let given =
+            status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref()));
+        Self {
+            name: node.metadata.name.clone().unwrap_or_default(),
+            labels: node.metadata.labels.clone().unwrap_or_default(),
+            taints: spec.taints.unwrap_or_default(),
+            ready: conditions
+                .iter()
+                .any(|c| c.type_ == "Ready" && c.status == "True"),
+            unschedulable: spec.unschedulable == Some(true),
+            allocatable: Amounts::of(given),
+        }
+    }
+}
+
+/// What is in use on a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Number of pods.
+    pub(crate) pods: i128,
+    /// What they asked for together.
+    pub(crate) amounts: Amounts,
+}
+
+impl Usage {
+    /// Adds a pod that asks for `amounts`.
+    pub(crate) fn add(&mut self, amounts: &Amounts) {
+        self.pods += 1;
+        self.amounts.add(amounts);
+    }
+
+    /// Takes a pod away.
+    pub(crate) fn remove(&mut self, amounts: &Amounts) {
+        self.pods -= 1;
+        self.amounts.subtract(amounts);
+    }
+}
+
+/// What a pod needs of a node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Needs {
+    spec: PodSpec,
+    /// What it asks for.
+    pub(crate) amounts: Amounts,
+}
+
+impl Needs {
+    /// Reads them from a pod.
+    pub(crate) fn of(pod: &Pod) -> Self {
+        let Some(spec) = &pod.spec else {
+            return Self::default();
+        };
+        let amounts = of_pod(spec);
+        let spec = PodSpec {
+            node_selector: spec.node_selector.clone(),
+            affinity: spec.affinity.clone(),
+            tolerations: spec.tolerations.clone(),
+            ..PodSpec::default()
+        };
+        Self { spec, amounts }
+    }
+}
+
+/// The best node's name, or a sentence that says why there is none.
+///
+/// # Errors
+/// The message of the condition PodScheduled, as in
+/// `0/1 nodes are available: 1 Insufficient cpu.`
+pub(crate) fn choose<'a>(
+    needs: &Needs,
+    nodes: impl IntoIterator<Item = (&'a NodeFacts, &'a Usage)>,
+) -> Result<&'a str, String> {
+    let mut total = 0;
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let mut best: Option<(f64, &'a str)> = None;
+    for (node, usage) in nodes {
+        total += 1;
+        let problems = problems(needs, node, usage);
+        if problems.is_empty() {
+            let score = free_share(needs, node, usage);
+            if best.is_none_or(|(highest, _)| score > highest) {
+                best = Some((score, &node.name));
+            }
+        }
+        for problem in problems {
+            *reasons.entry(problem).or_insert(0) += 1;
+        }
+    }
+    if let Some((_, name)) = best {
+        return Ok(name);
+    }
+    if total == 0 {
+        return Err("no nodes available to schedule pods".to_owned());
+    }
+    let mut reasons: Vec<String> = reasons
+        .into_iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    reasons.sort();
+    Err(format!(
+        "0/{total} nodes are available: {}.",
+        reasons.join(", ")
+    ))
+}
+
+/// Why the pod cannot go to the node; as in the real scheduler, all resources
+/// that are short are named, but only the first of the other obstacles.
+fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
+    let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
+    let taint = |key: &str| Taint {
+        key: key.to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    };
+    let unschedulable = [taint("node.kubernetes.io/unschedulable")];
+    if node.unschedulable && affinity::repelled_by(&unschedulable, tolerations).is_some() {
+        return vec!["node(s) were unschedulable".to_owned()];
+    }
+    let mut taints = node.taints.clone();
+    if !node.ready {
+        taints.push(taint(NOT_READY));
+    }
+    if let Some(taint) = affinity::repelled_by(&taints, tolerations) {
+        let value = taint.value.as_deref().unwrap_or_default();
+        return vec![format!(
+            "node(s) had untolerated taint {{{}: {value}}}",
+            taint.key
+        )];
+    }
+    if !affinity::wants(&needs.spec, &node.name, &node.labels) {
+        return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
+    }
+    let mut problems = Vec::new();
+    if (usage.pods + 1) * 1000 > node.allocatable.get("pods") {
+        problems.push("Too many pods".to_owned());
+    }
+    for (name, amount) in &needs.amounts.0 {
+        if *amount > 0 && usage.amounts.get(name) + amount > node.allocatable.get(name) {
+            problems.push(format!("Insufficient {name}"));
+        }
+    }
+    problems
+}
+
+/// The mean share of cpu and memory that stays free, so that work spreads.
+fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
+    let share = |name: &str| {
+        let all = node.allocatable.get(name);
+        let used = usage.amounts.get(name) + needs.amounts.get(name);
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "a share needs no more precision"
+        )]
+        if all > 0 {
+            (all - used) as f64 / all as f64
+        } else {
+            0.0
+        }
+    };
+    #[allow(clippy::cast_precision_loss, reason = "counts of pods are small")]
+    let crowd = usage.pods as f64 * 1e-6;
+    f64::midpoint(share("cpu"), share("memory")) - crowd
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(name: &str, more: Value) -> NodeFacts {
+        let mut node = json!({
+            "metadata": {"name": name, "labels": {"zone": name}},
+            "spec": {},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "allocatable": {"cpu": "2", "memory": "4Gi", "pods": "2"}
+            }
+        });
+        for (key, value) in more.as_object().unwrap() {
+            node[key]
+                .as_object_mut()
+                .unwrap()
+                .extend(value.as_object().unwrap().clone());
+        }
+        NodeFacts::of(&serde_json::from_value(node).unwrap())
+    }
+
+    fn needs(cpu: &str, more: Value) -> Needs {
+        let mut spec = json!({"containers": [
+            {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
+        ]});
+        spec.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        Needs::of(&serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap())
+    }
+
+    fn used(cpu: &[&str]) -> Usage {
+        let mut usage = Usage::default();
+        cpu.iter()
+            .for_each(|cpu| usage.add(&needs(cpu, json!({})).amounts));
+        usage
+    }
+
+    fn reason(needs: &Needs, nodes: &[(NodeFacts, Usage)]) -> String {
+        choose(needs, nodes.iter().map(|(node, usage)| (node, usage))).unwrap_err()
+    }
+
+    #[test]
+    fn says_why_there_is_no_node() {
+        let plain = || needs("1", json!({}));
+        let table = [
+            (plain(), vec![], "no nodes available to schedule pods"),
+            (
+                needs("3", json!({})),
+                vec![(node("a", json!({})), used(&[]))],
+                "0/1 nodes are available: 1 Insufficient cpu.",
+            ),
+            (
+                plain(),
+                vec![(node("a", json!({})), used(&["1500m", "500m"]))],
+                "0/1 nodes are available: 1 Insufficient cpu, 1 Too many pods.",
+            ),
+            (
+                plain(),
+                vec![(node("a", json!({"status": {"conditions": []}})), used(&[]))],
+                "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
+            ),
+            (
+                plain(),
+                vec![
+                    (
+                        node("a", json!({"spec": {"unschedulable": true}})),
+                        used(&[]),
+                    ),
+                    (
+                        node(
+                            "b",
+                            json!({"spec": {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}}),
+                        ),
+                        used(&[]),
+                    ),
+                    (node("c", json!({})), used(&["2"])),
+                ],
+                "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {gpu: yes}, 1 node(s) were unschedulable.",
+            ),
+            (
+                needs("1", json!({"nodeSelector": {"zone": "x"}})),
+                vec![
+                    (node("a", json!({})), used(&[])),
+                    (node("b", json!({})), used(&[])),
+                ],
+                "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+            ),
+            (
+                needs(
+                    "1",
+                    json!({"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}),
+                ),
+                vec![(node("a", json!({})), used(&[]))],
+                "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
+            ),
+        ];
+        for (needs, nodes, message) in table {
+            assert_eq!(reason(&needs, &nodes), message);
+        }
+    }
+
+    #[test]
+    fn prefers_the_emptier_node_that_fits() {
+        let nodes = [
+            (node("a", json!({})), used(&["500m"])),
+            (node("b", json!({})), used(&[])),
+            (
+                node("c", json!({"spec": {"unschedulable": true}})),
+                used(&[]),
+            ),
+        ];
+        let pick = |needs: &Needs| choose(needs, nodes.iter().map(|(n, u)| (n, u))).unwrap();
+        assert_eq!(pick(&needs("1", json!({}))), "b");
+        assert_eq!(
+            pick(&needs("1", json!({"nodeSelector": {"zone": "a"}}))),
+            "a"
+        );
+        let exact = needs("1500m", json!({"nodeSelector": {"zone": "a"}}));
+        assert_eq!(pick(&exact), "a");
+    }
+
+    #[test]
+    fn tolerated_obstacles_are_none() {
+        let nodes = [(
+            node(
+                "a",
+                json!({"spec": {"unschedulable": true}, "status": {"conditions": []}}),
+            ),
+            used(&[]),
+        )];
+        let needs = needs("1", json!({"tolerations": [{"operator": "Exists"}]}));
+        assert_eq!(choose(&needs, nodes.iter().map(|(n, u)| (n, u))), Ok("a"));
+    }
+}

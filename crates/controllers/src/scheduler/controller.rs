@@ -1,0 +1,212 @@
+//! The scheduler's loop: watches nodes and pods, binds and explains.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1 as core;
+use longshore_client::{
+    Change, Cluster, Error, Patch,
+    kinds::{Node, Pod},
+};
+use longshore_model::time;
+use serde_json::json;
+
+use super::state::{Decision, State};
+use crate::{
+    caches::Caches,
+    events::{Recorder, Severity, Subject},
+    key::Key,
+};
+
+/// Requests under way at a time.
+const CONCURRENCY: usize = 16;
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// How a request went, or that a wait is over.
+enum Outcome {
+    Done(Decision, Result<(), Error>),
+    Retry(Key, String),
+}
+
+struct Scheduler {
+    cluster: Cluster,
+    events: Recorder,
+    state: State,
+    /// Errors in a row, by uid.
+    errors: HashMap<String, u32>,
+}
+
+/// Runs the scheduler until its cluster is closed.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder) {
+    let events = events.named("default-scheduler");
+    let state = State::default();
+    let mut scheduler = Scheduler {
+        cluster,
+        events,
+        state,
+        errors: HashMap::new(),
+    };
+    let mut nodes = caches.nodes.subscribe();
+    let mut pods = caches.pods.subscribe();
+    let mut requests: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
+    let mut waits: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
+    loop {
+        // All news first, nodes before pods, so that decisions rest on them.
+        while let Some(change) = nodes.try_next() {
+            scheduler.node_changed(&change);
+        }
+        while let Some(change) = pods.try_next() {
+            scheduler.pod_changed(&change);
+        }
+        while requests.len() < CONCURRENCY
+            && let Some(decision) = scheduler.state.decide()
+        {
+            requests.push(carry_out(scheduler.cluster.clone(), decision).boxed());
+        }
+        tokio::select! {
+            change = nodes.next() => match change {
+                Some(change) => scheduler.node_changed(&change),
+                None => return,
+            },
+            change = pods.next() => match change {
+                Some(change) => scheduler.pod_changed(&change),
+                None => return,
+            },
+            Some(Outcome::Done(decision, result)) = requests.next(), if !requests.is_empty() => {
+                waits.extend(scheduler.settle(decision, result));
+            }
+            Some(Outcome::Retry(key, uid)) = waits.next(), if !waits.is_empty() => {
+                scheduler.state.retry(&key, &uid);
+            }
+        }
+    }
+}
+
+async fn carry_out(cluster: Cluster, decision: Decision) -> Outcome {
+    let result = async {
+        match &decision {
+            Decision::Bind { key, node, .. } => {
+                cluster
+                    .pods()
+                    .in_namespace(&key.namespace)?
+                    .bind(&key.name, node)
+                    .await
+            }
+            Decision::Explain {
+                key,
+                uid,
+                message,
+                since,
+            } => {
+                let now = Timestamp::now();
+                let patch = Patch::strategic(json!({
+                    "metadata": {"uid": uid},
+                    "status": {"conditions": [{
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": message,
+                        "lastProbeTime": null,
+                        "lastTransitionTime": time::seconds(since.unwrap_or(now)),
+                    }]}
+                }));
+                let view = cluster.pods().in_namespace(&key.namespace)?;
+                view.patch_status(&key.name, &patch).await.map(|_| ())
+            }
+        }
+    }
+    .await;
+    Outcome::Done(decision, result)
+}
+
+impl Scheduler {
+    fn node_changed(&mut self, change: &Change<Node>) {
+        match change {
+            Change::Upsert(item) => match item.typed::<core::Node>() {
+                Ok(node) => self.state.put_node(&node),
+                Err(error) => tracing::warn!(node = item.name(), %error, "a node cannot be read"),
+            },
+            Change::Gone(item) => self.state.remove_node(item.name()),
+        }
+    }
+
+    fn pod_changed(&mut self, change: &Change<Pod>) {
+        let key = Key::of(change.item());
+        match change {
+            Change::Upsert(item) => match item.typed::<core::Pod>() {
+                Ok(pod) => self.state.put_pod(key, &pod),
+                Err(error) => tracing::warn!(?key, %error, "a pod cannot be read"),
+            },
+            Change::Gone(item) => {
+                self.errors.remove(item.uid());
+                self.state.remove_pod(&key, item.uid());
+            }
+        }
+    }
+
+    /// Takes note of a request's end. Returns a wait after which to try again.
+    fn settle(
+        &mut self,
+        decision: Decision,
+        result: Result<(), Error>,
+    ) -> Option<BoxFuture<'static, Outcome>> {
+        let (key, uid) = match &decision {
+            Decision::Bind { key, uid, .. } | Decision::Explain { key, uid, .. } => {
+                (key.clone(), uid.clone())
+            }
+        };
+        let Err(error) = result else {
+            self.errors.remove(&uid);
+            self.tell(key, uid, &decision);
+            return None;
+        };
+        if matches!(decision, Decision::Bind { .. }) {
+            self.state.unbind(&key, &uid);
+        }
+        if error.is_not_found() {
+            tracing::debug!(?key, "the pod went before it was scheduled");
+            return None;
+        }
+        let errors = self.errors.entry(uid.clone()).or_insert(0);
+        *errors = errors.saturating_add(1);
+        let wait = FIRST_WAIT
+            .saturating_mul(2_u32.saturating_pow(*errors - 1))
+            .min(LONGEST_WAIT);
+        let wait = wait.mul_f64(0.5 + rand::random::<f64>() / 2.0);
+        tracing::warn!(?key, %error, ?wait, "scheduling failed: trying again");
+        Some(
+            async move {
+                tokio::time::sleep(wait).await;
+                Outcome::Retry(key, uid)
+            }
+            .boxed(),
+        )
+    }
+
+    fn tell(&self, key: Key, uid: String, decision: &Decision) {
+        let message = match decision {
+            Decision::Bind { node, .. } => {
+                format!(
+                    "Successfully assigned {}/{} to {node}",
+                    key.namespace, key.name
+                )
+            }
+            Decision::Explain { message, .. } => message.clone(),
+        };
+        let Key { namespace, name } = key;
+        let subject = Subject {
+            api_version: "v1",
+            kind: "Pod",
+            namespace,
+            name,
+            uid,
+        };
+        let (severity, reason) = match decision {
+            Decision::Bind { .. } => (Severity::Normal, "Scheduled"),
+            Decision::Explain { .. } => (Severity::Warning, "FailedScheduling"),
+        };
+        self.events.tell(subject, severity, reason, &message);
+    }
+}
