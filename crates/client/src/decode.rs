@@ -90,8 +90,19 @@ fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fa
     }
 }
 
-/// Indexes the object that begins at the scanner.
-fn index(scanner: &mut Scanner<'_>, whole: &[u8]) -> Result<(Range<usize>, Index), Fault> {
+/// Indexes the object that begins at the scanner. When `LAZY`, the objects and
+/// lists in it are only passed over.
+fn index<const LAZY: bool>(
+    scanner: &mut Scanner<'_>,
+    whole: &[u8],
+) -> Result<(Range<usize>, Index), Fault> {
+    let take = |scanner: &mut Scanner<'_>| {
+        if LAZY {
+            scanner.pass()
+        } else {
+            scanner.value()
+        }
+    };
     let base = scanner.position();
     let mut index = Index::default();
     scanner.members(|scanner, key| {
@@ -105,22 +116,22 @@ fn index(scanner: &mut Scanner<'_>, whole: &[u8]) -> Result<(Range<usize>, Index
                         b"uid" => index.uid = text(scanner, whole, base)?,
                         b"resourceVersion" => index.version = text(scanner, whole, base)?,
                         _ => {
-                            scanner.value()?;
+                            take(scanner)?;
                         }
                     }
                     Ok(())
                 })?;
                 index.metadata = Place::new(start..scanner.offset(), base);
             }
-            b"spec" => index.spec = Place::new(scanner.value()?, base),
-            b"status" => index.status = Place::new(scanner.value()?, base),
+            b"spec" => index.spec = Place::new(take(scanner)?, base),
+            b"status" => index.status = Place::new(take(scanner)?, base),
             b"apiVersion" => index.api_version = text(scanner, whole, base)?,
             b"kind" => index.kind = text(scanner, whole, base)?,
             b"metadata" if scanner.peek() != Some(b'n') => {
                 return scanner.fault("metadata is no object");
             }
             _ => {
-                scanner.value()?;
+                take(scanner)?;
             }
         }
         Ok(())
@@ -141,13 +152,14 @@ fn check(body: &[u8], what: &str) -> Result<()> {
 pub(crate) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
-    let (range, index) = index(&mut scanner, body)
+    let (range, index) = index::<false>(&mut scanner, body)
         .and_then(|found| scanner.end().map(|()| found))
         .map_err(|fault| Error::decode(what, fault))?;
     Ok((body.slice(range), index))
 }
 
-/// Reads a list; each item is a slice of `body`.
+/// Reads a list; each item is a slice of `body`. What is deep inside an item
+/// is checked when it is asked for.
 pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
@@ -161,7 +173,7 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
                     return scanner.value().map(|_| ());
                 }
                 scanner.elements(|scanner| {
-                    let (range, index) = index(scanner, body)?;
+                    let (range, index) = index::<true>(scanner, body)?;
                     list.items.push((body.slice(range), index));
                     Ok(())
                 })?;

@@ -16,6 +16,7 @@
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
+mod blocks;
 mod body;
 mod cache;
 mod cluster;
