@@ -57,7 +57,11 @@ impl EmbeddedCluster {
             kubeconfig::check_place(path)?;
         }
 
-        let storage = if options.ephemeral { Storage::Memory } else { Storage::File(layout.store()) };
+        let storage = if options.ephemeral {
+            Storage::Memory
+        } else {
+            Storage::File(layout.store())
+        };
         let engine = Engine::open(longshore_engine::Options {
             storage,
             ..longshore_engine::Options::default()
@@ -83,7 +87,10 @@ impl EmbeddedCluster {
             _folder: folder,
         };
         // From here on a failure has something to stop.
-        match started.start_parts(&options, &server, settings, &logs).await {
+        match started
+            .start_parts(&options, &server, settings, &logs)
+            .await
+        {
             Ok(()) => Ok(started),
             Err(error) => {
                 started.stop().await;
@@ -129,7 +136,8 @@ impl EmbeddedCluster {
             logs.fill(node.logs());
         }
         if let Some(address) = options.listen {
-            self.listen(address, options.kubeconfig.as_deref(), server, settings).await?;
+            self.listen(address, options.kubeconfig.as_deref(), server, settings)
+                .await?;
         }
         Ok(())
     }
@@ -144,7 +152,9 @@ impl EmbeddedCluster {
         let authority = Authority::load_or_create(&self.layout.certificates())
             .map_err(Error::part("certificates"))?;
         let listener = bind(address, settings.port).await?;
-        let local = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
+        let local = listener
+            .local_addr()
+            .map_err(|source| Error::Listen { address, source })?;
         let identity = authority
             .server(&[local.ip().to_string()])
             .map_err(Error::part("certificates"))?;
@@ -169,7 +179,12 @@ impl EmbeddedCluster {
             };
             server.serve(listener, identity, ended).await
         });
-        self.endpoint = Some(Endpoint { url, kubeconfig, shutdown: Some(shutdown), task });
+        self.endpoint = Some(Endpoint {
+            url,
+            kubeconfig,
+            shutdown: Some(shutdown),
+            task,
+        });
         Ok(())
     }
 
@@ -189,7 +204,9 @@ impl EmbeddedCluster {
     /// endpoint.
     #[must_use]
     pub fn kubeconfig_path(&self) -> Option<&Path> {
-        self.endpoint.as_ref().map(|endpoint| endpoint.kubeconfig.as_path())
+        self.endpoint
+            .as_ref()
+            .map(|endpoint| endpoint.kubeconfig.as_path())
     }
 
     /// The folder of the instance.
@@ -242,7 +259,9 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
             let layout = Layout::new(dir);
             layout.create()?;
             // Absolute, because the kubeconfig's path is handed to others.
-            let dir = dir.canonicalize().map_err(Error::file("find the folder", dir))?;
+            let dir = dir
+                .canonicalize()
+                .map_err(Error::file("find the folder", dir))?;
             Ok((Layout::new(dir), None))
         }
         None => {
@@ -275,7 +294,12 @@ async fn bind(address: SocketAddr, last_port: u16) -> Result<TcpListener, Error>
         if let Ok(listener) = TcpListener::bind(same).await {
             return Ok(listener);
         }
-        tracing::info!(port = last_port, "the port of the last time is taken; choosing another");
+        tracing::info!(
+            port = last_port,
+            "the port of the last time is taken; choosing another"
+        );
     }
-    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| Error::Listen { address, source })
 }

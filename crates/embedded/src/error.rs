@@ -70,7 +70,10 @@ pub enum Error {
 }
 
 fn reason(message: &Option<String>) -> String {
-    message.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
+    message
+        .as_ref()
+        .map(|text| format!(": {text}"))
+        .unwrap_or_default()
 }
 
 impl Error {
@@ -79,13 +82,20 @@ impl Error {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::File { action, path, source }
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
     }
 
     pub(crate) fn part<E>(part: &'static str) -> impl FnOnce(E) -> Self
     where
         E: Into<Source>,
     {
-        move |source| Self::Part { part, source: source.into() }
+        move |source| Self::Part {
+            part,
+            source: source.into(),
+        }
     }
 }

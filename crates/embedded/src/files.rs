@@ -15,10 +15,11 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
     };
     std::fs::create_dir_all(&dir).map_err(Error::file("create the folder", &dir))?;
     // tempfile creates with mode 0600.
-    let mut file =
-        tempfile::NamedTempFile::new_in(&dir).map_err(Error::file("write in", &dir))?;
-    file.write_all(content).map_err(Error::file("write", path))?;
-    file.persist(path).map_err(|error| Error::file("write", path)(error.error))?;
+    let mut file = tempfile::NamedTempFile::new_in(&dir).map_err(Error::file("write in", &dir))?;
+    file.write_all(content)
+        .map_err(Error::file("write", path))?;
+    file.persist(path)
+        .map_err(|error| Error::file("write", path)(error.error))?;
     Ok(())
 }
 
@@ -56,8 +57,14 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         write_private(&path, b"two").unwrap();
         assert_eq!(read_optional(&path).unwrap().unwrap(), b"two");
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1
+        );
     }
 
     #[test]

@@ -53,7 +53,9 @@ pub fn check_place(path: &Path) -> Result<(), Error> {
     struct Named {
         name: String,
     }
-    let Some(bytes) = files::read_optional(path)? else { return Ok(()) };
+    let Some(bytes) = files::read_optional(path)? else {
+        return Ok(());
+    };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
@@ -61,7 +63,11 @@ pub fn check_place(path: &Path) -> Result<(), Error> {
         let mut names = config.clusters.iter().chain(&config.contexts);
         !config.clusters.is_empty() && names.all(|named| named.name == NAME)
     });
-    if ours { Ok(()) } else { Err(Error::ForeignKubeconfig(path.to_owned())) }
+    if ours {
+        Ok(())
+    } else {
+        Err(Error::ForeignKubeconfig(path.to_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -76,10 +82,17 @@ mod tests {
         check_place(&path).unwrap();
         std::fs::write(&path, text("https://127.0.0.1:1", "pem", "token")).unwrap();
         check_place(&path).unwrap();
-        for foreign in ["clusters:\n- name: production\n  cluster: {}\n", "notes", "\u{0}"] {
+        for foreign in [
+            "clusters:\n- name: production\n  cluster: {}\n",
+            "notes",
+            "\u{0}",
+        ] {
             std::fs::write(&path, foreign).unwrap();
             let error = check_place(&path).unwrap_err();
-            assert!(matches!(error, Error::ForeignKubeconfig(_)), "{foreign:?}: {error}");
+            assert!(
+                matches!(error, Error::ForeignKubeconfig(_)),
+                "{foreign:?}: {error}"
+            );
         }
     }
 
@@ -87,8 +100,14 @@ mod tests {
     fn the_text_is_yaml_with_what_a_client_needs() {
         let value: serde_json::Value =
             serde_yaml_ng::from_str(&text("https://127.0.0.1:6443", "a\nb\n", "00ff")).unwrap();
-        assert_eq!(value["clusters"][0]["cluster"]["server"], "https://127.0.0.1:6443");
-        assert_eq!(value["clusters"][0]["cluster"]["certificate-authority-data"], "YQpiCg==");
+        assert_eq!(
+            value["clusters"][0]["cluster"]["server"],
+            "https://127.0.0.1:6443"
+        );
+        assert_eq!(
+            value["clusters"][0]["cluster"]["certificate-authority-data"],
+            "YQpiCg=="
+        );
         assert_eq!(value["users"][0]["user"]["token"], "00ff");
         assert_eq!(value["current-context"], "longshore");
     }

@@ -83,7 +83,8 @@ impl Layout {
     /// Logs and volumes of pods. Those of an ephemeral cluster are apart, so
     /// that they can go without touching what is to stay.
     pub(crate) fn node(&self, ephemeral: bool) -> PathBuf {
-        self.dir.join(if ephemeral { "node-ephemeral" } else { "node" })
+        self.dir
+            .join(if ephemeral { "node-ephemeral" } else { "node" })
     }
 }
 

@@ -27,7 +27,11 @@ fn open(path: &Path) -> Result<File, Error> {
         .map_err(Error::file("open", path))
 }
 
-fn outcome(file: File, path: &Path, result: Result<(), TryLockError>) -> Result<Option<Lock>, Error> {
+fn outcome(
+    file: File,
+    path: &Path,
+    result: Result<(), TryLockError>,
+) -> Result<Option<Lock>, Error> {
     match result {
         Ok(()) => Ok(Some(Lock { _file: file })),
         Err(TryLockError::WouldBlock) => Ok(None),

@@ -4,11 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use futures::{
-    StreamExt as _,
-    future::BoxFuture,
-    stream::BoxStream,
-};
+use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use longshore_apiserver::{LogError, LogRequest, NodeLogs};
 use longshore_node::{LogQuery, LogReadError, LogReader};
 
@@ -32,7 +28,9 @@ impl NodeLogs for LogBridge {
         let reader = self.reader.get().cloned();
         Box::pin(async move {
             let Some(reader) = reader else {
-                return Err(LogError::Failed("the embedded cluster runs no node".to_owned()));
+                return Err(LogError::Failed(
+                    "the embedded cluster runs no node".to_owned(),
+                ));
             };
             let query = LogQuery {
                 namespace: request.namespace,

@@ -26,7 +26,10 @@ impl Settings {
             .filter(|settings| settings.token.len() >= 32);
         match old {
             Some(settings) => Ok(settings),
-            None => Ok(Self { port: 0, token: random_token()? }),
+            None => Ok(Self {
+                port: 0,
+                token: random_token()?,
+            }),
         }
     }
 
@@ -39,12 +42,16 @@ impl Settings {
 /// 256 bits from the operating system, as hexadecimal digits.
 fn random_token() -> Result<String, Error> {
     let mut bytes = [0_u8; 32];
-    rand::rngs::OsRng.try_fill_bytes(&mut bytes).map_err(Error::part("token"))?;
-    Ok(bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    rand::rngs::OsRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(Error::part("token"))?;
+    Ok(bytes
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
 }
 
 #[cfg(test)]

@@ -14,7 +14,12 @@ use serde_json::json;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn durable(dir: &std::path::Path) -> Options {
-    Options { ephemeral: false, data_dir: Some(dir.to_owned()), node: false, ..Options::default() }
+    Options {
+        ephemeral: false,
+        data_dir: Some(dir.to_owned()),
+        node: false,
+        ..Options::default()
+    }
 }
 
 fn loopback() -> Option<SocketAddr> {
@@ -29,8 +34,13 @@ async fn an_ephemeral_cluster_serves_and_leaves_nothing() {
     assert_eq!((embedded.url(), embedded.kubeconfig_path()), (None, None));
     let cluster = embedded.cluster();
     let maps = cluster.configmaps().in_namespace("default").unwrap();
-    maps.create(&json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await.unwrap();
-    let patched = maps.patch("a", &Patch::merge(json!({"data": {"k": "w"}}))).await.unwrap();
+    maps.create(&json!({"metadata": {"name": "a"}, "data": {"k": "v"}}))
+        .await
+        .unwrap();
+    let patched = maps
+        .patch("a", &Patch::merge(json!({"data": {"k": "w"}})))
+        .await
+        .unwrap();
     assert_eq!(patched.raw().unwrap()["data"]["k"], "w");
     embedded.stop().await;
     assert!(!dir.exists(), "the temporary folder goes with the cluster");
@@ -44,7 +54,10 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
         "name": "main", "image": "any", "command": ["sh", "-c", "echo hello; exit 3"],
     });
     let spec = json!({"restartPolicy": "Never", "containers": [container]});
-    let pod = pods.create(&json!({"metadata": {"name": "p"}, "spec": spec})).await.unwrap();
+    let pod = pods
+        .create(&json!({"metadata": {"name": "p"}, "spec": spec}))
+        .await
+        .unwrap();
 
     let mut watch = pod.watch().await.unwrap();
     let last = tokio::time::timeout(PATIENCE, async {
@@ -63,10 +76,16 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
     .await
     .unwrap();
     assert_eq!(last["phase"], "Failed");
-    assert_eq!(last["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
+    assert_eq!(
+        last["containerStatuses"][0]["state"]["terminated"]["exitCode"],
+        3
+    );
 
     use futures::TryStreamExt as _;
-    let log = pods.logs("p", &longshore_client::LogOptions::default()).await.unwrap();
+    let log = pods
+        .logs("p", &longshore_client::LogOptions::default())
+        .await
+        .unwrap();
     let chunks: Vec<_> = log.try_collect().await.unwrap();
     assert_eq!(chunks.concat(), b"hello\n");
     embedded.stop().await;
@@ -75,7 +94,10 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
 #[tokio::test]
 async fn a_durable_cluster_keeps_objects_port_and_token() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { listen: loopback(), ..durable(dir.path()) };
+    let options = Options {
+        listen: loopback(),
+        ..durable(dir.path())
+    };
 
     let first = EmbeddedCluster::start(options.clone()).await.unwrap();
     let kubeconfig = first.kubeconfig_path().unwrap().to_owned();
@@ -83,15 +105,25 @@ async fn a_durable_cluster_keeps_objects_port_and_token() {
     let mode = std::fs::metadata(&kubeconfig).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = std::fs::read(&kubeconfig).unwrap();
-    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await.unwrap();
+    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None)
+        .await
+        .unwrap();
     let maps = remote.configmaps().in_namespace("default").unwrap();
-    maps.create(&json!({"metadata": {"name": "kept"}})).await.unwrap();
+    maps.create(&json!({"metadata": {"name": "kept"}}))
+        .await
+        .unwrap();
     first.stop().await;
 
     let second = EmbeddedCluster::start(options).await.unwrap();
     assert_eq!(second.url(), Some(url.as_str()));
-    assert_eq!(std::fs::read(&kubeconfig).unwrap(), text, "a copy of it stays good");
-    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await.unwrap();
+    assert_eq!(
+        std::fs::read(&kubeconfig).unwrap(),
+        text,
+        "a copy of it stays good"
+    );
+    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None)
+        .await
+        .unwrap();
     let maps = remote.configmaps().in_namespace("default").unwrap();
     assert_eq!(maps.fetch("kept").await.unwrap().name(), "kept");
     second.stop().await;
@@ -100,7 +132,10 @@ async fn a_durable_cluster_keeps_objects_port_and_token() {
 #[tokio::test]
 async fn the_endpoint_refuses_strangers() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { listen: loopback(), ..durable(dir.path()) };
+    let options = Options {
+        listen: loopback(),
+        ..durable(dir.path())
+    };
     let embedded = EmbeddedCluster::start(options).await.unwrap();
     let own = embedded.kubeconfig_path().unwrap();
     let text = std::fs::read_to_string(own).unwrap();
@@ -117,15 +152,25 @@ async fn the_endpoint_refuses_strangers() {
 async fn one_folder_has_one_owner() {
     let dir = tempfile::tempdir().unwrap();
     let first = EmbeddedCluster::start(durable(dir.path())).await.unwrap();
-    let error = EmbeddedCluster::start(durable(dir.path())).await.err().unwrap();
+    let error = EmbeddedCluster::start(durable(dir.path()))
+        .await
+        .err()
+        .unwrap();
     assert!(matches!(error, Error::Busy(_)), "{error}");
     first.stop().await;
-    EmbeddedCluster::start(durable(dir.path())).await.unwrap().stop().await;
+    EmbeddedCluster::start(durable(dir.path()))
+        .await
+        .unwrap()
+        .stop()
+        .await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_is_refused() {
-    let open = Options { listen: Some("0.0.0.0:0".parse().unwrap()), ..Options::default() };
+    let open = Options {
+        listen: Some("0.0.0.0:0".parse().unwrap()),
+        ..Options::default()
+    };
     let error = EmbeddedCluster::start(open).await.err().unwrap();
     assert!(matches!(error, Error::NotLoopback(_)), "{error}");
 

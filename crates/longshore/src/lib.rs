@@ -1,1 +1,13 @@
-//! To be filled.
+//! Longshore for Rust: a Kubernetes client, a resolver of cluster specs, and a
+//! launcher of jobs; with the feature `embedded`, a cluster of one's own.
+//!
+//! This crate only gathers the others under one name.
+
+pub use longshore_client as client;
+#[cfg(feature = "embedded")]
+pub use longshore_embedded as embedded;
+pub use longshore_launcher as launcher;
+pub use longshore_model as model;
+pub use longshore_resolver as resolver;
+
+pub use longshore_client::Cluster;

@@ -54,7 +54,8 @@ impl Record {
     /// The place is somebody else's, or cannot be written.
     pub fn copy_kubeconfig(&self, to: &Path) -> Result<(), Error> {
         crate::check_kubeconfig_place(to)?;
-        let text = std::fs::read(&self.kubeconfig).map_err(Error::file("read", &self.kubeconfig))?;
+        let text =
+            std::fs::read(&self.kubeconfig).map_err(Error::file("read", &self.kubeconfig))?;
         files::write_private(to, &text)
     }
 
@@ -68,7 +69,8 @@ impl Record {
 /// When a process began, in clock ticks since boot; `None` when it has gone
 /// (a zombie has gone).
 pub(crate) fn process_start(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let text =
+        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     parse_stat(&text)
 }
 
@@ -116,7 +118,10 @@ mod tests {
         let layout = Layout::new(dir.path());
         assert_eq!(Record::read_living(&layout).unwrap(), None);
         record.write(&layout).unwrap();
-        assert_eq!(Record::read_living(&layout).unwrap().as_ref(), Some(&record));
+        assert_eq!(
+            Record::read_living(&layout).unwrap().as_ref(),
+            Some(&record)
+        );
         record.process_start += 1;
         record.write(&layout).unwrap();
         assert_eq!(Record::read_living(&layout).unwrap(), None);

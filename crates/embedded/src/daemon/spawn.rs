@@ -91,7 +91,11 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     };
     // It has said its last word and is about to end.
     end(&mut child).await;
-    Err(Error::Spawn { message, log: read_end(&log, begin), log_path: layout.log() })
+    Err(Error::Spawn {
+        message,
+        log: read_end(&log, begin),
+        log_path: layout.log(),
+    })
 }
 
 /// Waits a moment for a process that should end by itself, then ends it.
@@ -125,11 +129,16 @@ fn open_log(path: &Path) -> Result<(File, u64), Error> {
 /// The last lines written since `begin`.
 fn read_end(mut log: &File, begin: u64) -> Vec<String> {
     let mut bytes = Vec::new();
-    let read = log.seek(SeekFrom::Start(begin)).and_then(|_| log.read_to_end(&mut bytes));
+    let read = log
+        .seek(SeekFrom::Start(begin))
+        .and_then(|_| log.read_to_end(&mut bytes));
     if read.is_err() {
         return Vec::new();
     }
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+    lines[lines.len().saturating_sub(LOG_LINES)..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
 }

@@ -37,18 +37,26 @@ pub async fn stop(layout: &Layout) -> Result<Stopped, Error> {
         files::remove_optional(&layout.record())?;
         return Ok(Stopped::Killed(record));
     }
-    Err(Error::Stuck { what: "stop", dir: layout.dir().to_owned(), seconds: 2 * PATIENCE.as_secs() })
+    Err(Error::Stuck {
+        what: "stop",
+        dir: layout.dir().to_owned(),
+        seconds: 2 * PATIENCE.as_secs(),
+    })
 }
 
 fn signal(record: &Record, signal: Signal, layout: &Layout) -> Result<(), Error> {
-    let Some(pid) = i32::try_from(record.pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    let Some(pid) = i32::try_from(record.pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
     // It may have ended, and its number may be another's by now.
     if !record.is_alive() {
         return Ok(());
     }
     match kill_process(pid, signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(Error::file("signal the process of", layout.dir())(error.into())),
+        Err(error) => Err(Error::file("signal the process of", layout.dir())(
+            error.into(),
+        )),
     }
 }
 

@@ -28,7 +28,10 @@ impl Usage {
         let begin = Instant::now();
         loop {
             if let Some(share) = Lock::try_shared(&layout.users())? {
-                return Ok(Self { layout: layout.clone(), _share: share });
+                return Ok(Self {
+                    layout: layout.clone(),
+                    _share: share,
+                });
             }
             // The cluster has the whole lock: it is ending.
             if begin.elapsed() > PATIENCE {
@@ -56,7 +59,10 @@ impl Usage {
     /// # Errors
     /// A file cannot be read.
     pub async fn end(self, cluster: &Record) -> Result<(), Error> {
-        let Self { layout, _share: share } = self;
+        let Self {
+            layout,
+            _share: share,
+        } = self;
         drop(share);
         if !cluster.on_demand || is_kept(&layout) {
             return Ok(());

@@ -1,0 +1,60 @@
+//! The verbs: one file each, with its arguments and what it does.
+
+pub(crate) mod bootstrap;
+mod cancel;
+mod completions;
+mod down;
+mod get;
+mod logs;
+mod resolve;
+mod run;
+mod runs;
+mod status;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::error::Result;
+
+/// A verb and its arguments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<run::RunArgs>),
+    Runs(runs::RunsArgs),
+    Logs(logs::LogsArgs),
+    Cancel(cancel::CancelArgs),
+    Get(get::GetArgs),
+    Resolve(resolve::ResolveArgs),
+    Up(up::UpArgs),
+    Down(down::DownArgs),
+    Status(status::StatusArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Bootstrap(bootstrap::BootstrapArgs),
+}
+
+impl Command {
+    /// Whether the verb runs a cluster in this very process.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::Up(args) if args.is_foreground())
+    }
+}
+
+/// Does what a verb says.
+pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::run(*args).await,
+        Command::Runs(args) => runs::runs(args).await,
+        Command::Logs(args) => logs::logs(args).await,
+        Command::Cancel(args) => cancel::cancel(args).await,
+        Command::Get(args) => get::get(args).await,
+        Command::Resolve(args) => resolve::resolve(args).await,
+        Command::Up(args) => up::up(args).await,
+        Command::Down(args) => down::down(args).await,
+        Command::Status(args) => status::status(args).await,
+        Command::Completions(args) => completions::completions(&args),
+        Command::Bootstrap(args) => Ok(bootstrap::bootstrap(args)),
+    }
+}

@@ -1,0 +1,398 @@
+//! `longshore run`: a folder of code becomes a run; follow it to its end.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+use longshore::{
+    client::Cluster,
+    launcher::{
+        Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, Run, RunName, RunSpec,
+        Settings, Store, bundle, config, names, plan, runs, store, submit,
+    },
+};
+
+use crate::{
+    config as folder_config, env,
+    error::{Error, Kind, Result},
+    follow::{self, OnInterrupt},
+    progress::Spinner,
+    target::{Chosen, ClusterArgs},
+    ui,
+};
+
+/// How long a submission that nobody wants any more is waited for.
+const SUBMISSION: Duration = Duration::from_secs(10);
+
+/// Run a folder of code as a job, and follow it to its end
+///
+/// Packs the folder, sends it along, starts one process a task, shows the logs
+/// of all of them, each line with its task in front, and ends with the
+/// command's own exit code. What is typed every time may stand in the folder's
+/// longshore.toml.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  longshore run -- python train.py
+  longshore run examples/digits --role worker=4
+  longshore run --env EPOCHS=3 --timeout 2h --detach -- python train.py
+  longshore run --dry-run -- python train.py
+  longshore run --context production --image registry.example/train -- python train.py")]
+pub(crate) struct RunArgs {
+    /// The folder of code
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// The command each task runs
+    #[arg(last = true)]
+    command: Vec<String>,
+    /// How many tasks a role has; the roles are those of longshore.toml
+    #[arg(long = "role", value_name = "NAME=N")]
+    roles: Vec<String>,
+    /// The run's name; the folder's without it
+    #[arg(long)]
+    name: Option<String>,
+    /// The namespace
+    #[arg(long, short)]
+    namespace: Option<String>,
+    /// The image of the containers
+    #[arg(long)]
+    image: Option<String>,
+    /// A variable for the command
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    env: Vec<String>,
+    /// Processors a task needs, as in 2 or 500m
+    #[arg(long)]
+    cpu: Option<String>,
+    /// Memory a task needs, as in 4Gi
+    #[arg(long)]
+    memory: Option<String>,
+    /// GPUs a task needs
+    #[arg(long)]
+    gpu: Option<String>,
+    /// How often a failed task is started again
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+    /// How long the run may take, as in 90s or 2h
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// How long a task may wait for its start
+    #[arg(long, value_name = "TIME")]
+    start_timeout: Option<String>,
+    /// How long the run's objects stay after its end, as in 7d
+    #[arg(long, value_name = "TIME")]
+    ttl: Option<String>,
+    /// The first task's port
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where large bundles go, as in file:///srv/bundles
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// Leave these files out, in .gitignore's language
+    #[arg(long, value_name = "PATTERN")]
+    ignore: Vec<String>,
+    /// Send no code; the command is in the image
+    #[arg(long)]
+    no_code: bool,
+    /// Write what would be sent to the cluster, as YAML, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not wait for the end
+    #[arg(long, visible_alias = "no-follow")]
+    detach: bool,
+    /// What Ctrl-C does to the run; without a terminal there is nobody to ask,
+    /// and `ask` cancels
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT", env = env::ON_INTERRUPT, hide_env_values = true)]
+    on_interrupt: OnInterrupt,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+impl RunArgs {
+    fn flags(&self) -> Flags {
+        Flags {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            image: self.image.clone(),
+            env: self.env.clone(),
+            roles: self.roles.clone(),
+            cpu: self.cpu.clone(),
+            memory: self.memory.clone(),
+            gpu: self.gpu.clone(),
+            store: self.store.clone(),
+            retries: self.retries,
+            timeout: self.timeout.clone(),
+            start_timeout: self.start_timeout.clone(),
+            ttl: self.ttl.clone(),
+            port: self.port,
+            ignore: self.ignore.clone(),
+            no_code: self.no_code,
+            command: self.command.clone(),
+        }
+    }
+}
+
+pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
+    // All that can be refused is refused before anything is started.
+    check_folder(&args.folder)?;
+    let settings = folder_config::load(&args.folder)?;
+    let spec = resolve(&args, &settings)?;
+    let store = spec.store.as_deref().map(Store::parse).transpose();
+    let store = store.map_err(|error| usage(&error))?;
+    let configured = folder_config::cluster(&settings, &args.folder);
+    let chosen = args.cluster.choice(&configured).await?;
+
+    ui::note(format!("{} {}", follow::head("cluster"), chosen.name()));
+    let mut interrupt = follow::Interrupt::listen()?;
+    let bundle = interrupt.unless(pack(&args.folder, &spec)).await??;
+    let store = store.or_else(|| chosen.own_store(bundle.as_ref().map_or(0, |bundle| bundle.size)));
+
+    let run = RunName::new(&spec.name, &names::random_suffix());
+    let namespace = spec
+        .namespace
+        .as_deref()
+        .unwrap_or_else(|| chosen.default_namespace());
+    if args.dry_run {
+        let info = bundle
+            .as_ref()
+            .map(|bundle| describe(bundle, store.as_ref()))
+            .transpose()?;
+        let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
+        ui::bytes(plan.to_yaml().map_err(|error| failed(&error))?.as_bytes());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let info = bundle
+        .as_ref()
+        .map(|bundle| store::deliver(bundle, store.as_ref()))
+        .transpose();
+    let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
+    let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
+    launch(&args, &spec, chosen, &plan, interrupt).await
+}
+
+async fn launch(
+    args: &RunArgs,
+    spec: &RunSpec,
+    chosen: Chosen,
+    plan: &Plan,
+    mut interrupt: follow::Interrupt,
+) -> Result<ExitCode> {
+    let target = interrupt.unless(chosen.open()).await??;
+    let cluster = target.cluster();
+    let result = match start(cluster, plan, &mut interrupt).await {
+        Ok(run) => {
+            ui::note(format!("{} {}", follow::head("run"), news(plan, spec)));
+            if args.detach {
+                ui::line(plan.run.as_str());
+                target.keep().map(|()| ExitCode::SUCCESS)
+            } else {
+                let options = FollowOptions {
+                    start_timeout: spec.start_timeout,
+                    ..FollowOptions::default()
+                };
+                follow::to_the_end(&target, &run, options, args.on_interrupt, interrupt).await
+            }
+        }
+        Err(error) => Err(error),
+    };
+    let closed = target.close().await;
+    let code = result?;
+    closed.map(|()| code)
+}
+
+/// Submits the plan. After Ctrl-C nothing of it is left.
+async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt) -> Result<Run> {
+    let submission = async {
+        submit::preflight(cluster, &plan.namespace).await?;
+        submit::submit(cluster, plan).await
+    };
+    let mut submission = std::pin::pin!(submission);
+    match interrupt.unless(&mut submission).await {
+        Ok(result) => result.map_err(|error| not_started(&error)),
+        Err(error) => {
+            // A request that is on its way cannot be called back: let it
+            // arrive, and remove what it made.
+            if let Ok(Ok(run)) = tokio::time::timeout(SUBMISSION, submission).await {
+                runs::remove(cluster, &run).await?;
+            }
+            Err(error)
+        }
+    }
+}
+
+fn not_started(error: &submit::SubmitError) -> Error {
+    match error
+        .cluster_error()
+        .map(|cause| Error::from(cause.clone()))
+    {
+        // A cluster that cannot be reached has an exit code of its own.
+        Some(cause) if cause.kind() == Kind::Cluster => cause,
+        _ => Error::from_source(Kind::NotStarted, error),
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<()> {
+    let problem = match folder.metadata() {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => "is a file, not a folder".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+        Err(error) => format!("cannot be opened: {error}"),
+    };
+    Err(Error::usage(format!("{} {problem}", folder.display())).hint(
+        "the first argument is the folder of code; the command comes after `--`, as in `longshore run -- python train.py`",
+    ))
+}
+
+fn resolve(args: &RunArgs, settings: &Settings) -> Result<RunSpec> {
+    let folder = args
+        .folder
+        .canonicalize()
+        .unwrap_or_else(|_| args.folder.clone());
+    let name = folder
+        .file_name()
+        .map_or_else(|| "run".into(), |name| name.to_string_lossy());
+    config::resolve(settings, &args.flags(), &name).map_err(|error| usage(&error))
+}
+
+/// Packs the folder, says what went in and what did not.
+async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
+    if !spec.code {
+        return Ok(None);
+    }
+    let spinner = Spinner::start("packing");
+    let tick = spinner.clone();
+    let (folder, options) = (
+        folder.to_owned(),
+        PackOptions {
+            ignore: spec.ignore.clone(),
+        },
+    );
+    let packed = tokio::task::spawn_blocking(move || {
+        bundle::pack(&folder, &options, |progress| {
+            tick.say(|| {
+                format!(
+                    "packing: {} files, {}",
+                    progress.files,
+                    size(progress.bytes)
+                )
+            });
+        })
+    })
+    .await;
+    spinner.end();
+    let bundle = packed
+        .map_err(|error| failed(&error))?
+        .map_err(|error| usage(&error))?;
+    let report = &bundle.report;
+    let mut text = format!(
+        "{}, {} ({} packed)",
+        count(report.files, "file"),
+        size(report.bytes),
+        size(bundle.size)
+    );
+    if report.left_out > 0 {
+        let examples = report
+            .left_out_examples
+            .iter()
+            .take(3)
+            .cloned()
+            .collect::<Vec<_>>();
+        let more = if report.left_out > examples.len() as u64 {
+            ", …"
+        } else {
+            ""
+        };
+        text = format!("{text}; left out {}{more}", examples.join(", "));
+    }
+    ui::note(format!("{} {text}", follow::head("code")));
+    for role in &spec.roles {
+        for warning in bundle.warnings(&role.command) {
+            ui::warning(warning);
+        }
+    }
+    Ok(Some(bundle))
+}
+
+/// How the bundle would travel, without sending it.
+fn describe(bundle: &Bundle, store: Option<&Store>) -> Result<BundleInfo> {
+    match store {
+        Some(Store::Folder(root)) => Ok(BundleInfo {
+            sha256: bundle.sha256.clone(),
+            size: bundle.size,
+            delivery: store::Delivery::Folder { root: root.clone() },
+        }),
+        None => store::deliver(bundle, None)
+            .map_err(|error| Error::from_source(Kind::NotStarted, &error)),
+    }
+}
+
+fn make_plan(
+    spec: &RunSpec,
+    run: &RunName,
+    namespace: &str,
+    info: Option<&BundleInfo>,
+) -> Result<Plan> {
+    plan::plan(spec, run, namespace, info).map_err(|error| failed(&error))
+}
+
+/// The run in one line.
+fn news(plan: &Plan, spec: &RunSpec) -> String {
+    let roles: Vec<String> = spec
+        .roles
+        .iter()
+        .map(|role| format!("{}={}", role.name, role.count))
+        .collect();
+    let place = match plan.namespace.as_str() {
+        "default" => String::new(),
+        namespace => format!(" in {namespace}"),
+    };
+    format!("{}{place}: {}", plan.run.as_str(), roles.join(" "))
+}
+
+fn usage(error: &(dyn std::error::Error + 'static)) -> Error {
+    Error::from_source(Kind::Usage, error)
+}
+
+fn failed(error: &(dyn std::error::Error + 'static)) -> Error {
+    Error::from_source(Kind::Failed, error)
+}
+
+fn count(number: u64, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}
+
+/// Bytes for people, in powers of 1024.
+fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1000.0 {
+            let digits = usize::from(unit != "B" && value < 10.0);
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_for_people() {
+        let sizes = [0, 999, 1000, 1536, 500 << 20, 3 << 40].map(size);
+        assert_eq!(
+            sizes,
+            ["0 B", "999 B", "1.0 KiB", "1.5 KiB", "500 MiB", "3.0 TiB"]
+        );
+        assert_eq!(
+            (count(1, "file"), count(0, "file")),
+            ("1 file".into(), "0 files".into())
+        );
+    }
+}

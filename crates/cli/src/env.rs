@@ -1,0 +1,60 @@
+//! Every environment variable the program reads, in one place. (Those that it
+//! sets in pods are the launcher's.)
+
+use std::path::PathBuf;
+
+/// The context of a kubeconfig to use instead of the embedded cluster.
+pub(crate) const CONTEXT: &str = "LONGSHORE_CONTEXT";
+/// The kubeconfig to use instead of the embedded cluster.
+pub(crate) const KUBECONFIG: &str = "LONGSHORE_KUBECONFIG";
+/// The folder of the embedded cluster.
+pub(crate) const DATA_DIR: &str = "LONGSHORE_DATA_DIR";
+/// What to log, as in `info` or `longshore_node=debug,warn`.
+pub(crate) const LOG: &str = "LONGSHORE_LOG";
+/// What Ctrl-C does to a followed run: `ask`, `cancel` or `detach`.
+pub(crate) const ON_INTERRUPT: &str = "LONGSHORE_ON_INTERRUPT";
+
+/// No colours, if set and not empty: <https://no-color.org>.
+const NO_COLOR: &str = "NO_COLOR";
+/// Where a user's data go, by the XDG base directory specification.
+const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
+/// The user's home folder.
+const HOME: &str = "HOME";
+/// Set by Kubernetes in every container.
+const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
+/// Where Kubernetes puts a pod's credentials.
+const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// The folder of the embedded cluster when nothing else is said.
+pub(crate) fn default_data_dir() -> Option<PathBuf> {
+    path(XDG_DATA_HOME)
+        .filter(|dir| dir.is_absolute())
+        .or_else(|| home().map(|home| home.join(".local/share")))
+        .map(|data| data.join("longshore/embedded"))
+}
+
+/// The user's home folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    path(HOME)
+}
+
+/// Whether colours are unwanted.
+pub(crate) fn no_color() -> bool {
+    path(NO_COLOR).is_some()
+}
+
+/// What to log; `None` when unset.
+pub(crate) fn log_filter() -> Option<String> {
+    std::env::var(LOG).ok().filter(|text| !text.is_empty())
+}
+
+/// Whether this process runs in a pod that may talk to its cluster.
+pub(crate) fn in_pod() -> bool {
+    path(KUBERNETES_SERVICE_HOST).is_some() && std::path::Path::new(POD_TOKEN).exists()
+}

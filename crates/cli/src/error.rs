@@ -1,0 +1,197 @@
+//! Errors as people see them: what failed, why, what to do. One function maps
+//! them to exit codes.
+
+use std::{error::Error as StdError, process::ExitCode};
+
+use longshore_embedded as embedded;
+
+/// What kind of failure it is; decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The command was meant otherwise: arguments, folder, configuration.
+    Usage,
+    /// The cluster does not answer, or does not let us.
+    Cluster,
+    /// The job could not be started.
+    NotStarted,
+    /// What was asked for is not there, or the server would not do it.
+    Failed,
+    /// The person at the desk broke it off.
+    Interrupted,
+}
+
+/// A failure of the program.
+#[derive(Debug)]
+pub(crate) struct Error {
+    kind: Kind,
+    message: String,
+    details: Vec<String>,
+    hint: Option<String>,
+}
+
+/// The result of the program's functions.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: Vec::new(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted")
+    }
+
+    /// With the error's whole chain of causes as message.
+    pub(crate) fn from_source(kind: Kind, error: &(dyn StdError + 'static)) -> Self {
+        Self::new(kind, chain(error))
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn details(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(lines);
+        self
+    }
+
+    /// The same error as another kind of failure.
+    pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The lines for people: `error: …`, details, `hint: …`.
+    pub(crate) fn lines(&self) -> Vec<(Mark, String)> {
+        let mut lines = vec![(Mark::Error, self.message.clone())];
+        lines.extend(self.details.iter().map(|line| (Mark::Detail, line.clone())));
+        lines.extend(self.hint.iter().map(|hint| (Mark::Hint, hint.clone())));
+        lines
+    }
+}
+
+/// What a line of an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// What failed and why.
+    Error,
+    /// Evidence, such as the end of a log.
+    Detail,
+    /// What to do.
+    Hint,
+}
+
+/// The one place where failures become exit codes.
+pub(crate) fn exit_code(kind: Kind) -> ExitCode {
+    ExitCode::from(match kind {
+        Kind::Failed => 1,
+        Kind::Usage => 2,
+        Kind::Cluster => 3,
+        Kind::NotStarted => 4,
+        Kind::Interrupted => 130,
+    })
+}
+
+/// An error and its causes in one line, each said once.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+impl From<longshore::client::Error> for Error {
+    fn from(error: longshore::client::Error) -> Self {
+        use longshore::client::Error as Client;
+        let result = |kind| Self::from_source(kind, &error);
+        match &error {
+            Client::Unreachable { .. } | Client::Timeout { .. } | Client::Closed => {
+                result(Kind::Cluster)
+            }
+            Client::Config(_) => result(Kind::Cluster)
+                .hint("leave out --context and --kubeconfig to use the embedded cluster"),
+            Client::Invalid(_) | Client::Namespace(_) => result(Kind::Usage),
+            _ if error.is_unauthorized() => result(Kind::Cluster).hint(
+                "the cluster does not know your credentials: sign in again, or choose another --context",
+            ),
+            _ if error.is_forbidden() => result(Kind::Cluster).hint(
+                "ask whoever runs the cluster for the permission, or choose another --namespace",
+            ),
+            _ => result(Kind::Failed),
+        }
+    }
+}
+
+impl From<longshore::launcher::runs::RunsError> for Error {
+    fn from(error: longshore::launcher::runs::RunsError) -> Self {
+        use longshore::launcher::runs::RunsError as Runs;
+        match error {
+            Runs::Cluster(error) => error.into(),
+            other => Self::from_source(Kind::Failed, &other),
+        }
+    }
+}
+
+impl From<embedded::Error> for Error {
+    fn from(error: embedded::Error) -> Self {
+        let result = Self::from_source(Kind::Cluster, &error);
+        match &error {
+            embedded::Error::Busy(_) => {
+                result.hint("`longshore status` says which; `longshore down` stops it")
+            }
+            embedded::Error::Spawn { log, log_path, .. } => {
+                let hint = format!("the whole log is in {}", log_path.display());
+                result.details(log.iter().cloned()).hint(hint)
+            }
+            embedded::Error::File { .. } => {
+                result.hint("choose another folder with --data-dir or LONGSHORE_DATA_DIR")
+            }
+            embedded::Error::ForeignKubeconfig(_) => result.with_kind(Kind::Usage),
+            embedded::Error::Stuck { dir, .. } => {
+                let hint = format!("its log is {}", dir.join("cluster.log").display());
+                result.hint(hint)
+            }
+            _ => result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read x")]
+    struct Outer(#[source] std::io::Error);
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let cause = || std::io::Error::other("disk on fire");
+        assert_eq!(chain(&Outer(cause())), "cannot read x: disk on fire");
+
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot read x: {0}")]
+        struct Says(#[source] std::io::Error);
+        assert_eq!(chain(&Says(cause())), "cannot read x: disk on fire");
+    }
+}

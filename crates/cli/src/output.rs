@@ -1,0 +1,62 @@
+//! `--output`: the same thing as a table, or as something for a program.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::{
+    error::{Error, Kind, Result},
+    ui,
+};
+
+/// How a list is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people.
+    #[default]
+    Table,
+    /// More columns.
+    Wide,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// One name a line.
+    Name,
+}
+
+/// Writes a value as JSON or YAML.
+pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
+    let unreadable =
+        |error: &(dyn std::error::Error + 'static)| Error::from_source(Kind::Failed, error);
+    match format {
+        Format::Yaml => {
+            let text = serde_yaml_ng::to_string(value).map_err(|error| unreadable(&error))?;
+            ui::bytes(text.as_bytes());
+        }
+        _ => {
+            let text = serde_json::to_string_pretty(value).map_err(|error| unreadable(&error))?;
+            ui::line(text);
+        }
+    }
+    Ok(())
+}
+
+/// Writes rows under a header; nothing but `empty`, to standard error, when
+/// there are none.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, empty: &str) {
+    if rows.is_empty() {
+        ui::note(empty);
+        return;
+    }
+    let mut all = vec![
+        header
+            .iter()
+            .map(|&text| text.to_owned())
+            .collect::<Vec<_>>(),
+    ];
+    all.extend(rows);
+    let paint = ui::Paint::stdout();
+    for (n, line) in ui::columns(&all).into_iter().enumerate() {
+        ui::line(if n == 0 { paint.bold(&line) } else { line });
+    }
+}

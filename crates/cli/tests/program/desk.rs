@@ -1,0 +1,198 @@
+//! A desk: a folder to work in and an embedded cluster's folder, both of which
+//! are gone, with every process, when the test ends.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Longer than anything should take, on a busy machine, too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Desk {
+    folder: tempfile::TempDir,
+}
+
+/// What a command answered.
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Answer {
+    fn new(output: &Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Fails the test unless the code is this one.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(
+            self.code, code,
+            "\n--- out\n{}\n--- err\n{}",
+            self.out, self.err
+        );
+        self
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap()
+    }
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let desk = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(desk.code()).unwrap();
+        desk
+    }
+
+    /// The folder of code: where commands run.
+    pub(crate) fn code(&self) -> PathBuf {
+        self.folder.path().join("code")
+    }
+
+    /// The embedded cluster's folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Puts a file into the folder of code.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.code().join(name), text).unwrap();
+    }
+
+    /// The program with arguments, ready to be run.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+        command
+            .args(arguments)
+            .current_dir(self.code())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.folder.path())
+            .env("LONGSHORE_DATA_DIR", self.data())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn longshore<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Answer {
+        Answer::new(&self.command(arguments).output().unwrap())
+    }
+
+    /// Runs `longshore run` with a shell's script as the command.
+    pub(crate) fn run_script(&self, script: &str) -> Answer {
+        self.longshore(&["run", "--name", "job", "--", "sh", "-c", script])
+    }
+
+    /// The process of the cluster, if it runs.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        let status = self.longshore(&["status", "--output", "json"]).json();
+        status["pid"]
+            .as_i64()
+            .map(|pid| i32::try_from(pid).unwrap())
+    }
+
+    /// Fails the test if any process still has this word among its arguments.
+    #[track_caller]
+    pub(crate) fn assert_no_process(&self, word: &str) {
+        let found = processes_with(word);
+        assert!(found.is_empty(), "still there: {found:?}");
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.command(&["down"]).output();
+    }
+}
+
+/// A command that runs while the test goes on.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self(Some(child))
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(i32::try_from(self.0.as_ref().unwrap().id()).unwrap(), name);
+    }
+
+    pub(crate) fn end(mut self) -> Answer {
+        Answer::new(&self.0.take().unwrap().wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Sends a signal, as in `KILL`.
+pub(crate) fn signal(pid: i32, name: &str) {
+    let status = Command::new("kill")
+        .arg(format!("-{name}"))
+        .arg(pid.to_string())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The arguments of living processes that have `word` among them.
+pub(crate) fn processes_with(word: &str) -> Vec<String> {
+    let of_process = |entry: std::fs::DirEntry| {
+        let path = entry.path();
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let arguments = std::fs::read(path.join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&arguments).replace('\0', " "))
+    };
+    let own = std::process::id().to_string();
+    std::fs::read_dir(Path::new("/proc"))
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_str() != Some(&own))
+        .filter_map(of_process)
+        .filter(|arguments| arguments.contains(word))
+        .collect()
+}
+
+/// A word that no other process on the machine has.
+pub(crate) fn unique_word() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "marker-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}

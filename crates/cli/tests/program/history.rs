@@ -1,0 +1,152 @@
+//! What remains of a run: `runs`, `logs`, `cancel`.
+
+use crate::desk::{Desk, eventually, unique_word};
+
+#[test]
+fn runs_and_logs_remain_without_a_cluster() {
+    let desk = Desk::new();
+    desk.run_script("echo first").expect(0);
+    desk.run_script("echo second; exit 3").expect(3);
+    let runs = desk
+        .longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json();
+    let runs = runs.as_array().unwrap();
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    let names: Vec<&str> = runs
+        .iter()
+        .map(|run| run["name"].as_str().unwrap())
+        .collect();
+    let logs: Vec<String> = names
+        .iter()
+        .map(|name| desk.longshore(&["logs", name]).expect(0).out)
+        .collect();
+    assert!(logs.contains(&"worker/0 | first\n".to_owned()), "{logs:?}");
+    assert!(logs.contains(&"worker/0 | second\n".to_owned()), "{logs:?}");
+    let table = desk.longshore(&["runs"]).expect(0).out;
+    assert!(names.iter().all(|name| table.contains(name)), "{table}");
+    desk.longshore(&["status"]).expect(3);
+}
+
+#[test]
+fn a_detached_run_goes_on_until_it_is_cancelled() {
+    let desk = Desk::new();
+    let word = unique_word();
+    let script = format!("echo up; sleep 300; : {word}");
+    let detached = desk
+        .longshore(&["run", "--detach", "--", "sh", "-c", &script])
+        .expect(0);
+    let name = detached.out.trim().to_owned();
+    desk.longshore(&["status"]).expect(0);
+    eventually("the run says something", || {
+        desk.longshore(&["logs", &name]).out.contains("| up")
+    });
+    desk.longshore(&["cancel", &name]).expect(0);
+    desk.assert_no_process(&word);
+    let runs = desk.longshore(&["runs"]).expect(0).out;
+    assert!(runs.contains("cancelled"), "{runs}");
+}
+
+#[test]
+fn an_unknown_run_is_no_run() {
+    let desk = Desk::new();
+    for verb in ["logs", "cancel"] {
+        let answer = desk.longshore(&[verb, "nothing-here"]).expect(1);
+        assert!(answer.err.contains("nothing-here"), "{}", answer.err);
+        assert!(
+            answer.err.contains("`longshore runs` lists them"),
+            "{}",
+            answer.err
+        );
+    }
+}
+
+#[test]
+fn get_shows_objects_in_every_form() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.run_script("true").expect(0);
+    let table = desk.longshore(&["get", "jobs"]).expect(0).out;
+    assert!(table.starts_with("NAME "), "{table}");
+    let all = desk.longshore(&["get", "jobs", "-A"]).expect(0).out;
+    assert!(all.starts_with("NAMESPACE "), "{all}");
+    let name = desk.longshore(&["get", "jobs", "-o", "name"]).expect(0).out;
+    let name = name.trim().strip_prefix("job.batch/").unwrap().to_owned();
+    let one = desk
+        .longshore(&["get", "job", &name, "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(one["metadata"]["name"], name.as_str());
+    let yaml = desk
+        .longshore(&["get", "job", &name, "-o", "yaml"])
+        .expect(0)
+        .out;
+    assert!(yaml.contains("kind: Job"), "{yaml}");
+    let none = desk.longshore(&["get", "pods", "-l", "app=none"]).expect(0);
+    assert!(
+        none.out.is_empty() && none.err.contains("No pods"),
+        "{}{}",
+        none.out,
+        none.err
+    );
+    let unknown = desk.longshore(&["get", "shoes"]).expect(2);
+    assert!(unknown.err.contains("shoes"), "{}", unknown.err);
+    let missing = desk.longshore(&["get", "pod", "nobody"]).expect(1);
+    assert!(
+        missing.err.contains("\"nobody\" not found"),
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
+fn a_spec_can_be_resolved_from_a_run() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write(
+        "longshore.toml",
+        "command = [\"sleep\", \"300\"]\n[roles.worker]\ncount = 2\n",
+    );
+    let name = desk
+        .longshore(&["run", "--detach"])
+        .expect(0)
+        .out
+        .trim()
+        .to_owned();
+    let spec = desk.longshore(&["resolve", &name]).expect(0).json();
+    let first = spec["worker"][0].as_str().unwrap();
+    assert!(
+        first.starts_with(&format!("{name}-worker-0.{name}:")),
+        "{spec}"
+    );
+    let config = [
+        "resolve",
+        &name,
+        "--output",
+        "tf-config",
+        "--task",
+        "worker/1",
+    ];
+    let config = desk.longshore(&config).expect(0).json();
+    assert_eq!(
+        (&config["cluster"], &config["task"]["index"]),
+        (&spec, &1.into())
+    );
+
+    let selector = format!("worker=longshore.dev/run={name}");
+    let arguments = [
+        "resolve",
+        &selector,
+        "--wait",
+        "worker=2",
+        "--timeout",
+        "60",
+    ];
+    let spec = desk.longshore(&arguments).expect(0).json();
+    assert_eq!(spec["worker"].as_array().unwrap().len(), 2, "{spec}");
+    assert!(
+        spec["worker"][0].as_str().unwrap().starts_with("127."),
+        "{spec}"
+    );
+    desk.longshore(&["cancel", &name]).expect(0);
+}

@@ -1,0 +1,165 @@
+//! `up`, `status`, `down`, and what a crash leaves.
+
+use crate::desk::{Desk, Running, eventually, signal};
+
+#[test]
+fn up_status_and_down_tell_one_story() {
+    let desk = Desk::new();
+    let before = desk.longshore(&["status"]).expect(3);
+    assert!(before.out.contains("is not running"), "{}", before.out);
+
+    let up = desk.longshore(&["up"]).expect(0);
+    assert!(
+        up.out
+            .contains("The embedded cluster is up: https://127.0.0.1:"),
+        "{}",
+        up.out
+    );
+    assert!(up.out.contains("export KUBECONFIG="), "{}", up.out);
+    let again = desk.longshore(&["up"]).expect(0);
+    assert!(again.out.contains("is already up"), "{}", again.out);
+
+    let status = desk
+        .longshore(&["status", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&status["running"], &status["ready"], &status["lasting"]),
+        (&true.into(), &true.into(), &true.into())
+    );
+    let nodes = desk
+        .longshore(&["get", "nodes", "--output", "name"])
+        .expect(0);
+    assert_eq!(nodes.out, "node/longshore\n");
+
+    let pid = desk.pid().unwrap();
+    let down = desk.longshore(&["down"]).expect(0);
+    assert_eq!(down.out, "The embedded cluster has stopped.\n");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}/stat")).exists() || is_zombie(pid));
+    assert_eq!(
+        desk.longshore(&["down"]).expect(0).out,
+        "The embedded cluster is not running.\n"
+    );
+}
+
+fn is_zombie(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.starts_with(" Z"))
+    })
+}
+
+#[test]
+fn a_kill_loses_no_acknowledged_write() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let run = desk.run_script("echo kept").expect(0);
+    assert!(run.out.contains("| kept"), "{}", run.out);
+    let before = desk
+        .longshore(&["get", "jobs", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(before["items"].as_array().unwrap().len(), 1);
+
+    signal(desk.pid().unwrap(), "KILL");
+    eventually("the killed cluster counts as stopped", || {
+        desk.pid().is_none()
+    });
+    desk.longshore(&["up"]).expect(0);
+    let after = desk
+        .longshore(&["get", "jobs", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        after["items"][0]["metadata"]["uid"],
+        before["items"][0]["metadata"]["uid"]
+    );
+    assert_eq!(after["items"][0]["status"]["succeeded"], 1);
+}
+
+#[test]
+fn an_ephemeral_cluster_forgets() {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--ephemeral"]).expect(0);
+    desk.run_script("true").expect(0);
+    desk.longshore(&["down"]).expect(0);
+    desk.longshore(&["up", "--ephemeral"]).expect(0);
+    let jobs = desk
+        .longshore(&["get", "jobs", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn in_the_foreground_a_signal_ends_it_in_order() {
+    for name in ["INT", "TERM"] {
+        let desk = Desk::new();
+        let cluster = Running::start(desk.command(&["up", "--foreground"]));
+        eventually("it serves", || desk.longshore(&["status"]).code == 0);
+        cluster.signal(name);
+        let end = cluster.end().expect(0);
+        assert!(
+            end.out.contains("The embedded cluster is up"),
+            "{}",
+            end.out
+        );
+        desk.longshore(&["status"]).expect(3);
+    }
+}
+
+#[test]
+fn two_at_once_start_one_cluster() {
+    let desk = Desk::new();
+    let both = [(); 2].map(|()| Running::start(desk.command(&["up"])));
+    for one in both {
+        one.end().expect(0);
+    }
+    desk.longshore(&["status"]).expect(0);
+}
+
+#[test]
+fn a_command_alone_leaves_no_cluster() {
+    let desk = Desk::new();
+    let nodes = desk
+        .longshore(&["get", "nodes", "--output", "name"])
+        .expect(0);
+    assert_eq!(nodes.out, "node/longshore\n");
+    desk.longshore(&["status"]).expect(3);
+    desk.assert_no_process(desk.data().to_str().unwrap());
+}
+
+#[test]
+fn a_command_leaves_a_lasting_cluster_alone() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.longshore(&["get", "nodes"]).expect(0);
+    desk.longshore(&["status"]).expect(0);
+}
+
+#[test]
+fn a_killed_command_takes_its_cluster_along() {
+    let desk = Desk::new();
+    let run = Running::start(desk.command(&["run", "--", "sleep", "300"]));
+    eventually("the cluster is there", || desk.pid().is_some());
+    run.signal("KILL");
+    drop(run);
+    eventually("the cluster has noticed", || desk.pid().is_none());
+}
+
+#[test]
+fn the_kubeconfig_goes_where_it_is_wanted_and_nowhere_else() {
+    let desk = Desk::new();
+    desk.write("mine", "clusters: [{name: production}]\n");
+    let refused = desk.longshore(&["up", "--kubeconfig", "mine"]).expect(2);
+    assert!(
+        refused.err.contains("holds other clusters"),
+        "{}",
+        refused.err
+    );
+    desk.longshore(&["status"]).expect(3);
+
+    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    let nodes = ["get", "nodes", "--output", "name", "--kubeconfig", "ours"];
+    assert_eq!(desk.longshore(&nodes).expect(0).out, "node/longshore\n");
+}

@@ -1,0 +1,11 @@
+//! The program as its users meet it: the real binary, each test with an
+//! embedded cluster's folder of its own.
+#![allow(clippy::unwrap_used)]
+
+mod desk;
+mod help;
+mod history;
+mod interrupt;
+mod lifecycle;
+mod refusals;
+mod run;
