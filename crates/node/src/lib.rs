@@ -1,1 +1,39 @@
-//! To be filled.
+//! The node agent: registers a node and runs the pods bound to it as local
+//! processes. A plain client of the Kubernetes API.
+//!
+//! **Images are not pulled.** A container's command runs on this machine's
+//! files, in its own session and, where the kernel allows, in its own mount,
+//! PID and UTS namespaces, with its volumes at their mount paths. `pause` is
+//! the one image that needs no command. A folder that a mount path lacks on the
+//! machine is made in the container's view only.
+//!
+//! **What containers get.** Their environment has the pod's variables, `POD_IP`
+//! (each pod has an address of its own in 127.0.0.0/8: bind to it, not to
+//! 0.0.0.0, or two pods collide on a port), `HOSTNAME`, and of the agent's own
+//! environment only `PATH`, `HOME`, `LANG`, `LC_ALL`, `TZ`, `TMPDIR` and
+//! `LD_LIBRARY_PATH`. `/etc/hosts` names the pods that have a subdomain.
+//!
+//! **What is not enforced.** Requests and limits, probes (a running container
+//! counts as ready), security contexts apart from `runAsUser` and `runAsGroup`
+//! when the agent is root.
+//!
+//! **Nothing outlives the agent**: its end, even by SIGKILL, ends all its pods.
+
+mod address;
+mod agent;
+mod downward;
+mod environment;
+mod error;
+mod events;
+mod hosts;
+mod logs;
+mod machine;
+mod node;
+mod pod;
+mod sandbox;
+mod sources;
+mod volumes;
+
+pub use agent::{NodeAgent, Options};
+pub use error::Error;
+pub use logs::{LogQuery, LogReadError, LogReader};

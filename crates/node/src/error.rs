@@ -1,0 +1,31 @@
+//! Why the agent cannot start.
+
+use std::{io, path::PathBuf};
+
+/// Why the agent cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The API refused the node, or cannot be reached.
+    #[error("the node {name:?} could not be registered: {source}")]
+    Register {
+        /// The node's name.
+        name: String,
+        /// The client's error.
+        source: longshore_client::Error,
+    },
+    /// The pods of the node cannot be watched.
+    #[error("the pods of the node cannot be watched: {0}")]
+    Watch(#[source] longshore_client::Error),
+    /// The data folder cannot be used.
+    #[error("the node's data folder {path:?} cannot be used: {source}; choose a folder that this user may write to")]
+    DataFolder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The thread that starts processes cannot be made.
+    #[error("the node cannot start processes: {0}")]
+    Spawner(#[source] io::Error),
+}

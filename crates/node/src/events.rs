@@ -1,0 +1,162 @@
+//! Events about pods, written in the background: nothing waits for them.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use longshore_client::{Cluster, Patch};
+use longshore_model::time;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// More than this many unwritten events are dropped: they are for people.
+const QUEUE: usize = 4096;
+/// Events remembered for counting repetitions.
+const REMEMBERED: usize = 4096;
+
+/// What an event says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Note {
+    pub(crate) warning: bool,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    /// The container it is about.
+    pub(crate) container: Option<(bool, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Subject {
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+/// Takes events; clones share the queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Events(mpsc::Sender<(Subject, Note, Timestamp)>);
+
+impl Events {
+    /// A queue, and the work that empties it until all clones are gone.
+    pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
+        let (sender, mut queue) = mpsc::channel(QUEUE);
+        let work = async move {
+            let mut writer = Writer { cluster, node, seen: HashMap::new() };
+            while let Some((subject, note, at)) = queue.recv().await {
+                writer.write(subject, note, at).await;
+            }
+        };
+        (Self(sender), work)
+    }
+
+    /// Notes something about a pod.
+    pub(crate) fn note(&self, pod: &Pod, note: Note) {
+        let metadata = &pod.metadata;
+        let subject = Subject {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+        };
+        if self.0.try_send((subject, note, Timestamp::now())).is_err() {
+            tracing::debug!("too many events: one is dropped");
+        }
+    }
+}
+
+struct Writer {
+    cluster: Cluster,
+    node: String,
+    /// Name and count of events that were written.
+    seen: HashMap<(Subject, Note), (String, u32)>,
+}
+
+impl Writer {
+    async fn write(&mut self, subject: Subject, note: Note, at: Timestamp) {
+        let Ok(view) = self.cluster.events().in_namespace(&subject.namespace) else { return };
+        let key = (subject, note);
+        if let Some((name, count)) = self.seen.get_mut(&key) {
+            *count += 1;
+            let patch = json!({"count": *count, "lastTimestamp": time::seconds(at)});
+            if view.patch(name, &Patch::merge(patch)).await.is_ok() {
+                return;
+            }
+            // It has expired: begin again.
+        }
+        let (subject, note) = &key;
+        let name = event_name(subject, note, at);
+        let event = render(&self.node, subject, note, &name, at);
+        if let Err(error) = view.create(&event).await {
+            tracing::debug!(reason = note.reason, %error, "an event could not be written");
+            return;
+        }
+        if self.seen.len() >= REMEMBERED {
+            self.seen.clear();
+        }
+        self.seen.insert(key, (name, 1));
+    }
+}
+
+/// As Kubernetes names them: the object's name and a number.
+fn event_name(subject: &Subject, note: &Note, at: Timestamp) -> String {
+    let mut hasher = DefaultHasher::new();
+    (subject, note, at.as_nanosecond()).hash(&mut hasher);
+    // 253 characters at most, and no '-' or '.' before the dot.
+    let stem: String = subject.name.chars().take(236).collect();
+    format!("{}.{:016x}", stem.trim_end_matches(['-', '.']), hasher.finish())
+}
+
+fn render(node: &str, subject: &Subject, note: &Note, name: &str, at: Timestamp) -> Value {
+    let mut object = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": subject.namespace,
+        "name": subject.name,
+        "uid": subject.uid,
+    });
+    if let Some((init, container)) = &note.container {
+        let list = if *init { "initContainers" } else { "containers" };
+        object["fieldPath"] = format!("spec.{list}{{{container}}}").into();
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": subject.namespace},
+        "involvedObject": object,
+        "reason": note.reason,
+        "message": note.message,
+        "type": if note.warning { "Warning" } else { "Normal" },
+        "source": {"component": "longshore-node", "host": node},
+        "reportingComponent": "longshore-node",
+        "reportingInstance": node,
+        "firstTimestamp": time::seconds(at),
+        "lastTimestamp": time::seconds(at),
+        "count": 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_names_its_container() {
+        let subject = Subject {
+            namespace: "n".to_owned(),
+            name: "p-".repeat(130),
+            uid: "u".to_owned(),
+        };
+        let note = Note {
+            warning: true,
+            reason: "Failed",
+            message: "no".to_owned(),
+            container: Some((true, "c".to_owned())),
+        };
+        let name = event_name(&subject, &note, Timestamp::UNIX_EPOCH);
+        assert!(longshore_model::name::dns_subdomain("name", &name).is_ok(), "{name}");
+        let event = render("here", &subject, &note, &name, Timestamp::UNIX_EPOCH);
+        assert_eq!(event["involvedObject"]["fieldPath"], "spec.initContainers{c}");
+        assert_eq!(event["type"], "Warning");
+    }
+}

@@ -1,0 +1,186 @@
+//! Cluster DNS by `/etc/hosts`: each container sees a file of its pod's own,
+//! which names all pods that have a subdomain and is kept up to date in place.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io,
+    net::Ipv4Addr,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// A pod as the hosts files see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) namespace: String,
+    pub(crate) hostname: String,
+    pub(crate) subdomain: Option<String>,
+    pub(crate) address: Ipv4Addr,
+    /// Further lines, from `hostAliases`.
+    pub(crate) aliases: Vec<(String, Vec<String>)>,
+}
+
+/// The text of one pod's file: the machine's lines, its own, those of `others`.
+pub(crate) fn render<'a>(
+    machine: &str,
+    own: &Host,
+    others: impl IntoIterator<Item = &'a Host>,
+) -> String {
+    let mut text = machine.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str("# Pods of the cluster; kept up to date by the node agent.\n");
+    if own.subdomain.is_none() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}\t{}", own.address, own.hostname);
+    }
+    for host in others {
+        let Some(subdomain) = &host.subdomain else { continue };
+        let Host { namespace, hostname, address, .. } = host;
+        let _ = write!(text, "{address}\t");
+        if *namespace == own.namespace {
+            let _ = write!(text, "{hostname} {hostname}.{subdomain} ");
+        }
+        let long = format!("{hostname}.{subdomain}.{namespace}.svc");
+        let _ = writeln!(text, "{hostname}.{subdomain}.{namespace} {long} {long}.cluster.local");
+    }
+    for (address, names) in &own.aliases {
+        let _ = writeln!(text, "{address}\t{}", names.join("\t"));
+    }
+    text
+}
+
+/// The pods that are named, and the files that name them.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    machine: String,
+    table: Mutex<BTreeMap<String, (Host, PathBuf)>>,
+    changed: Notify,
+}
+
+impl Hosts {
+    /// Over the machine's own `/etc/hosts`.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            machine: std::fs::read_to_string("/etc/hosts").unwrap_or_default(),
+            table: Mutex::default(),
+            changed: Notify::new(),
+        })
+    }
+
+    /// Adds a pod and writes its file, complete already.
+    pub(crate) fn add(&self, uid: &str, host: Host, file: &Path) -> io::Result<()> {
+        let named = host.subdomain.is_some();
+        let text = {
+            let mut table = self.table.lock();
+            table.insert(uid.to_owned(), (host.clone(), file.to_owned()));
+            render(&self.machine, &host, table.values().map(|(host, _)| host))
+        };
+        std::fs::write(file, text)?;
+        if named {
+            self.changed.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Takes a pod out.
+    pub(crate) fn remove(&self, uid: &str) {
+        let removed = self.table.lock().remove(uid);
+        if removed.is_some_and(|(host, _)| host.subdomain.is_some()) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Keeps the files up to date for ever; changes that come together are
+    /// written together.
+    pub(crate) async fn maintain(&self) {
+        loop {
+            self.changed.notified().await;
+            let entries: Vec<_> = self.table.lock().values().cloned().collect();
+            for (own, file) in &entries {
+                let text = render(&self.machine, own, entries.iter().map(|(host, _)| host));
+                if let Err(error) = overwrite(file, &text) {
+                    tracing::debug!(?file, %error, "hosts file not updated");
+                }
+            }
+        }
+    }
+}
+
+/// In place, since the file is bound into containers, and by one write, so that
+/// no reader sees half of it.
+fn overwrite(file: &Path, text: &str) -> io::Result<()> {
+    let file = std::fs::File::options().write(true).open(file)?;
+    file.write_all_at(text.as_bytes(), 0)?;
+    file.set_len(text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn host(namespace: &str, hostname: &str, subdomain: Option<&str>, last: u8) -> Host {
+        Host {
+            namespace: namespace.to_owned(),
+            hostname: hostname.to_owned(),
+            subdomain: subdomain.map(str::to_owned),
+            address: Ipv4Addr::new(127, 16, 0, last),
+            aliases: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn short_names_in_the_namespace_long_names_everywhere() {
+        let own = host("a", "w-0", Some("w"), 1);
+        let peers = [own.clone(), host("a", "w-1", Some("w"), 2), host("b", "w-0", Some("w"), 3)];
+        let text = render("127.0.0.1 localhost", &own, &peers);
+        assert_eq!(
+            text,
+            "127.0.0.1 localhost\n\
+             # Pods of the cluster; kept up to date by the node agent.\n\
+             127.16.0.1\tw-0 w-0.w w-0.w.a w-0.w.a.svc w-0.w.a.svc.cluster.local\n\
+             127.16.0.2\tw-1 w-1.w w-1.w.a w-1.w.a.svc w-1.w.a.svc.cluster.local\n\
+             127.16.0.3\tw-0.w.b w-0.w.b.svc w-0.w.b.svc.cluster.local\n"
+        );
+    }
+
+    #[test]
+    fn a_pod_without_subdomain_knows_itself_and_its_aliases() {
+        let mut own = host("a", "alone", None, 1);
+        own.aliases.push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
+        let text = render("", &own, [&own]);
+        assert!(text.ends_with("127.16.0.1\talone\n10.0.0.1\tx\ty\n"));
+    }
+
+    #[tokio::test]
+    async fn files_follow_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = Hosts::new();
+        let (one, two) = (folder.path().join("1"), folder.path().join("2"));
+        hosts.add("1", host("a", "w-0", Some("w"), 1), &one).unwrap();
+        let opened = std::fs::File::open(&one).unwrap();
+        hosts.add("2", host("a", "w-1", Some("w"), 2), &two).unwrap();
+        let maintainer = { let hosts = hosts.clone(); tokio::spawn(async move { hosts.maintain().await }) };
+        let read = || {
+            let mut bytes = vec![0; opened.metadata().unwrap().len() as usize];
+            opened.read_exact_at(&mut bytes, 0).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        while !read().contains("w-1.w") {
+            tokio::task::yield_now().await;
+        }
+        hosts.remove("2");
+        while read().contains("w-1.w") {
+            tokio::task::yield_now().await;
+        }
+        assert!(read().contains("w-0.w"));
+        maintainer.abort();
+    }
+}

@@ -1,0 +1,148 @@
+//! Where log files are, and who writes them now.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// How far a file is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Bytes in the file, whole records.
+    pub(crate) length: u64,
+    /// Whether no more will come.
+    pub(crate) ended: bool,
+}
+
+/// A container as log readers see it.
+#[derive(Debug, Clone, Default)]
+struct Container {
+    /// Why it waits, if it does.
+    waiting: Option<String>,
+    /// The restart that is written now, and its progress.
+    current: Option<(u32, watch::Receiver<Progress>)>,
+}
+
+#[derive(Debug, Default)]
+struct Pod {
+    /// In the order of the pod's spec.
+    containers: Vec<String>,
+    state: HashMap<String, Container>,
+}
+
+/// The folder of logs and what is known of its containers.
+#[derive(Debug)]
+pub(crate) struct LogStore {
+    folder: PathBuf,
+    pods: Mutex<HashMap<String, Pod>>,
+}
+
+impl LogStore {
+    pub(crate) fn new(folder: PathBuf) -> Arc<Self> {
+        Arc::new(Self { folder, pods: Mutex::default() })
+    }
+
+    /// Makes a pod's containers known.
+    pub(crate) fn add_pod(&self, uid: &str, containers: Vec<String>) {
+        self.pods.lock().insert(uid.to_owned(), Pod { containers, state: HashMap::new() });
+    }
+
+    /// Forgets a pod and removes its files.
+    pub(crate) fn remove_pod(&self, uid: &str) {
+        self.pods.lock().remove(uid);
+        if let Err(error) = fs::remove_dir_all(self.folder.join(uid))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(uid, %error, "the logs of a deleted pod could not be removed");
+        }
+    }
+
+    /// Removes the files of pods that are not in `present`.
+    pub(crate) fn keep_only(&self, present: &dyn Fn(&str) -> bool) {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if let Some(uid) = entry.file_name().to_str()
+                && !present(uid)
+            {
+                self.remove_pod(uid);
+            }
+        }
+    }
+
+    /// A container waits, or not any more.
+    pub(crate) fn set_waiting(&self, uid: &str, container: &str, reason: Option<&str>) {
+        if let Some(pod) = self.pods.lock().get_mut(uid) {
+            let state = pod.state.entry(container.to_owned()).or_default();
+            state.waiting = reason.map(str::to_owned);
+        }
+    }
+
+    /// A new file for a container's run; `progress` tells readers how far it is.
+    pub(crate) fn create(
+        &self,
+        uid: &str,
+        container: &str,
+        restart: u32,
+        progress: watch::Receiver<Progress>,
+    ) -> io::Result<fs::File> {
+        let folder = self.folder.join(uid).join(container);
+        fs::create_dir_all(&folder)?;
+        let mut options = fs::OpenOptions::new();
+        let file = options.append(true).create(true).open(path(&folder, restart))?;
+        // Only the last two runs can be asked for.
+        if let Some(old) = restart.checked_sub(2) {
+            let _ = fs::remove_file(path(&folder, old));
+        }
+        if let Some(pod) = self.pods.lock().get_mut(uid) {
+            let state = pod.state.entry(container.to_owned()).or_default();
+            state.current = Some((restart, progress));
+            state.waiting = None;
+        }
+        Ok(file)
+    }
+
+    /// The containers of a pod, in order; `None` when the pod is unknown.
+    pub(super) fn containers(&self, uid: &str) -> Option<Vec<String>> {
+        self.pods.lock().get(uid).map(|pod| pod.containers.clone())
+    }
+
+    /// Why a container waits.
+    pub(super) fn waiting(&self, uid: &str, container: &str) -> Option<String> {
+        self.pods.lock().get(uid)?.state.get(container)?.waiting.clone()
+    }
+
+    /// The runs of a container that have a file, oldest first.
+    pub(super) fn runs(&self, uid: &str, container: &str) -> Vec<u32> {
+        let entries = fs::read_dir(self.folder.join(uid).join(container));
+        let mut runs: Vec<u32> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".log")?.parse().ok())
+            .collect();
+        runs.sort_unstable();
+        runs
+    }
+
+    /// Opens a run's file, with its progress if it is written now.
+    pub(super) fn open(
+        &self,
+        uid: &str,
+        container: &str,
+        restart: u32,
+    ) -> io::Result<(fs::File, Option<watch::Receiver<Progress>>)> {
+        let file = fs::File::open(path(&self.folder.join(uid).join(container), restart))?;
+        let pods = self.pods.lock();
+        let current = pods.get(uid).and_then(|pod| pod.state.get(container)?.current.clone());
+        let progress = current.and_then(|(run, progress)| (run == restart).then_some(progress));
+        Ok((file, progress))
+    }
+}
+
+fn path(folder: &Path, restart: u32) -> PathBuf {
+    folder.join(format!("{restart}.log"))
+}

@@ -1,0 +1,11 @@
+//! Logs of containers: written from their pipes, one record a line, kept per
+//! pod, container and restart until the pod is deleted, and read back.
+
+mod file;
+mod reader;
+mod record;
+mod writer;
+
+pub(crate) use file::{LogStore, Progress};
+pub use reader::{LogQuery, LogReadError, LogReader};
+pub(crate) use writer::{LogWriter, capture};

@@ -1,0 +1,344 @@
+//! Reads logs back, and follows those that are being written.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures::Stream;
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::{
+    file::{LogStore, Progress},
+    record::{self, Filter},
+};
+
+/// Bytes read from a file at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Which log, and how much of it.
+#[derive(Debug, Clone, Default)]
+pub struct LogQuery {
+    /// The pod's namespace, for messages.
+    pub namespace: String,
+    /// The pod's name, for messages.
+    pub pod: String,
+    /// The pod's uid.
+    pub uid: String,
+    /// The container; may be empty when the pod has only one.
+    pub container: String,
+    /// Go on until the container ends.
+    pub follow: bool,
+    /// The run before the present one.
+    pub previous: bool,
+    /// Only the last lines.
+    pub tail_lines: Option<u64>,
+    /// Only records from then on.
+    pub since: Option<Timestamp>,
+    /// Each line begins with its time.
+    pub timestamps: bool,
+    /// End after so many bytes.
+    pub limit_bytes: Option<u64>,
+}
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogReadError {
+    /// This node does not know the pod or the container.
+    #[error("{0}")]
+    NotFound(String),
+    /// The container has not run yet, or has no earlier run.
+    #[error("{0}")]
+    NotReady(String),
+    /// The file cannot be read.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Reads the logs of a node's containers, those of earlier agents on the same
+/// data folder too.
+#[derive(Debug, Clone)]
+pub struct LogReader {
+    store: Arc<LogStore>,
+}
+
+impl LogReader {
+    pub(crate) fn new(store: Arc<LogStore>) -> Self {
+        Self { store }
+    }
+
+    /// Opens a log. The stream ends at the log's end, or with `follow` when the
+    /// container has ended and all it wrote is read.
+    ///
+    /// # Errors
+    /// [`LogReadError`]: no such container, not started yet, or unreadable.
+    pub async fn open(
+        &self,
+        query: LogQuery,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, LogReadError> {
+        let (uid, pod) = (&query.uid, &query.pod);
+        let known = self.store.containers(uid);
+        let container = match (&known, query.container.as_str()) {
+            (Some(all), "") if all.len() == 1 => all[0].clone(),
+            (Some(all), name) if all.iter().any(|known| known == name) => name.to_owned(),
+            (None, name) if !name.is_empty() && !self.store.runs(uid, name).is_empty() => {
+                name.to_owned()
+            }
+            (None, _) => {
+                let text = format!("pod \"{pod}\" does not run on this node");
+                return Err(LogReadError::NotFound(text));
+            }
+            (_, name) => {
+                let text = format!("container {name} is not valid for pod {pod}");
+                return Err(LogReadError::NotFound(text));
+            }
+        };
+        let run = self.choose_run(&query, &container)?;
+        let failed = |error: io::Error| {
+            LogReadError::Failed(format!(
+                "the log of container \"{container}\" in pod \"{pod}\" cannot be read: {error}"
+            ))
+        };
+        let (file, progress) = self.store.open(uid, &container, run).map_err(failed)?;
+        let length = match &progress {
+            Some(progress) => progress.borrow().length,
+            None => file.metadata().map_err(failed)?.len(),
+        };
+        let position = match query.tail_lines {
+            Some(count) => find_tail(&file, length, count).map_err(failed)?,
+            None => 0,
+        };
+        let state = Reading {
+            file,
+            progress: progress.filter(|_| query.follow),
+            length,
+            position,
+            filter: Filter::new(query.since, query.timestamps, query.limit_bytes),
+        };
+        Ok(futures::stream::unfold(state, |mut state| async move {
+            let chunk = state.next().await?;
+            Some((chunk, state))
+        }))
+    }
+
+    fn choose_run(&self, query: &LogQuery, container: &str) -> Result<u32, LogReadError> {
+        let runs = self.store.runs(&query.uid, container);
+        let waiting = self.store.waiting(&query.uid, container);
+        let pod = &query.pod;
+        let chosen = if query.previous {
+            // While it waits for its restart, the last run is the previous one.
+            let back = if waiting.is_some() { 1 } else { 2 };
+            let run = runs.len().checked_sub(back).map(|at| runs[at]);
+            run.ok_or_else(|| {
+                format!("previous terminated container \"{container}\" in pod \"{pod}\" not found")
+            })
+        } else {
+            runs.last().copied().ok_or_else(|| {
+                let reason = waiting.unwrap_or_else(|| "ContainerCreating".to_owned());
+                format!("container \"{container}\" in pod \"{pod}\" is waiting to start: {reason}")
+            })
+        };
+        chosen.map_err(LogReadError::NotReady)
+    }
+}
+
+/// Where the last lines begin, reading backwards only as far as needed.
+fn find_tail(file: &File, length: u64, count: u64) -> io::Result<u64> {
+    let mut size = (CHUNK as u64).min(length);
+    loop {
+        let mut end = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut end, length - size)?;
+        // What comes before the first newline may be the end of a record.
+        let whole = if size == length {
+            0
+        } else {
+            end.iter().position(|byte| *byte == b'\n').map_or(end.len(), |at| at + 1)
+        };
+        let start = record::tail_start(&end[whole..], count);
+        if start > 0 || size == length {
+            return Ok(length - size + (whole + start) as u64);
+        }
+        size = (size * 4).min(length);
+    }
+}
+
+struct Reading {
+    file: File,
+    /// Only when following.
+    progress: Option<watch::Receiver<Progress>>,
+    length: u64,
+    position: u64,
+    filter: Filter,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        let mut out = Vec::new();
+        while out.is_empty() {
+            if self.filter.is_done() {
+                return None;
+            }
+            if self.position >= self.length && !self.wait_for_more().await {
+                return None;
+            }
+            if let Err(error) = self.read(&mut out) {
+                self.progress = None;
+                self.position = self.length;
+                return Some(Err(error));
+            }
+        }
+        Some(Ok(Bytes::from(out)))
+    }
+
+    /// Whether there is more to read.
+    async fn wait_for_more(&mut self) -> bool {
+        let position = self.position;
+        let Some(progress) = &mut self.progress else { return false };
+        let moved = |progress: &Progress| progress.length > position || progress.ended;
+        match progress.wait_for(moved).await.map(|progress| progress.length) {
+            Ok(length) => self.length = length,
+            // The writer is gone; its last word stays.
+            Err(_) => self.length = progress.borrow().length,
+        }
+        self.position < self.length
+    }
+
+    /// Reads whole records from `position`, at least one.
+    fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        let left = usize::try_from(self.length - self.position).unwrap_or(usize::MAX);
+        let mut buffer = vec![0; left.min(CHUNK)];
+        self.file.read_exact_at(&mut buffer, self.position)?;
+        // Records are shorter than a chunk, so there is a newline in it, unless
+        // the machine stopped while the last one was written.
+        let whole = buffer.iter().rposition(|byte| *byte == b'\n').map_or(buffer.len(), |at| at + 1);
+        for line in buffer[..whole].split(|byte| *byte == b'\n') {
+            if let Some(record) = record::parse(line) {
+                self.filter.pass(&record, out);
+            }
+        }
+        self.position += whole as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::logs::{LogWriter, capture};
+    use futures::StreamExt;
+    use std::io::Write as _;
+
+    async fn run(store: &Arc<LogStore>, restart: u32, text: &[u8]) {
+        let (sender, progress) = watch::channel(Progress::default());
+        let file = store.create("u", "c", restart, progress).unwrap();
+        let (output, mut end) = io::pipe().unwrap();
+        let (errors, errors_end) = io::pipe().unwrap();
+        end.write_all(text).unwrap();
+        drop((end, errors_end));
+        let pipe = |end: io::PipeReader| {
+            tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap()
+        };
+        let (_keep, stop) = watch::channel(false);
+        capture(LogWriter::new(file, sender), pipe(output), pipe(errors), stop).await;
+    }
+
+    fn query() -> LogQuery {
+        LogQuery { pod: "p".to_owned(), uid: "u".to_owned(), ..LogQuery::default() }
+    }
+
+    async fn read(reader: &LogReader, query: LogQuery) -> Result<String, LogReadError> {
+        let mut stream = std::pin::pin!(reader.open(query).await?);
+        let mut all = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            all.extend_from_slice(&chunk.unwrap());
+        }
+        Ok(String::from_utf8(all).unwrap())
+    }
+
+    #[tokio::test]
+    async fn present_and_previous_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path().to_owned());
+        let reader = LogReader::new(store.clone());
+        assert!(matches!(read(&reader, query()).await, Err(LogReadError::NotFound(_))));
+        store.add_pod("u", vec!["c".to_owned()]);
+        store.set_waiting("u", "c", Some("ContainerCreating"));
+        let error = read(&reader, query()).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "container \"c\" in pod \"p\" is waiting to start: ContainerCreating"
+        );
+        run(&store, 0, b"first\n").await;
+        let previous = LogQuery { previous: true, ..query() };
+        assert!(matches!(
+            read(&reader, previous.clone()).await,
+            Err(LogReadError::NotReady(_))
+        ));
+        run(&store, 1, b"second\n").await;
+        assert_eq!(read(&reader, query()).await.unwrap(), "second\n");
+        assert_eq!(read(&reader, previous.clone()).await.unwrap(), "first\n");
+        store.set_waiting("u", "c", Some("CrashLoopBackOff"));
+        assert_eq!(read(&reader, previous).await.unwrap(), "second\n");
+
+        let later = LogReader::new(LogStore::new(folder.path().to_owned()));
+        let named = LogQuery { container: "c".to_owned(), ..query() };
+        assert_eq!(read(&later, named.clone()).await.unwrap(), "second\n");
+        store.remove_pod("u");
+        assert!(matches!(read(&later, named).await, Err(LogReadError::NotFound(_))));
+    }
+
+    #[tokio::test]
+    async fn following_ends_with_the_container() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path().to_owned());
+        store.add_pod("u", vec!["c".to_owned()]);
+        let (sender, progress) = watch::channel(Progress::default());
+        let file = store.create("u", "c", 0, progress).unwrap();
+        let (output, mut end) = io::pipe().unwrap();
+        let (errors, errors_end) = io::pipe().unwrap();
+        let pipe = |end: io::PipeReader| {
+            tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap()
+        };
+        let (_keep, stop) = watch::channel(false);
+        let writer = LogWriter::new(file, sender);
+        let capturing = tokio::spawn(capture(writer, pipe(output), pipe(errors), stop));
+        let reader = LogReader::new(store.clone());
+        let mut stream = std::pin::pin!(
+            reader.open(LogQuery { follow: true, ..query() }).await.unwrap()
+        );
+        end.write_all(b"one\ntw").unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap(), "one\n");
+        end.write_all(b"o\nend").unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap(), "two\n");
+        drop((end, errors_end));
+        assert_eq!(stream.next().await.unwrap().unwrap(), "end\n");
+        assert!(stream.next().await.is_none());
+        assert!(capturing.await.unwrap().ends_with("end"));
+    }
+
+    #[tokio::test]
+    async fn tails_of_long_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path().to_owned());
+        store.add_pod("u", vec!["c".to_owned()]);
+        let text: String = (0..2000).map(|line| format!("line {line} {}\n", "x".repeat(60))).collect();
+        // More than a pipe holds: written in parts, as one restart.
+        for part in text.as_bytes().chunks(32 * 1024) {
+            run(&store, 0, part).await;
+        }
+        let reader = LogReader::new(store);
+        let tail = LogQuery { tail_lines: Some(1000), limit_bytes: Some(9), ..query() };
+        let all = read(&reader, query()).await.unwrap();
+        assert!(all.starts_with("line 0 ") && all.ends_with("x\n"));
+        let tail = read(&reader, tail).await.unwrap();
+        assert!(tail.starts_with("line 9") || tail.starts_with("line 1"), "{tail}");
+        let last = LogQuery { tail_lines: Some(1), ..query() };
+        assert!(read(&reader, last).await.unwrap().starts_with("line 1999 "));
+    }
+}

@@ -1,0 +1,225 @@
+//! One line of a log file: `2026-01-02T03:04:05.678901234Z stdout F text`, the
+//! format of container runtimes. `P` marks a line that goes on in the next record.
+
+use jiff::Timestamp;
+
+/// A line longer than this is split into records.
+pub(super) const LONGEST: usize = 16 * 1024;
+
+/// Which stream a record came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Output,
+    Errors,
+}
+
+/// One record, borrowed from its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    /// When it was read from the pipe, as written in the file.
+    pub(super) time: &'a str,
+    /// Whether the line ends here.
+    pub(super) full: bool,
+    /// The text, without its newline.
+    pub(super) text: &'a [u8],
+}
+
+/// Appends a record.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    time: Timestamp,
+    stream: Stream,
+    full: bool,
+    text: &[u8],
+) {
+    out.extend_from_slice(format!("{time:.9}").as_bytes());
+    out.extend_from_slice(match stream {
+        Stream::Output => b" stdout ",
+        Stream::Errors => b" stderr ",
+    });
+    out.extend_from_slice(if full { b"F " } else { b"P " });
+    out.extend_from_slice(text);
+    out.push(b'\n');
+}
+
+/// Reads a record from a line without its newline; `None` if it is none.
+pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
+    let mut parts = line.splitn(4, |byte| *byte == b' ');
+    let time = std::str::from_utf8(parts.next()?).ok()?;
+    if !matches!(parts.next()?, b"stdout" | b"stderr") {
+        return None;
+    }
+    let full = match parts.next()? {
+        b"F" => true,
+        b"P" => false,
+        _ => return None,
+    };
+    Some(Record { time, full, text: parts.next()? })
+}
+
+/// What of the records a reader wants; fed record by record.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    since: Option<Timestamp>,
+    timestamps: bool,
+    left: Option<u64>,
+    line_goes_on: bool,
+}
+
+impl Filter {
+    pub(super) fn new(since: Option<Timestamp>, timestamps: bool, limit: Option<u64>) -> Self {
+        Self { since, timestamps, left: limit, line_goes_on: false }
+    }
+
+    /// Whether the limit of bytes is reached.
+    pub(super) fn is_done(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Appends what the reader sees of `record`.
+    pub(super) fn pass(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if let Some(since) = self.since
+            && record.time.parse::<Timestamp>().is_ok_and(|time| time < since)
+        {
+            return;
+        }
+        let before = out.len();
+        if self.timestamps && !self.line_goes_on {
+            out.extend_from_slice(record.time.as_bytes());
+            out.push(b' ');
+        }
+        out.extend_from_slice(record.text);
+        if record.full {
+            out.push(b'\n');
+        }
+        self.line_goes_on = !record.full;
+        if let Some(left) = &mut self.left {
+            let added = ((out.len() - before) as u64).min(*left);
+            out.truncate(before + added as usize);
+            *left -= added;
+        }
+    }
+}
+
+/// Where the last `count` lines begin in `records`, which ends with a newline.
+pub(super) fn tail_start(records: &[u8], count: u64) -> usize {
+    if count == 0 {
+        return records.len();
+    }
+    let mut lines = 0;
+    let mut end = records.len();
+    let mut start = end;
+    while end > 0 {
+        let begin = records[..end - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = &records[begin..end - 1];
+        // A record that goes on belongs to the line that ends after it.
+        let ends_a_line = parse(line).is_none_or(|record| record.full);
+        if ends_a_line || end == records.len() {
+            if lines == count {
+                return start;
+            }
+            lines += 1;
+        }
+        start = begin;
+        end = begin;
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(nanosecond: i128) -> Timestamp {
+        Timestamp::from_nanosecond(1_767_323_045_678_901_234 + nanosecond).unwrap()
+    }
+
+    #[test]
+    fn the_format_is_that_of_container_runtimes() {
+        let mut out = Vec::new();
+        write(&mut out, at(0), Stream::Output, true, b"hello  world");
+        write(&mut out, at(0), Stream::Errors, false, b"");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "2026-01-02T03:04:05.678901234Z stdout F hello  world\n\
+             2026-01-02T03:04:05.678901234Z stderr P \n"
+        );
+    }
+
+    fn read(records: &[u8], mut filter: Filter) -> Vec<u8> {
+        let mut out = Vec::new();
+        for line in records.split_inclusive(|byte| *byte == b'\n') {
+            filter.pass(&parse(&line[..line.len() - 1]).unwrap(), &mut out);
+        }
+        out
+    }
+
+    fn sample() -> Vec<u8> {
+        let mut records = Vec::new();
+        write(&mut records, at(0), Stream::Output, true, b"one");
+        write(&mut records, at(1), Stream::Errors, false, b"tw");
+        write(&mut records, at(2), Stream::Errors, true, b"o");
+        write(&mut records, at(3), Stream::Output, true, b"three");
+        records
+    }
+
+    #[test]
+    fn filters() {
+        let all = sample();
+        assert_eq!(read(&all, Filter::new(None, false, None)), b"one\ntwo\nthree\n");
+        assert_eq!(read(&all, Filter::new(Some(at(3)), false, None)), b"three\n");
+        assert_eq!(read(&all, Filter::new(None, false, Some(5))), b"one\nt");
+        let timed = String::from_utf8(read(&all, Filter::new(None, true, None))).unwrap();
+        assert_eq!(
+            timed.lines().nth(1).unwrap(),
+            "2026-01-02T03:04:05.678901235Z two"
+        );
+    }
+
+    #[test]
+    fn tails() {
+        let all = sample();
+        let tail = |count| read(&all[tail_start(&all, count)..], Filter::new(None, false, None));
+        assert_eq!(tail(0), b"");
+        assert_eq!(tail(1), b"three\n");
+        assert_eq!(tail(2), b"two\nthree\n");
+        assert_eq!(tail(3), b"one\ntwo\nthree\n");
+        assert_eq!(tail(9), b"one\ntwo\nthree\n");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            text in proptest::collection::vec(any::<u8>().prop_filter("newline", |b| *b != b'\n'), 0..50),
+            full: bool,
+            nanosecond in 0..1_000_000_000i128,
+        ) {
+            let mut out = Vec::new();
+            write(&mut out, at(nanosecond), Stream::Errors, full, &text);
+            let record = parse(&out[..out.len() - 1]).unwrap();
+            prop_assert_eq!(record.text, &text[..]);
+            prop_assert_eq!(record.full, full);
+            prop_assert_eq!(record.time.parse::<Timestamp>().unwrap(), at(nanosecond));
+        }
+
+        #[test]
+        fn no_line_makes_the_parser_fail(line in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = parse(&line);
+            let _ = tail_start(&line, 3);
+        }
+
+        #[test]
+        fn a_tail_is_the_last_lines(lines in proptest::collection::vec("[a-z ]{0,6}", 0..20), count in 0..25u64) {
+            let mut records = Vec::new();
+            for line in &lines {
+                write(&mut records, at(0), Stream::Output, true, line.as_bytes());
+            }
+            let kept = lines.len().saturating_sub(count as usize);
+            let expected: String = lines[kept..].iter().map(|line| format!("{line}\n")).collect();
+            let start = tail_start(&records, count);
+            prop_assert_eq!(read(&records[start..], Filter::new(None, false, None)), expected.into_bytes());
+        }
+    }
+}

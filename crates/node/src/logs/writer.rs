@@ -1,0 +1,187 @@
+//! From a container's pipes into its log file.
+
+use std::{fs::File, io::Write as _};
+
+use bytes::{Buf, BytesMut};
+use jiff::Timestamp;
+use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
+
+use super::{
+    file::Progress,
+    record::{self, LONGEST, Stream},
+};
+
+/// How much of the end is remembered, for explaining a failure.
+const TAIL: usize = 2048;
+
+/// Writes one run's records and tells followers.
+#[derive(Debug)]
+pub(crate) struct LogWriter {
+    file: File,
+    progress: watch::Sender<Progress>,
+    tail: Vec<u8>,
+    failed: bool,
+}
+
+impl LogWriter {
+    /// Over a file from [`super::LogStore::create`].
+    pub(crate) fn new(file: File, progress: watch::Sender<Progress>) -> Self {
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        progress.send_replace(Progress { length, ended: false });
+        Self { file, progress, tail: Vec::new(), failed: false }
+    }
+
+    fn append(&mut self, records: &[u8]) {
+        if records.is_empty() || self.failed {
+            return;
+        }
+        if let Err(error) = self.file.write_all(records) {
+            // A full disk must not stop the container.
+            tracing::warn!(%error, "a container's log could not be written; the rest is lost");
+            self.failed = true;
+            return;
+        }
+        self.progress.send_modify(|progress| progress.length += records.len() as u64);
+    }
+
+    fn remember(&mut self, text: &[u8]) {
+        self.tail.extend_from_slice(text);
+        if self.tail.len() > 2 * TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        self.progress.send_modify(|progress| progress.ended = true);
+    }
+}
+
+/// Splits what came into records; what is no whole line yet stays in `pending`.
+fn split(pending: &mut BytesMut, stream: Stream, time: Timestamp, ended: bool, out: &mut Vec<u8>) {
+    loop {
+        let line = pending.iter().take(LONGEST + 1).position(|byte| *byte == b'\n');
+        match line {
+            Some(length) => {
+                record::write(out, time, stream, true, &pending[..length]);
+                pending.advance(length + 1);
+            }
+            None if pending.len() > LONGEST => {
+                record::write(out, time, stream, false, &pending[..LONGEST]);
+                pending.advance(LONGEST);
+            }
+            None => break,
+        }
+    }
+    if ended && !pending.is_empty() {
+        record::write(out, time, stream, true, pending);
+        pending.clear();
+    }
+}
+
+/// Copies both pipes into the log until both end, or `stop` comes true and what
+/// is in the pipes is read. Gives the last of the text.
+pub(crate) async fn capture(
+    mut writer: LogWriter,
+    output: Receiver,
+    errors: Receiver,
+    stop: watch::Receiver<bool>,
+) -> String {
+    let mut sources = [
+        Source { pipe: output, stream: Stream::Output, pending: BytesMut::new(), open: true },
+        Source { pipe: errors, stream: Stream::Errors, pending: BytesMut::new(), open: true },
+    ];
+    let mut stop = Some(stop);
+    let [first, second] = &mut sources;
+    let mut records = Vec::new();
+    while first.open || second.open {
+        let (source, read) = tokio::select! {
+            read = first.pipe.read_buf(&mut first.pending), if first.open => (&mut *first, read),
+            read = second.pipe.read_buf(&mut second.pending), if second.open => (&mut *second, read),
+            () = stopped(&mut stop), if stop.is_some() => {
+                stop = None;
+                for source in [&mut *first, &mut *second] {
+                    source.drain(&mut writer);
+                }
+                continue;
+            }
+        };
+        let count = read.unwrap_or(0);
+        source.open = count > 0;
+        source.record(count, &mut writer, &mut records);
+    }
+    String::from_utf8_lossy(&writer.tail).into_owned()
+}
+
+async fn stopped(stop: &mut Option<watch::Receiver<bool>>) {
+    if let Some(stop) = stop {
+        // The sender's end counts as a stop.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+struct Source {
+    pipe: Receiver,
+    stream: Stream,
+    pending: BytesMut,
+    open: bool,
+}
+
+impl Source {
+    /// Takes what is in the pipe now, and closes it.
+    fn drain(&mut self, writer: &mut LogWriter) {
+        let mut records = Vec::new();
+        while self.open {
+            match self.pipe.try_read_buf(&mut self.pending) {
+                Ok(count) if count > 0 => self.record(count, writer, &mut records),
+                _ => self.open = false,
+            }
+        }
+        self.record(0, writer, &mut records);
+    }
+
+    fn record(&mut self, count: usize, writer: &mut LogWriter, records: &mut Vec<u8>) {
+        let new = self.pending.len().saturating_sub(count);
+        writer.remember(&self.pending[new..]);
+        records.clear();
+        split(&mut self.pending, self.stream, Timestamp::now(), !self.open, records);
+        writer.append(records);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn split_all(chunks: &[&[u8]]) -> Vec<(bool, Vec<u8>)> {
+        let (mut pending, mut out) = (BytesMut::new(), Vec::new());
+        let time = Timestamp::UNIX_EPOCH;
+        for chunk in chunks {
+            pending.extend_from_slice(chunk);
+            split(&mut pending, Stream::Output, time, false, &mut out);
+        }
+        split(&mut pending, Stream::Output, time, true, &mut out);
+        out.split_inclusive(|byte| *byte == b'\n')
+            .map(|line| record::parse(&line[..line.len() - 1]).unwrap())
+            .map(|record| (record.full, record.text.to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn lines_over_several_reads() {
+        let records = split_all(&[b"a\nb", b"c\n\n", b"end"]);
+        let texts: Vec<_> = records.iter().map(|(_, text)| text.as_slice()).collect();
+        assert_eq!(texts, [b"a" as &[u8], b"bc", b"", b"end"]);
+        assert!(records.iter().all(|(full, _)| *full));
+    }
+
+    #[test]
+    fn long_lines_are_split() {
+        let long = vec![b'x'; LONGEST * 2 + 5];
+        let records = split_all(&[&long, b"\n"]);
+        let shape: Vec<_> = records.iter().map(|(full, text)| (*full, text.len())).collect();
+        assert_eq!(shape, [(false, LONGEST), (false, LONGEST), (true, 5)]);
+    }
+}

@@ -1,0 +1,143 @@
+//! The Node object and its Lease.
+
+use jiff::Timestamp;
+use longshore_client::{Cluster, Error, Patch};
+use longshore_model::time;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::machine::{self, Facts};
+
+const LEASES: &str = "kube-node-lease";
+const RENEWAL: Duration = Duration::from_secs(10);
+/// The status is written every so many renewals.
+const STATUS_EVERY: u32 = 30;
+const PODS: &str = "250";
+
+/// Where the machine is reached from its pods.
+pub(crate) const ADDRESS: &str = "127.0.0.1";
+
+/// Makes the Node, or brings its labels and status up to date.
+pub(crate) async fn register(cluster: &Cluster, name: &str, facts: &Facts) -> Result<(), Error> {
+    let node = render(name, facts);
+    match cluster.nodes().create(&node).await {
+        Ok(_) => {}
+        Err(error) if error.is_already_exists() => {
+            let labels = json!({"metadata": {"labels": node["metadata"]["labels"]}});
+            cluster.nodes().patch(name, &Patch::merge(labels)).await?;
+        }
+        Err(error) => return Err(error),
+    }
+    write_status(cluster, name, facts, Timestamp::now()).await
+}
+
+/// Renews the lease, and now and then the status, for ever.
+pub(crate) async fn keep_alive(cluster: Cluster, name: String, facts: Facts) {
+    let started = Timestamp::now();
+    let mut round = 0;
+    loop {
+        if let Err(error) = renew(&cluster, &name).await {
+            tracing::debug!(%error, "the node's lease was not renewed");
+        }
+        round += 1;
+        if round % STATUS_EVERY == 0
+            && let Err(error) = write_status(&cluster, &name, &facts, started).await
+        {
+            tracing::debug!(%error, "the node's status was not written");
+        }
+        tokio::time::sleep(RENEWAL).await;
+    }
+}
+
+async fn renew(cluster: &Cluster, name: &str) -> Result<(), Error> {
+    let now = time::micros(Timestamp::now());
+    let leases = cluster.leases().in_namespace(LEASES)?;
+    let spec = json!({"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now});
+    match leases.patch(name, &Patch::merge(json!({"spec": spec}))).await {
+        Err(error) if error.is_not_found() => {}
+        result => return result.map(drop),
+    }
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": LEASES},
+        "spec": spec,
+    });
+    leases.create(&lease).await.map(drop)
+}
+
+async fn write_status(
+    cluster: &Cluster,
+    name: &str,
+    facts: &Facts,
+    ready_since: Timestamp,
+) -> Result<(), Error> {
+    let status = status(name, facts, ready_since, Timestamp::now());
+    let patch = Patch::strategic(json!({"status": status}));
+    cluster.nodes().patch_status(name, &patch).await.map(drop)
+}
+
+fn render(name: &str, facts: &Facts) -> Value {
+    let architecture = machine::architecture();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": architecture,
+                "beta.kubernetes.io/os": "linux",
+                "beta.kubernetes.io/arch": architecture,
+            },
+        },
+        "status": status(name, facts, Timestamp::now(), Timestamp::now()),
+    })
+}
+
+fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> Value {
+    let resources = json!({
+        "cpu": facts.cores.to_string(),
+        "memory": format!("{}Ki", facts.memory / 1024),
+        "ephemeral-storage": "0",
+        "pods": PODS,
+    });
+    let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+        json!({
+            "type": kind,
+            "status": if holds { "True" } else { "False" },
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": time::seconds(now),
+            "lastTransitionTime": time::seconds(ready_since),
+        })
+    };
+    let version = concat!("v1.34.0+longshore.", env!("CARGO_PKG_VERSION"));
+    json!({
+        "capacity": resources,
+        "allocatable": resources,
+        "conditions": [
+            condition("MemoryPressure", false, "NotMeasured", "the agent does not measure it"),
+            condition("DiskPressure", false, "NotMeasured", "the agent does not measure it"),
+            condition("PIDPressure", false, "NotMeasured", "the agent does not measure it"),
+            condition("Ready", true, "KubeletReady", "the node agent runs pods as processes"),
+        ],
+        "addresses": [
+            {"type": "InternalIP", "address": ADDRESS},
+            {"type": "Hostname", "address": name},
+        ],
+        "nodeInfo": {
+            "architecture": machine::architecture(),
+            "bootID": facts.boot_id,
+            "containerRuntimeVersion": concat!("longshore://", env!("CARGO_PKG_VERSION")),
+            "kernelVersion": facts.kernel,
+            "kubeProxyVersion": version,
+            "kubeletVersion": version,
+            "machineID": facts.machine_id,
+            "operatingSystem": "linux",
+            "osImage": facts.os_image,
+            "systemUUID": facts.machine_id,
+        },
+    })
+}

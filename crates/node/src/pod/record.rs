@@ -1,0 +1,316 @@
+//! What the agent knows of a container: its state, its runs, when it may start
+//! again. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+
+const FIRST_DELAY: Duration = Duration::from_secs(10);
+const LONGEST_DELAY: Duration = Duration::from_secs(300);
+/// A run as long as this makes earlier failures forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// A pod's restartPolicy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl Policy {
+    pub(crate) fn of(pod: &Pod) -> Self {
+        match pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()) {
+            Some("Never") => Self::Never,
+            Some("OnFailure") => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+}
+
+/// A container's part in its pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Runs to its end before the next starts.
+    Init,
+    /// An init container that keeps running beside the main ones.
+    Sidecar,
+    Main,
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) reason: String,
+    pub(crate) message: Option<String>,
+    pub(crate) started: Option<Timestamp>,
+    pub(crate) finished: Option<Timestamp>,
+    pub(crate) id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    Waiting { reason: String, message: Option<String> },
+    Running { since: Timestamp },
+    Ended(Ended),
+}
+
+/// A container of a pod.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) role: Role,
+    pub(crate) container: Container,
+    pub(crate) state: State,
+    /// The run before the present state.
+    pub(crate) last: Option<Ended>,
+    pub(crate) restarts: u32,
+    pub(crate) id: Option<String>,
+    /// Runs that ended since the last long one.
+    crashes: u32,
+}
+
+impl Record {
+    fn new(role: Role, container: &Container, reason: &str) -> Self {
+        Self {
+            role,
+            container: container.clone(),
+            state: State::Waiting { reason: reason.to_owned(), message: None },
+            last: None,
+            restarts: 0,
+            id: None,
+            crashes: 0,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.container.name
+    }
+
+    pub(crate) fn is_init(&self) -> bool {
+        self.role != Role::Main
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
+    /// Whether it ran at least once, or runs.
+    pub(crate) fn has_run(&self) -> bool {
+        self.last.is_some() || !matches!(self.state, State::Waiting { .. })
+    }
+
+    /// Whether a run that ended with `code` is followed by another.
+    pub(crate) fn restarts_after(&self, policy: Policy, code: i32) -> bool {
+        match (self.role, policy) {
+            (Role::Sidecar, _) => true,
+            (Role::Init, Policy::Never) => false,
+            (Role::Init, _) => code != 0,
+            (Role::Main, Policy::Always) => true,
+            (Role::Main, Policy::OnFailure) => code != 0,
+            (Role::Main, Policy::Never) => false,
+        }
+    }
+
+    /// The code with which it ended for good.
+    pub(crate) fn final_code(&self, policy: Policy) -> Option<i32> {
+        match &self.state {
+            State::Ended(ended) if !self.restarts_after(policy, ended.code) => Some(ended.code),
+            _ => None,
+        }
+    }
+
+    /// Notes the start of a run.
+    pub(crate) fn started(&mut self, id: String, at: Timestamp) {
+        self.before_start();
+        self.id = Some(id);
+        self.state = State::Running { since: at };
+    }
+
+    /// The number of the run that comes next.
+    pub(crate) fn next_run(&self) -> u32 {
+        self.restarts + u32::from(self.has_run())
+    }
+
+    fn before_start(&mut self) {
+        self.restarts = self.next_run();
+        if let State::Ended(ended) = &self.state {
+            self.last = Some(ended.clone());
+        }
+    }
+
+    /// Notes a run that could not even start.
+    pub(crate) fn failed_to_start(&mut self, reason: &str, message: String, at: Timestamp) {
+        self.before_start();
+        self.state = State::Ended(Ended {
+            code: 128,
+            reason: reason.to_owned(),
+            message: Some(message),
+            started: Some(Timestamp::UNIX_EPOCH),
+            finished: Some(at),
+            id: None,
+        });
+    }
+
+    /// Notes the end of the present run.
+    pub(crate) fn ended(&mut self, code: i32, message: Option<String>, at: Timestamp) {
+        let started = match self.state {
+            State::Running { since } => Some(since),
+            _ => None,
+        };
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        self.state = State::Ended(Ended {
+            code,
+            reason: reason.to_owned(),
+            message,
+            started,
+            finished: Some(at),
+            id: self.id.clone(),
+        });
+    }
+
+    /// How long to wait before the run after the one that just ended.
+    pub(crate) fn next_delay(&mut self) -> Duration {
+        let State::Ended(Ended { started: Some(started), finished: Some(finished), .. }) = &self.state
+        else {
+            return Duration::ZERO;
+        };
+        let ran = Duration::try_from(finished.duration_since(*started)).unwrap_or_default();
+        if ran >= FORGET_AFTER && *started != Timestamp::UNIX_EPOCH {
+            self.crashes = 0;
+        }
+        self.crashes += 1;
+        match self.crashes {
+            1 => Duration::ZERO,
+            crashes => (FIRST_DELAY * 2u32.pow((crashes - 2).min(8))).min(LONGEST_DELAY),
+        }
+    }
+
+    /// Waits for its next run.
+    pub(crate) fn wait(&mut self, reason: &str, message: Option<String>) {
+        if let State::Ended(ended) = &self.state {
+            self.last = Some(ended.clone());
+        }
+        self.state = State::Waiting { reason: reason.to_owned(), message };
+    }
+}
+
+/// The records of a pod that this agent has not seen yet, with what an earlier
+/// agent reported. What ran then does not run any more.
+pub(crate) fn records(pod: &Pod, now: Timestamp) -> Vec<Record> {
+    let Some(spec) = &pod.spec else { return Vec::new() };
+    let inits = spec.init_containers.iter().flatten();
+    let has_inits = spec.init_containers.as_ref().is_some_and(|list| !list.is_empty());
+    let first = if has_inits { "PodInitializing" } else { "ContainerCreating" };
+    let init_role = |container: &Container| match container.restart_policy.as_deref() {
+        Some("Always") => Role::Sidecar,
+        _ => Role::Init,
+    };
+    let inits = inits.map(|container| Record::new(init_role(container), container, first));
+    let mains = spec.containers.iter().map(|container| Record::new(Role::Main, container, first));
+    let mut records: Vec<_> = inits.chain(mains).collect();
+    let statuses = pod.status.iter().flat_map(|status| {
+        let inits = status.init_container_statuses.iter().flatten();
+        inits.chain(status.container_statuses.iter().flatten())
+    });
+    for status in statuses {
+        if let Some(record) = records.iter_mut().find(|record| record.name() == status.name) {
+            restore(record, status, now);
+        }
+    }
+    records
+}
+
+fn restore(record: &mut Record, status: &ContainerStatus, now: Timestamp) {
+    record.restarts = u32::try_from(status.restart_count).unwrap_or(0);
+    record.id.clone_from(&status.container_id);
+    let ended = |from: &k8s_openapi::api::core::v1::ContainerStateTerminated| Ended {
+        code: from.exit_code,
+        reason: from.reason.clone().unwrap_or_default(),
+        message: from.message.clone(),
+        started: from.started_at.as_ref().map(|time| time.0),
+        finished: from.finished_at.as_ref().map(|time| time.0),
+        id: from.container_id.clone(),
+    };
+    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    record.last = last.map(ended);
+    let Some(state) = &status.state else { return };
+    if let Some(terminated) = &state.terminated {
+        record.state = State::Ended(ended(terminated));
+    } else if let Some(running) = &state.running {
+        record.state = State::Ended(Ended {
+            code: 137,
+            reason: "ContainerStatusUnknown".to_owned(),
+            message: Some(
+                "the node agent ended while the container ran, and the container with it".to_owned(),
+            ),
+            started: running.started_at.as_ref().map(|time| time.0),
+            finished: Some(now),
+            id: status.container_id.clone(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    fn record(role: Role) -> Record {
+        Record::new(role, &Container { name: "c".to_owned(), ..Container::default() }, "x")
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn who_restarts() {
+        let restarts = |role, policy, code| record(role).restarts_after(policy, code);
+        assert!(restarts(Role::Main, Policy::Always, 0));
+        assert!(!restarts(Role::Main, Policy::OnFailure, 0));
+        assert!(restarts(Role::Main, Policy::OnFailure, 1));
+        assert!(!restarts(Role::Main, Policy::Never, 1));
+        assert!(!restarts(Role::Init, Policy::Always, 0));
+        assert!(restarts(Role::Init, Policy::Always, 1));
+        assert!(!restarts(Role::Init, Policy::Never, 1));
+        assert!(restarts(Role::Sidecar, Policy::Never, 0));
+    }
+
+    #[test]
+    fn delays_double_and_are_forgotten() {
+        let mut record = record(Role::Main);
+        let mut delays = Vec::new();
+        for run in 0..8 {
+            record.started("id".to_owned(), at(run));
+            record.ended(1, None, at(run + 1));
+            delays.push(record.next_delay().as_secs());
+        }
+        assert_eq!(delays, [0, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(record.restarts, 7);
+        record.started("id".to_owned(), at(0));
+        record.ended(0, None, at(600));
+        assert_eq!(record.next_delay(), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_ran_under_an_earlier_agent_is_over() {
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {},
+            "spec": {"initContainers": [{"name": "i"}], "containers": [{"name": "c"}, {"name": "d"}]},
+            "status": {
+                "initContainerStatuses": [{"name": "i", "image": "", "imageID": "", "ready": true,
+                    "restartCount": 0, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}],
+                "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": true,
+                    "restartCount": 2, "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}}]}
+        }))
+        .unwrap();
+        let records = records(&pod, at(0));
+        assert_eq!(records[0].final_code(Policy::Always), Some(0));
+        assert_eq!(records[1].final_code(Policy::Never), Some(137));
+        assert_eq!(records[1].next_run(), 3);
+        assert!(!records[2].has_run());
+    }
+}

@@ -1,0 +1,356 @@
+//! A pod's status out of its containers' records: phase, conditions, container
+//! statuses (api-semantics rule 35). Pure.
+
+use std::net::Ipv4Addr;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use longshore_model::time::seconds;
+use serde_json::{Map, Value, json};
+
+use super::record::{Ended, Policy, Record, Role, State};
+
+/// A pod's phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+}
+
+impl Phase {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// Whether it never changes again.
+    pub(crate) fn is_terminal(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+
+    /// As an object has it.
+    pub(crate) fn of(pod: &Pod) -> Self {
+        match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
+            Some("Running") => Self::Running,
+            Some("Succeeded") => Self::Succeeded,
+            Some("Failed") => Self::Failed,
+            _ => Self::Pending,
+        }
+    }
+}
+
+/// Whether the init containers are through, so that the main ones may run.
+pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
+    records.iter().all(|record| match record.role {
+        Role::Init => record.final_code(policy) == Some(0),
+        Role::Sidecar => record.has_run(),
+        Role::Main => true,
+    })
+}
+
+/// The phase. `stopped`: nothing is started any more, whatever the policy says.
+pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase {
+    let mains = || records.iter().filter(|record| record.role == Role::Main);
+    let running = records.iter().any(Record::is_running);
+    if stopped && !running {
+        let succeeded = |record: &Record| {
+            matches!(&record.state, State::Ended(ended) if ended.code == 0)
+        };
+        return if mains().all(succeeded) { Phase::Succeeded } else { Phase::Failed };
+    }
+    let init_failed = records.iter().any(|record| {
+        record.role == Role::Init && record.final_code(policy).is_some_and(|code| code != 0)
+    });
+    if init_failed && !running {
+        return Phase::Failed;
+    }
+    if !is_initialized(records, policy) || mains().any(|record| !record.has_run()) {
+        return Phase::Pending;
+    }
+    // Sidecars stop after the main containers; the pod ends with them.
+    let codes: Option<Vec<i32>> = mains().map(|record| record.final_code(policy)).collect();
+    match codes {
+        Some(codes) if !running => {
+            if codes.iter().all(|code| *code == 0) { Phase::Succeeded } else { Phase::Failed }
+        }
+        _ => Phase::Running,
+    }
+}
+
+/// What a status is made from.
+pub(crate) struct Inputs<'a> {
+    pub(crate) pod: &'a Pod,
+    pub(crate) records: &'a [Record],
+    pub(crate) phase: Phase,
+    pub(crate) policy: Policy,
+    pub(crate) address: Option<Ipv4Addr>,
+    pub(crate) host_address: &'a str,
+    pub(crate) started: Option<Timestamp>,
+    /// Why the agent ended the pod.
+    pub(crate) reason: Option<(&'static str, String)>,
+    /// Conditions as they were reported last.
+    pub(crate) before: &'a [Value],
+    pub(crate) now: Timestamp,
+}
+
+/// The status, as a strategic merge patch has it.
+pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
+    let statuses = |init: bool| -> Vec<Value> {
+        let records = inputs.records.iter().filter(|record| record.is_init() == init);
+        records.map(|record| container_status(record, inputs.policy)).collect()
+    };
+    let mut status = Map::new();
+    status.insert("phase".to_owned(), inputs.phase.as_str().into());
+    status.insert("hostIP".to_owned(), inputs.host_address.into());
+    status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
+    if let Some(address) = inputs.address {
+        status.insert("podIP".to_owned(), address.to_string().into());
+        status.insert("podIPs".to_owned(), json!([{"ip": address.to_string()}]));
+    }
+    if let Some(started) = inputs.started {
+        status.insert("startTime".to_owned(), seconds(started).into());
+    }
+    if let Some((reason, message)) = &inputs.reason {
+        status.insert("reason".to_owned(), (*reason).into());
+        status.insert("message".to_owned(), message.as_str().into());
+    }
+    status.insert("conditions".to_owned(), conditions(inputs).into());
+    let inits = statuses(true);
+    if !inits.is_empty() {
+        status.insert("initContainerStatuses".to_owned(), inits.into());
+    }
+    status.insert("containerStatuses".to_owned(), statuses(false).into());
+    Value::Object(status)
+}
+
+fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
+    let mains = || inputs.records.iter().filter(|record| record.role == Role::Main);
+    let names = |list: Vec<&str>| format!("[{}]", list.join(" "));
+    let incomplete: Vec<_> = inputs
+        .records
+        .iter()
+        .filter(|record| match record.role {
+            Role::Init => record.final_code(inputs.policy) != Some(0),
+            Role::Sidecar => !record.has_run(),
+            Role::Main => false,
+        })
+        .map(Record::name)
+        .collect();
+    let unready: Vec<_> =
+        mains().filter(|record| !record.is_running()).map(Record::name).collect();
+    let initialized = match inputs.phase {
+        Phase::Succeeded => Ok(Some("PodCompleted")),
+        _ if incomplete.is_empty() => Ok(None),
+        _ => Err((
+            "ContainersNotInitialized",
+            format!("containers with incomplete status: {}", names(incomplete)),
+        )),
+    };
+    let ready = match inputs.phase {
+        Phase::Succeeded => Err(("PodCompleted", String::new())),
+        Phase::Failed => Err(("PodFailed", String::new())),
+        _ if unready.is_empty() => Ok(None),
+        _ => Err((
+            "ContainersNotReady",
+            format!("containers with unready status: {}", names(unready)),
+        )),
+    };
+    let mut made = vec![
+        condition(inputs, "Initialized", &initialized),
+        condition(inputs, "ContainersReady", &ready),
+        condition(inputs, "Ready", &ready),
+    ];
+    let scheduled = inputs.pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    if !scheduled.into_iter().any(|condition| condition.type_ == "PodScheduled") {
+        made.push(condition(inputs, "PodScheduled", &Ok(None)));
+    }
+    made
+}
+
+type Holds = Result<Option<&'static str>, (&'static str, String)>;
+
+fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
+    let status = if holds.is_ok() { "True" } else { "False" };
+    let (reason, message) = match holds {
+        Ok(reason) => (*reason, None),
+        Err((reason, message)) => (Some(*reason), Some(message).filter(|text| !text.is_empty())),
+    };
+    let known = inputs.before.iter().find(|condition| condition["type"] == kind);
+    let since = known
+        .filter(|condition| condition["status"] == status)
+        .map(|condition| condition["lastTransitionTime"].clone());
+    let had = |field: &str| known.is_some_and(|condition| condition[field].is_string());
+    // Null takes an older text away.
+    let text = |field: &str, text: Option<&str>| {
+        text.map(Value::from).or_else(|| had(field).then_some(Value::Null))
+    };
+    object([
+        ("type", Some(kind.into())),
+        ("status", Some(status.into())),
+        ("reason", text("reason", reason)),
+        ("message", text("message", message.map(String::as_str))),
+        ("lastTransitionTime", Some(since.unwrap_or_else(|| seconds(inputs.now).into()))),
+    ])
+}
+
+fn container_status(record: &Record, policy: Policy) -> Value {
+    let running = record.is_running();
+    let ready = match record.role {
+        Role::Init => record.final_code(policy) == Some(0),
+        Role::Sidecar | Role::Main => running,
+    };
+    let state = match &record.state {
+        State::Waiting { reason, message } => {
+            json!({"waiting": object([("reason", Some(reason.as_str().into())),
+                                      ("message", message.as_deref().map(Value::from))])})
+        }
+        State::Running { since } => json!({"running": {"startedAt": seconds(*since)}}),
+        State::Ended(ended) => terminated(ended),
+    };
+    let image = record.container.image.as_deref().unwrap_or_default();
+    let mut status = json!({
+        "name": record.name(),
+        "image": image,
+        "imageID": image,
+        "ready": ready,
+        "started": running,
+        "restartCount": record.restarts,
+        "state": state,
+        "lastState": record.last.as_ref().map_or_else(|| json!({}), terminated),
+    });
+    if let Some(id) = &record.id {
+        status["containerID"] = id.as_str().into();
+    }
+    status
+}
+
+fn terminated(ended: &Ended) -> Value {
+    let time = |time: Option<Timestamp>| time.map(|time| Value::from(seconds(time)));
+    json!({"terminated": object([
+        ("exitCode", Some(ended.code.into())),
+        ("reason", Some(ended.reason.as_str().into())),
+        ("message", ended.message.as_deref().map(Value::from)),
+        ("startedAt", time(ended.started)),
+        ("finishedAt", time(ended.finished)),
+        ("containerID", ended.id.as_deref().map(Value::from)),
+    ])})
+}
+
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let present = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::pod::record::records;
+
+    fn pod() -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"name": "p"},
+            "spec": {
+                "initContainers": [{"name": "i"}, {"name": "s", "restartPolicy": "Always"}],
+                "containers": [{"name": "a"}, {"name": "b"}]}
+        }))
+        .unwrap()
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_767_323_045).unwrap()
+    }
+
+    fn run(record: &mut Record, code: Option<i32>) {
+        record.started("longshore://x".to_owned(), now());
+        if let Some(code) = code {
+            record.ended(code, None, now());
+        }
+    }
+
+    #[test]
+    fn phases_of_a_pod_that_runs_to_its_end() {
+        let mut all = records(&pod(), now());
+        let policy = Policy::Never;
+        assert_eq!(phase(&all, policy, false), Phase::Pending);
+        run(&mut all[0], Some(0));
+        run(&mut all[1], None);
+        assert_eq!(phase(&all, policy, false), Phase::Pending);
+        run(&mut all[2], None);
+        assert_eq!(phase(&all, policy, false), Phase::Pending);
+        run(&mut all[3], Some(0));
+        assert_eq!(phase(&all, policy, false), Phase::Running);
+        all[2].ended(0, None, now());
+        assert_eq!(phase(&all, policy, false), Phase::Running, "the sidecar still runs");
+        all[1].ended(143, None, now());
+        assert_eq!(phase(&all, policy, false), Phase::Succeeded);
+    }
+
+    #[test]
+    fn phases_of_failures() {
+        let mut all = records(&pod(), now());
+        run(&mut all[0], Some(1));
+        assert_eq!(phase(&all, Policy::Never, false), Phase::Failed);
+        assert_eq!(phase(&all, Policy::OnFailure, false), Phase::Pending);
+        run(&mut all[0], Some(0));
+        run(&mut all[1], Some(0));
+        run(&mut all[2], Some(0));
+        run(&mut all[3], Some(7));
+        assert_eq!(phase(&all, Policy::Never, false), Phase::Failed);
+        assert_eq!(phase(&all, Policy::OnFailure, false), Phase::Running);
+        all[3].wait("CrashLoopBackOff", None);
+        assert_eq!(phase(&all, Policy::Always, false), Phase::Running);
+        assert_eq!(phase(&all, Policy::Always, true), Phase::Failed);
+    }
+
+    fn rendered(records: &[Record], phase: Phase, before: &[Value]) -> Value {
+        render(&Inputs {
+            pod: &pod(),
+            records,
+            phase,
+            policy: Policy::Never,
+            address: Some(Ipv4Addr::new(127, 16, 0, 1)),
+            host_address: "127.0.0.1",
+            started: Some(now()),
+            reason: None,
+            before,
+            now: now(),
+        })
+    }
+
+    #[test]
+    fn a_status_has_what_clients_read() {
+        let mut all = records(&pod(), now());
+        run(&mut all[0], Some(0));
+        run(&mut all[1], None);
+        run(&mut all[2], Some(3));
+        run(&mut all[3], None);
+        let status = rendered(&all, Phase::Running, &[]);
+        assert_eq!(status["podIPs"][0]["ip"], "127.16.0.1");
+        let a = &status["containerStatuses"][0];
+        assert_eq!(a["state"]["terminated"]["exitCode"], 3);
+        assert_eq!(a["state"]["terminated"]["reason"], "Error");
+        assert_eq!(a["ready"], false);
+        assert_eq!(status["containerStatuses"][1]["state"]["running"]["startedAt"], "2026-01-02T03:04:05Z");
+        let ready = &status["conditions"][2];
+        assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("False")));
+        assert_eq!(ready["message"], "containers with unready status: [a]");
+        let typed: k8s_openapi::api::core::v1::PodStatus = serde_json::from_value(status).unwrap();
+        assert_eq!(typed.init_container_statuses.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_until_it_turns() {
+        let all = records(&pod(), now());
+        let old = json!({"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"});
+        let status = rendered(&all, Phase::Pending, &[old]);
+        assert_eq!(status["conditions"][2]["lastTransitionTime"], "2020-01-01T00:00:00Z");
+        assert_eq!(status["conditions"][1]["lastTransitionTime"], "2026-01-02T03:04:05Z");
+    }
+}

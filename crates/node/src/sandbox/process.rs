@@ -1,0 +1,197 @@
+//! A container's process from outside: waiting for its end, signals, and why it
+//! did not start.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+use tokio::{
+    io::{AsyncReadExt, unix::AsyncFd},
+    net::unix::pipe::Receiver,
+};
+
+use super::{
+    child::{KILL_GROUP, Stage, register},
+    spawner::Command,
+    view::Operation,
+};
+
+/// Why a command did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum StartError {
+    /// The command cannot be executed; worded as container runtimes do.
+    #[error("exec: {program:?}: {reason}")]
+    Execute {
+        /// The command's first word.
+        program: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The working folder cannot be entered.
+    #[error("workingDir {path:?}: {source}; give a folder that exists on this machine")]
+    WorkingFolder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The view of the files cannot be made.
+    #[error("mounting the container's files failed ({operation}): {source}")]
+    View {
+        /// What was tried.
+        operation: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Another step between clone and execve failed.
+    #[error("starting the container failed ({stage}): {source}")]
+    Stage {
+        /// The step.
+        stage: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The machine has no room for another process, or the like.
+    #[error("the process could not be started: {0}")]
+    System(#[source] io::Error),
+}
+
+/// Reads the error pipe until it ends: nothing means that the command runs.
+pub(super) async fn read_report(
+    report: &mut Receiver,
+    command: &Command,
+) -> Result<(), StartError> {
+    let mut record = Vec::with_capacity(12);
+    report.read_to_end(&mut record).await.map_err(StartError::System)?;
+    let Ok(record) = <[u8; 12]>::try_from(record.as_slice()) else { return Ok(()) };
+    let number = |at: usize| {
+        u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+    };
+    let code = number(8).cast_signed();
+    let source = io::Error::from_raw_os_error(code);
+    let stage = |stage| StartError::Stage { stage, source: io::Error::from_raw_os_error(code) };
+    Err(match Stage::from_number(number(0)) {
+        Some(Stage::Execute) => execute_error(command, code),
+        Some(Stage::WorkingFolder) => {
+            StartError::WorkingFolder { path: command.working_folder.clone(), source }
+        }
+        Some(Stage::View) => {
+            let operation = command.operations.get(number(4) as usize);
+            StartError::View { operation: operation.map_or_else(String::new, describe), source }
+        }
+        Some(Stage::Session) => stage("tying it to the agent"),
+        Some(Stage::Descriptors) => stage("its streams"),
+        Some(Stage::UserMap) => stage("its user namespace"),
+        Some(Stage::Hostname) => stage("its host name"),
+        Some(Stage::Fork) => stage("its first process"),
+        Some(Stage::User) => stage("changing to its user"),
+        None => StartError::System(source),
+    })
+}
+
+fn execute_error(command: &Command, code: i32) -> StartError {
+    let program = command.arguments.first().map(|word| word.to_string_lossy().into_owned());
+    let program = program.unwrap_or_default();
+    let reason = match code {
+        libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
+            format!("stat {program}: no such file or directory")
+        }
+        libc::ENOENT | libc::ENOTDIR => "executable file not found in $PATH".to_owned(),
+        libc::EACCES => "permission denied".to_owned(),
+        libc::ENOEXEC => "exec format error".to_owned(),
+        _ => io::Error::from_raw_os_error(code).to_string(),
+    };
+    StartError::Execute { program, reason }
+}
+
+fn describe(operation: &Operation) -> String {
+    match operation {
+        Operation::Private => "separating mounts".to_owned(),
+        Operation::Tmpfs { at, .. } => format!("tmpfs on {}", at.display()),
+        Operation::Folder { at } => format!("folder {}", at.display()),
+        Operation::File { at } => format!("file {}", at.display()),
+        Operation::Link { at, .. } => format!("link {}", at.display()),
+        Operation::Bind { from, at, .. } => format!("{} on {}", from.display(), at.display()),
+        Operation::ReadOnly { at } => format!("read-only {}", at.display()),
+        Operation::Processes { at } => format!("processes on {}", at.display()),
+        Operation::Pivot { root, .. } | Operation::Enter { root } => {
+            format!("root {}", root.display())
+        }
+    }
+}
+
+/// A container's init process. Dropping it kills and reaps the container.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: Pid,
+    descriptor: AsyncFd<OwnedFd>,
+    own_processes: bool,
+    reaped: std::sync::atomic::AtomicBool,
+}
+
+impl Process {
+    pub(super) fn new(pid: Pid, descriptor: OwnedFd, own_processes: bool) -> io::Result<Self> {
+        Ok(Self { pid, descriptor: register(descriptor)?, own_processes, reaped: false.into() })
+    }
+
+    /// The process id on the machine.
+    pub(crate) fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Waits for the end; the exit code, 128 + the signal's number if one ended it.
+    pub(crate) async fn wait(&self) -> i32 {
+        // An error means that the runtime ends: fall through and wait in place.
+        let _ = self.descriptor.readable().await;
+        self.reap()
+    }
+
+    fn reap(&self) -> i32 {
+        let status =
+            waitid(WaitId::PidFd(self.descriptor.get_ref().as_fd()), WaitIdOptions::EXITED);
+        self.reaped.store(true, std::sync::atomic::Ordering::Release);
+        match status {
+            Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => code,
+                (None, Some(signal)) => 128 + signal,
+                (None, None) => 137,
+            },
+            // Reaped by somebody else in this process: the code is lost.
+            _ => 137,
+        }
+    }
+
+    /// Sends TERM to the container's command.
+    pub(crate) fn terminate(&self) {
+        self.send(Signal::TERM);
+    }
+
+    /// Kills every process of the container.
+    pub(crate) fn kill(&self) {
+        if self.own_processes {
+            self.send(Signal::KILL);
+        } else if let Some(signal) = Signal::from_named_raw(KILL_GROUP) {
+            self.send(signal);
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        if !self.reaped.load(std::sync::atomic::Ordering::Acquire) {
+            // Fails only when the process has ended.
+            let _ = pidfd_send_signal(self.descriptor.get_ref(), signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !*self.reaped.get_mut() {
+            self.kill();
+            self.reap();
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Runs real processes, with namespaces where the machine allows them and
+//! without.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use tokio::io::AsyncReadExt;
+
+use super::{
+    Command, Spawner,
+    process::StartError,
+    view::{self, Mount, ThisMachine},
+};
+
+struct Stage {
+    spawner: Spawner,
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["probe", "base"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let spawner = Spawner::start(&folder.path().join("probe")).await.unwrap();
+        Self { spawner, folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    async fn run(&self, command: &Command) -> Result<(i32, String, String), StartError> {
+        let mut started = self.spawner.run(command).await?;
+        let (mut output, mut errors) = (String::new(), String::new());
+        let (out, err, code) = tokio::join!(
+            started.output.read_to_string(&mut output),
+            started.errors.read_to_string(&mut errors),
+            started.process.wait(),
+        );
+        (out.unwrap(), err.unwrap());
+        Ok((code, output, errors))
+    }
+
+    fn views(&self, mounts: &[Mount]) -> Vec<view::Operation> {
+        view::plan(mounts, &ThisMachine, &self.path().join("base")).unwrap()
+    }
+}
+
+fn command(words: &[&str]) -> Command {
+    Command {
+        arguments: words.iter().map(Into::into).collect(),
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        working_folder: "/".into(),
+        hostname: "box".to_owned(),
+        ..Command::default()
+    }
+}
+
+fn shell(script: &str) -> Command {
+    command(&["sh", "-c", script])
+}
+
+/// With namespaces, if this machine allows them, and without.
+async fn both() -> [Stage; 2] {
+    let plain = Stage::new().await;
+    let plain = Stage { spawner: plain.spawner.without_namespaces(), folder: plain.folder };
+    [Stage::new().await, plain]
+}
+
+#[tokio::test]
+async fn output_code_and_environment() {
+    for stage in both().await {
+        let mut command = shell("echo out $A; echo err >&2; pwd; env; exit 7");
+        command.environment.push(("A".into(), "1".into()));
+        command.working_folder = "/usr".into();
+        let (code, output, errors) = stage.run(&command).await.unwrap();
+        assert_eq!((code, errors.as_str()), (7, "err\n"));
+        let mut lines = output.lines();
+        assert_eq!((lines.next(), lines.next()), (Some("out 1"), Some("/usr")));
+        let variables: BTreeMap<_, _> = lines.filter_map(|line| line.split_once('=')).collect();
+        let names: Vec<_> =
+            variables.keys().filter(|name| !["PWD", "_", "SHLVL", "OLDPWD"].contains(name)).collect();
+        assert_eq!(names, [&"A", &"PATH"]);
+    }
+}
+
+#[tokio::test]
+async fn descriptors_and_signals_are_clean() {
+    for stage in both().await {
+        let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status";
+        let (code, output, _) = stage.run(&shell(script)).await.unwrap();
+        assert_eq!(code, 0);
+        assert!(output.starts_with("0 1 2 3 "), "{output}");
+        assert!(!output.starts_with("0 1 2 3 4"), "{output}");
+        assert_eq!(output.matches("0000000000000000").count(), 2, "{output}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_run_is_said_as_runtimes_say_it() {
+    for stage in both().await {
+        let file = stage.path().join("plain");
+        fs::write(&file, "no program").unwrap();
+        let message = async |word: &str| {
+            stage.run(&command(&[word])).await.unwrap_err().to_string()
+        };
+        assert_eq!(
+            message("nosuch").await,
+            "exec: \"nosuch\": executable file not found in $PATH"
+        );
+        assert_eq!(
+            message("/no/such").await,
+            "exec: \"/no/such\": stat /no/such: no such file or directory"
+        );
+        assert!(message(file.to_str().unwrap()).await.ends_with(": permission denied"));
+        let mut lost = shell("true");
+        lost.working_folder = "/no/such/folder".into();
+        let error = stage.run(&lost).await.unwrap_err();
+        assert!(matches!(error, StartError::WorkingFolder { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn signals_reach_the_command_and_killing_reaches_all() {
+    for stage in both().await {
+        let trap = shell("trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+        let mut started = stage.spawner.run(&trap).await.unwrap();
+        let mut ready = [0; 6];
+        started.output.read_exact(&mut ready).await.unwrap();
+        started.process.terminate();
+        let mut rest = String::new();
+        started.output.read_to_string(&mut rest).await.unwrap();
+        assert_eq!((started.process.wait().await, rest.as_str()), (3, "got\n"));
+
+        let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
+        started.process.terminate();
+        assert_eq!(started.process.wait().await, 143);
+
+        let family = shell("sleep 1000 & echo ready; trap '' TERM; wait; sleep 1000");
+        let mut started = stage.spawner.run(&family).await.unwrap();
+        started.output.read_exact(&mut ready).await.unwrap();
+        started.process.terminate();
+        started.process.kill();
+        assert_eq!(started.process.wait().await, 137);
+        // The pipe ends only when the last of the family is gone.
+        let mut rest = String::new();
+        started.output.read_to_string(&mut rest).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn children_left_behind_end_with_the_command() {
+    for stage in both().await {
+        let (code, ..) = stage.run(&shell("sleep 1000 & exit 5")).await.unwrap();
+        assert_eq!(code, 5);
+    }
+}
+
+#[tokio::test]
+async fn no_command_waits_for_term() {
+    for stage in both().await {
+        let nothing = Command { working_folder: "/".into(), ..Command::default() };
+        let started = stage.spawner.run(&nothing).await.unwrap();
+        started.process.terminate();
+        assert_eq!(started.process.wait().await, 0);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_spawner_ends_everything() {
+    for stage in both().await {
+        let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
+        let Stage { spawner, folder: _folder } = stage;
+        drop(spawner);
+        assert_eq!(started.process.wait().await, 137);
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_process_is_gone() {
+    let stage = Stage::new().await;
+    let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
+    let id = started.process.id();
+    drop(started);
+    assert!(!Path::new(&format!("/proc/{id}")).exists());
+}
+
+/// A stage with namespaces; `None` where the kernel forbids them, which the
+/// tests below then cannot show.
+async fn with_mounts() -> Option<Stage> {
+    let stage = Stage::new().await;
+    stage.spawner.features().has_mounts().then_some(stage)
+}
+
+#[tokio::test]
+async fn namespaces_of_its_own() {
+    let Some(stage) = with_mounts().await else { return };
+    let mut command = shell("hostname; ps -e -o comm= | sort | tr '\\n' ' '");
+    command.operations = stage.views(&[]);
+    let (_, output, errors) = stage.run(&command).await.unwrap();
+    let mut lines = output.lines();
+    assert_eq!(lines.next(), Some("box"), "{errors}");
+    assert!(lines.next().unwrap().contains("longshore-init"), "{output}");
+}
+
+#[tokio::test]
+async fn volumes_at_paths_that_exist_and_that_do_not() {
+    let Some(stage) = with_mounts().await else { return };
+    let volume = stage.path().join("volume");
+    fs::create_dir(&volume).unwrap();
+    fs::write(volume.join("file"), "text").unwrap();
+    fs::write(stage.path().join("hosts"), "own hosts\n").unwrap();
+    let mount = |source: &Path, target: &str, read_only| Mount {
+        source: source.to_owned(),
+        target: target.into(),
+        read_only,
+    };
+    let mut command = shell(
+        "cat /etc/hosts /longshore-data/deep/file /etc/longshore-test/file /usr/longshore-f; \
+         echo written > /longshore-data/deep/new; \
+         touch /etc/longshore-test/new 2>/dev/null && echo WRITABLE; \
+         test -x /bin/sh -a -d /usr/lib -a -e /etc/passwd -a -e /dev/null -a -d /proc/self && echo fine; \
+         ls -a / | grep -c old",
+    );
+    command.operations = stage.views(&[
+        mount(&stage.path().join("hosts"), "/etc/hosts", false),
+        mount(&volume, "/longshore-data/deep", false),
+        mount(&volume, "/etc/longshore-test", true),
+        mount(&volume.join("file"), "/usr/longshore-f", true),
+    ]);
+    let (_, output, errors) = stage.run(&command).await.unwrap();
+    let leftover = usize::from(Path::new("/old_root").exists());
+    assert_eq!(output, format!("own hosts\ntexttexttextfine\n{leftover}\n"), "{errors}");
+    assert_eq!(fs::read_to_string(volume.join("new")).unwrap(), "written\n");
+    for path in ["/longshore-data", "/etc/longshore-test", "/usr/longshore-f"] {
+        assert!(!Path::new(path).exists(), "{path}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Fetches the ConfigMaps and Secrets that a pod refers to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use k8s_openapi::api::core::v1::{Container, Pod};
+use longshore_client::{Cluster, Error, Kind, View};
+use serde::Deserialize;
+
+use crate::{environment::Lookup, volumes};
+
+/// The fetched objects of one pod's namespace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    config_maps: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    secrets: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+}
+
+impl Lookup for Sources {
+    fn config_map(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>> {
+        self.config_maps.get(name)
+    }
+
+    fn secret(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>> {
+        self.secrets.get(name)
+    }
+}
+
+/// Names of ConfigMaps and of Secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct References {
+    pub(crate) config_maps: BTreeSet<String>,
+    pub(crate) secrets: BTreeSet<String>,
+}
+
+impl References {
+    /// Those of the pod's volumes.
+    pub(crate) fn of_volumes(pod: &Pod) -> Self {
+        let (config_maps, secrets) = volumes::references(pod);
+        Self {
+            config_maps: config_maps.into_iter().collect(),
+            secrets: secrets.into_iter().collect(),
+        }
+    }
+
+    /// Those of a container's environment.
+    pub(crate) fn of_environment(container: &Container) -> Self {
+        let mut all = Self::default();
+        for source in container.env_from.iter().flatten() {
+            all.config_maps.extend(source.config_map_ref.iter().map(|from| from.name.clone()));
+            all.secrets.extend(source.secret_ref.iter().map(|from| from.name.clone()));
+        }
+        for source in container.env.iter().flatten().filter_map(|var| var.value_from.as_ref()) {
+            all.config_maps.extend(source.config_map_key_ref.iter().map(|from| from.name.clone()));
+            all.secrets.extend(source.secret_key_ref.iter().map(|from| from.name.clone()));
+        }
+        all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.config_maps.is_empty() && self.secrets.is_empty()
+    }
+}
+
+/// `data` and `binaryData` of either kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Data {
+    data: Option<BTreeMap<String, String>>,
+    binary_data: Option<BTreeMap<String, String>>,
+}
+
+/// Fetches what `references` names; what does not exist is left out.
+pub(crate) async fn fetch(
+    cluster: &Cluster,
+    namespace: &str,
+    references: &References,
+) -> Result<Sources, Error> {
+    let mut sources = Sources::default();
+    let view = cluster.configmaps();
+    for name in &references.config_maps {
+        if let Some(Data { data, binary_data }) = data(&view, namespace, name).await? {
+            let plain = data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes()));
+            let values = plain.chain(decode(binary_data)).collect();
+            sources.config_maps.insert(name.clone(), values);
+        }
+    }
+    let view = cluster.secrets();
+    for name in &references.secrets {
+        if let Some(Data { data, .. }) = data(&view, namespace, name).await? {
+            sources.secrets.insert(name.clone(), decode(data).collect());
+        }
+    }
+    Ok(sources)
+}
+
+async fn data<K: Kind>(view: &View<K>, namespace: &str, name: &str) -> Result<Option<Data>, Error> {
+    let item = view.clone().in_namespace(namespace)?.find(name).await?;
+    item.map(|item| item.typed()).transpose()
+}
+
+fn decode(
+    values: Option<BTreeMap<String, String>>,
+) -> impl Iterator<Item = (String, Vec<u8>)> {
+    // The API only keeps valid base64.
+    values
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, text)| Some((key, BASE64_STANDARD.decode(text).ok()?)))
+}
