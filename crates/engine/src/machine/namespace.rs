@@ -53,7 +53,11 @@ pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), E
     };
     let info = tx.kinds().entry(id).info.clone();
     let account = json!({"metadata": {"name": "default"}});
-    create::create_here(tx, &info, Some(namespace), account).map(drop)
+    match create::create_here(tx, &info, Some(namespace), account) {
+        // Left over from a namespace of this name that was finalized by hand.
+        Ok(_) | Err(Error::AlreadyExists(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Fills an empty store.

@@ -266,7 +266,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use longshore_model::Gvk;
     use longshore_schema::registry;
-    use proptest::prelude::*;
+    use proptest::{prelude::prop, prop_assert_eq, proptest, strategy::Strategy as _};
     use serde_json::json;
 
     use super::*;

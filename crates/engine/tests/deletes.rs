@@ -1,0 +1,318 @@
+//! The rules of deletion: grace, finalizers, propagation, namespaces.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, Finalize, Propagation};
+use serde_json::{Value, json};
+use support::{Api, api, config, job, kind, names, pod, status};
+
+fn grace(seconds: i64) -> DeleteOptions {
+    DeleteOptions {
+        grace_seconds: Some(seconds),
+        ..DeleteOptions::default()
+    }
+}
+
+fn policy(propagation: Propagation) -> DeleteOptions {
+    DeleteOptions {
+        propagation: Some(propagation),
+        ..DeleteOptions::default()
+    }
+}
+
+async fn running(api: &Api, name: &str) {
+    api.create("pods", pod(name)).await.unwrap();
+    api.bind(name, "here").await.unwrap();
+}
+
+fn pending(deleted: Deleted) -> Value {
+    match deleted {
+        Deleted::Pending(object) => object.value(),
+        Deleted::Gone(object) => panic!("{} is gone", object.name()),
+    }
+}
+
+fn is_gone(deleted: &Deleted) -> bool {
+    matches!(deleted, Deleted::Gone(_))
+}
+
+#[tokio::test]
+async fn a_scheduled_pod_keeps_its_grace_and_grace_only_shrinks() {
+    let api = api();
+    running(&api, "a").await;
+    let value = pending(api.delete("pods", "a").await.unwrap());
+    assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], 30);
+    assert_eq!(
+        value["metadata"]["deletionTimestamp"],
+        "2026-01-02T03:04:35Z"
+    );
+    assert_eq!(value["metadata"]["generation"], 2);
+    let version = value["metadata"]["resourceVersion"].clone();
+    for options in [grace(60), DeleteOptions::default()] {
+        let again = pending(api.delete_with("pods", "a", options).await.unwrap());
+        assert_eq!(again["metadata"]["resourceVersion"], version);
+    }
+    let value = pending(api.delete_with("pods", "a", grace(5)).await.unwrap());
+    assert_eq!(
+        value["metadata"]["deletionTimestamp"],
+        "2026-01-02T03:04:10Z"
+    );
+    assert_eq!(value["metadata"]["generation"], 2);
+    assert!(is_gone(
+        &api.delete_with("pods", "a", grace(0)).await.unwrap()
+    ));
+    assert_eq!(
+        status(api.delete("pods", "a").await).2,
+        r#"pods "a" not found"#
+    );
+}
+
+#[tokio::test]
+async fn a_pod_that_does_not_run_has_no_grace() {
+    let api = api();
+    api.create("pods", pod("waiting")).await.unwrap();
+    assert!(is_gone(&api.delete("pods", "waiting").await.unwrap()));
+    running(&api, "finished").await;
+    api.merge_status(
+        "pods",
+        "finished",
+        json!({"status": {"phase": "Succeeded"}}),
+    )
+    .await
+    .unwrap();
+    assert!(is_gone(&api.delete("pods", "finished").await.unwrap()));
+}
+
+#[tokio::test]
+async fn an_object_goes_with_its_last_finalizer() {
+    let api = api();
+    let mut object = config("a");
+    object["metadata"]["finalizers"] = json!(["a.b/c"]);
+    api.create("configmaps", object).await.unwrap();
+    let value = pending(api.delete("configmaps", "a").await.unwrap());
+    assert_eq!(
+        value["metadata"]["deletionTimestamp"],
+        "2026-01-02T03:04:05Z"
+    );
+    let more = json!({"metadata": {"finalizers": ["a.b/c", "d.e/f"]}});
+    let (code, _, message) = status(api.merge("configmaps", "a", more).await);
+    assert_eq!(code, 422);
+    assert!(message.contains("no new finalizers can be added if the object is being deleted"));
+    let last = api
+        .merge("configmaps", "a", json!({"metadata": {"finalizers": null}}))
+        .await
+        .unwrap();
+    assert_eq!(last.name(), "a");
+    assert!(matches!(
+        api.get("configmaps", "a"),
+        Err(Error::NotFound(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_pod_in_its_grace_stays_without_finalizers() {
+    let api = api();
+    running(&api, "a").await;
+    api.merge("pods", "a", json!({"metadata": {"finalizers": ["a.b/c"]}}))
+        .await
+        .unwrap();
+    pending(api.delete("pods", "a").await.unwrap());
+    api.merge("pods", "a", json!({"metadata": {"finalizers": null}}))
+        .await
+        .unwrap();
+    assert!(api.get("pods", "a").is_ok());
+    assert!(is_gone(
+        &api.delete_with("pods", "a", grace(0)).await.unwrap()
+    ));
+}
+
+#[tokio::test]
+async fn grace_zero_waits_for_finalizers() {
+    let api = api();
+    running(&api, "a").await;
+    api.merge("pods", "a", json!({"metadata": {"finalizers": ["a.b/c"]}}))
+        .await
+        .unwrap();
+    let value = pending(api.delete_with("pods", "a", grace(0)).await.unwrap());
+    assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], 0);
+    api.merge("pods", "a", json!({"metadata": {"finalizers": null}}))
+        .await
+        .unwrap();
+    assert!(api.get("pods", "a").is_err());
+}
+
+#[tokio::test]
+async fn preconditions_must_hold() {
+    let api = api();
+    let object = api.create("configmaps", config("a")).await.unwrap();
+    let uid = DeleteOptions {
+        uid: Some("other".into()),
+        ..DeleteOptions::default()
+    };
+    assert_eq!(status(api.delete_with("configmaps", "a", uid).await).0, 409);
+    let version = DeleteOptions {
+        version: Some("1".into()),
+        ..DeleteOptions::default()
+    };
+    assert_eq!(
+        status(api.delete_with("configmaps", "a", version).await).0,
+        409
+    );
+    let right = DeleteOptions {
+        uid: Some(object.uid().into()),
+        version: Some(object.revision().to_string()),
+        ..DeleteOptions::default()
+    };
+    assert!(is_gone(
+        &api.delete_with("configmaps", "a", right).await.unwrap()
+    ));
+}
+
+#[tokio::test]
+async fn propagation_becomes_a_finalizer() {
+    let api = api();
+    for (propagation, finalizers) in [
+        (Propagation::Orphan, json!(["orphan"])),
+        (Propagation::Foreground, json!(["foregroundDeletion"])),
+    ] {
+        let name = propagation.as_str().to_lowercase();
+        api.create("configmaps", config(&name)).await.unwrap();
+        let value = pending(
+            api.delete_with("configmaps", &name, policy(propagation))
+                .await
+                .unwrap(),
+        );
+        assert_eq!(value["metadata"]["finalizers"], finalizers);
+    }
+    let both = DeleteOptions {
+        orphan_dependents: Some(true),
+        ..policy(Propagation::Orphan)
+    };
+    assert_eq!(
+        status(api.delete_with("configmaps", "orphan", both).await).0,
+        422
+    );
+    let background = policy(Propagation::Background);
+    assert!(is_gone(
+        &api.delete_with("configmaps", "orphan", background)
+            .await
+            .unwrap()
+    ));
+}
+
+#[tokio::test]
+async fn jobs_orphan_their_pods_unless_told_otherwise() {
+    let api = api();
+    for name in ["a", "b"] {
+        api.create("jobs", job(name)).await.unwrap();
+    }
+    let value = pending(api.delete("jobs", "a").await.unwrap());
+    assert_eq!(value["metadata"]["finalizers"], json!(["orphan"]));
+    let background = policy(Propagation::Background);
+    assert!(is_gone(
+        &api.delete_with("jobs", "b", background).await.unwrap()
+    ));
+}
+
+#[tokio::test]
+async fn a_dry_delete_deletes_nothing() {
+    let api = api();
+    api.create("configmaps", config("a")).await.unwrap();
+    let dry = DeleteOptions {
+        dry_run: true,
+        ..DeleteOptions::default()
+    };
+    assert!(is_gone(
+        &api.delete_with("configmaps", "a", dry).await.unwrap()
+    ));
+    assert!(api.get("configmaps", "a").is_ok());
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_selector() {
+    let api = api();
+    for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let mut object = config(name);
+        object["metadata"]["labels"] = json!({"l": label});
+        api.create("configmaps", object).await.unwrap();
+    }
+    let request = DeleteCollection {
+        kind: kind("configmaps"),
+        namespace: Some("default".into()),
+        labels: "l=x".parse().unwrap(),
+        fields: longshore_model::FieldSelector::everything(),
+        options: DeleteOptions::default(),
+    };
+    assert_eq!(api.0.delete_collection(request).await.unwrap().len(), 2);
+    assert_eq!(names(&api.list("configmaps")), ["b"]);
+}
+
+#[tokio::test]
+async fn a_namespace_terminates_and_goes_when_finalized() {
+    let api = api();
+    let namespace = json!({"metadata": {"name": "n"}});
+    let made = api
+        .create("namespaces", namespace.clone())
+        .await
+        .unwrap()
+        .value();
+    assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
+    assert_eq!(made["status"]["phase"], "Active");
+    assert_eq!(
+        made["metadata"]["labels"]["kubernetes.io/metadata.name"],
+        "n"
+    );
+    let value = pending(api.delete("namespaces", "n").await.unwrap());
+    assert_eq!(value["status"]["phase"], "Terminating");
+    let refused = api
+        .create_in("n", "pods", pod("p"))
+        .await
+        .unwrap_err()
+        .status();
+    assert_eq!(refused.code, 403);
+    assert_eq!(
+        refused.message,
+        r#"pods "p" is forbidden: unable to create new content in namespace n because it is being terminated"#
+    );
+    assert_eq!(
+        refused.details.unwrap().causes[0].reason,
+        "NamespaceTerminating"
+    );
+    let mut empty = value;
+    empty["spec"] = json!({});
+    let request = Finalize {
+        name: "n".into(),
+        object: empty,
+        dry_run: false,
+    };
+    api.0.finalize(request).await.unwrap();
+    assert!(api.get("namespaces", "n").is_err());
+    api.create("namespaces", namespace).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_update_does_not_touch_a_namespaces_finalizers() {
+    let api = api();
+    api.create("namespaces", json!({"metadata": {"name": "n"}}))
+        .await
+        .unwrap();
+    let sent = json!({"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": {"finalizers": []}});
+    let value = api.update("namespaces", "n", sent).await.unwrap().value();
+    assert_eq!(value["spec"]["finalizers"], json!(["kubernetes"]));
+    assert_eq!(value["metadata"]["labels"]["a"], "b");
+}
+
+#[tokio::test]
+async fn the_first_namespaces_are_there_and_protected() {
+    let api = api();
+    let expected = ["default", "kube-node-lease", "kube-public", "kube-system"];
+    assert_eq!(names(&api.list("namespaces")), expected);
+    assert_eq!(api.list("serviceaccounts").items.len(), 4);
+    let (code, _, message) = status(api.delete("namespaces", "default").await);
+    assert_eq!(code, 403);
+    assert_eq!(
+        message,
+        r#"namespaces "default" is forbidden: this namespace may not be deleted"#
+    );
+}

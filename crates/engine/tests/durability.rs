@@ -1,0 +1,238 @@
+//! What survives: reopening, and a kill in the middle of writing.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod support;
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use longshore_engine::{
+    Engine, Error, OpenError, Options, ReadVersion, Storage, WatchRequest, WatchStart,
+};
+use serde_json::json;
+use support::{Api, config, kind, names, options, pod};
+
+/// Tells the child its file.
+const FILE: &str = "LONGSHORE_ENGINE_TEST_FILE";
+
+fn open(path: &Path) -> Api {
+    Api(Engine::open(options(Storage::File(path.to_owned()))).unwrap())
+}
+
+#[tokio::test]
+async fn objects_and_revision_survive_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let api = open(&path);
+    let before = api.create("pods", pod("a")).await.unwrap();
+    api.create("configmaps", config("b")).await.unwrap();
+    api.delete("configmaps", "b").await.unwrap();
+    let revision = api.0.revision();
+    drop(api);
+    let api = open(&path);
+    // The last write was a delete: its revision must not be given again.
+    assert_eq!(api.0.revision(), revision);
+    let after = api.get("pods", "a").unwrap();
+    assert_eq!(
+        (after.bytes(), after.revision()),
+        (before.bytes(), before.revision())
+    );
+    assert!(matches!(
+        api.get("configmaps", "b"),
+        Err(Error::NotFound(_))
+    ));
+    assert_eq!(api.list("namespaces").items.len(), 4);
+    let next = api.create("configmaps", config("c")).await.unwrap();
+    assert_eq!(next.revision(), revision + 1);
+}
+
+#[tokio::test]
+async fn history_from_before_a_restart_is_expired() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let api = open(&path);
+    api.create("pods", pod("a")).await.unwrap();
+    let revision = api.0.revision();
+    drop(api);
+    let api = open(&path);
+    let watch = |after| {
+        api.0
+            .watch(&WatchRequest::of(kind("pods"), WatchStart::After(after)))
+    };
+    assert!(matches!(watch(revision - 1), Err(Error::Expired { .. })));
+    assert!(watch(revision).is_ok());
+    let old = api.0.get(
+        &kind("pods"),
+        Some("default"),
+        "a",
+        ReadVersion::Exact(revision - 1),
+    );
+    assert!(matches!(old, Err(Error::Expired { .. })));
+}
+
+#[tokio::test]
+async fn one_file_has_one_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let api = open(&path);
+    let second = Engine::open(options(Storage::File(path.clone())));
+    assert!(matches!(second, Err(OpenError::InUse { .. })));
+    drop(api);
+    assert!(Engine::open(options(Storage::File(path))).is_ok());
+}
+
+#[tokio::test]
+async fn a_dry_run_is_not_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let api = open(&path);
+    let dry = longshore_engine::WriteOptions {
+        dry_run: true,
+        ..longshore_engine::WriteOptions::default()
+    };
+    api.create_with("pods", pod("a"), dry).await.unwrap();
+    drop(api);
+    assert!(open(&path).list("pods").items.is_empty());
+}
+
+/// Not a test: the program that is killed. Makes namespaces, each with what
+/// comes with it, deletes every third, and says so when it is done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the child of the test below"]
+async fn child_that_writes() {
+    let Some(path) = std::env::var_os(FILE) else {
+        return;
+    };
+    let options = Options {
+        storage: Storage::File(path.into()),
+        ..Options::default()
+    };
+    let api = Api(Engine::open(options).unwrap());
+    let writers = (0..8).map(|writer| {
+        let api = api.clone();
+        tokio::spawn(async move {
+            for i in 0..100_000 {
+                let name = format!("w{writer}-{i}");
+                let made = api
+                    .create("namespaces", json!({"metadata": {"name": name}}))
+                    .await
+                    .unwrap();
+                say(&format!("made {name} {}", made.revision()));
+                if i % 3 == 0 {
+                    let account = longshore_engine::Target {
+                        kind: kind("serviceaccounts"),
+                        namespace: Some(name.clone()),
+                        name: "default".into(),
+                    };
+                    let options = longshore_engine::DeleteOptions::default();
+                    let delete = longshore_engine::Delete {
+                        target: account,
+                        options,
+                    };
+                    say(&format!("deleting {name} 0"));
+                    api.0.delete(delete).await.unwrap();
+                    say(&format!("deleted {name} 0"));
+                }
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ack {line}").unwrap();
+    out.flush().unwrap();
+}
+
+#[tokio::test]
+async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let (mut made, mut deleting, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut newest = 0;
+    // Twice over the same file: the second start finds what a kill left.
+    for lines in [300, 0] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_writes", "--ignored", "--nocapture"])
+            .env(FILE, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut reader = BufReader::new(child.stdout.take().unwrap()).lines();
+        if lines > 0 {
+            let killed_after = reader
+                .by_ref()
+                .take(lines)
+                .map(Result::unwrap)
+                .collect::<Vec<_>>();
+            child.kill().unwrap();
+            // What was said before the kill took hold counts too.
+            let rest = reader.map_while(Result::ok);
+            for line in killed_after.into_iter().chain(rest) {
+                let Some(line) = line.split_once("ack ").map(|(_, line)| line) else {
+                    continue;
+                };
+                let words: Vec<&str> = line.split(' ').collect();
+                let [what, name, version] = words[..] else {
+                    continue;
+                };
+                match what {
+                    "made" => made.insert(name.to_owned()),
+                    "deleting" => deleting.insert(name.to_owned()),
+                    _ => deleted.insert(name.to_owned()),
+                };
+                newest = newest.max(version.parse::<u64>().unwrap());
+            }
+        } else {
+            child.kill().unwrap();
+        }
+        child.wait().unwrap();
+    }
+    assert!(made.len() > 50, "{} writes", made.len());
+    let api = open(&path);
+    assert!(api.0.revision() >= newest);
+    let namespaces = api.list("namespaces");
+    let there: BTreeSet<String> = names(&namespaces).into_iter().map(str::to_owned).collect();
+    assert!(
+        made.is_subset(&there),
+        "lost: {:?}",
+        made.difference(&there)
+    );
+    let accounts: BTreeSet<String> = api
+        .list("serviceaccounts")
+        .items
+        .iter()
+        .map(|account| account.namespace().unwrap().to_owned())
+        .collect();
+    for name in &there {
+        // A namespace without its account, though nobody deleted it, is half done.
+        assert!(
+            accounts.contains(name) || deleting.contains(name) || said_too_late(name),
+            "{name}"
+        );
+    }
+    assert!(deleted.is_disjoint(&accounts), "deleted, but there");
+    for object in &namespaces.items {
+        assert_eq!(
+            object.value()["metadata"]["resourceVersion"],
+            object.revision().to_string()
+        );
+        assert!(object.revision() <= api.0.revision());
+    }
+}
+
+/// Whether the child may have deleted this one's account without a word read.
+fn said_too_late(name: &str) -> bool {
+    name.rsplit('-')
+        .next()
+        .and_then(|i| i.parse::<u32>().ok())
+        .is_some_and(|i| i % 3 == 0)
+        && name.starts_with('w')
+}

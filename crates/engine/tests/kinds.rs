@@ -1,0 +1,293 @@
+//! What each kind refuses, and in which words.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{api, job, pod, status};
+
+async fn refusal(plural: &str, object: Value) -> String {
+    let (code, reason, message) = status(api().create(plural, object).await);
+    assert_eq!((code, &*reason), (422, "Invalid"), "{message}");
+    message
+}
+
+#[tokio::test]
+async fn a_pod_without_containers_is_invalid() {
+    let message = refusal("pods", json!({"metadata": {"name": "x"}, "spec": {}})).await;
+    assert_eq!(
+        message,
+        r#"Pod "x" is invalid: spec.containers: Required value"#
+    );
+    let api = api();
+    let sent = json!({"metadata": {"name": "x"}, "spec": {}});
+    let details = api
+        .create("pods", sent)
+        .await
+        .unwrap_err()
+        .status()
+        .details
+        .unwrap();
+    assert_eq!((&*details.kind, &*details.name), ("Pod", "x"));
+    let cause = &details.causes[0];
+    assert_eq!(
+        (&*cause.reason, &*cause.field, &*cause.message),
+        ("FieldValueRequired", "spec.containers", "Required value")
+    );
+}
+
+#[tokio::test]
+async fn several_causes_stand_in_brackets() {
+    let containers = json!([{"name": "a"}, {"name": "a", "image": "i"}]);
+    let message = refusal(
+        "pods",
+        json!({"metadata": {"name": "x"}, "spec": {"containers": containers}}),
+    )
+    .await;
+    assert_eq!(
+        message,
+        r#"Pod "x" is invalid: [spec.containers[0].image: Required value, spec.containers[1].name: Duplicate value: "a"]"#
+    );
+}
+
+#[tokio::test]
+async fn names_are_checked_by_kind() {
+    for (plural, name, ok) in [
+        ("pods", "a.b", true),
+        ("pods", "A", false),
+        ("namespaces", "a.b", false),
+        ("services", "1a", false),
+        ("configmaps", "1a", true),
+    ] {
+        let object = match plural {
+            "pods" => pod(name),
+            "services" => json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 1}]}}),
+            _ => json!({"metadata": {"name": name}}),
+        };
+        assert_eq!(
+            api().create(plural, object).await.is_ok(),
+            ok,
+            "{plural} {name}"
+        );
+    }
+    let message = refusal("pods", pod("A")).await;
+    assert!(message.starts_with(r#"Pod "A" is invalid: metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must"#), "{message}");
+}
+
+#[tokio::test]
+async fn pods_change_their_images_and_little_else() {
+    let api = api();
+    api.create("pods", pod("a")).await.unwrap();
+    let image = json!({"spec": {"containers": [{"name": "c", "image": "i:2"}]}});
+    let changed = api.merge("pods", "a", image).await.unwrap().value();
+    assert_eq!(changed["spec"]["containers"][0]["image"], "i:2");
+    let host = json!({"spec": {"hostname": "other"}});
+    let (code, _, message) = status(api.merge("pods", "a", host).await);
+    assert_eq!(code, 422);
+    assert!(
+        message.starts_with(
+            r#"Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than"#
+        ),
+        "{message}"
+    );
+    let more =
+        json!({"spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}});
+    let (_, _, message) = status(api.merge("pods", "a", more).await);
+    assert_eq!(
+        message,
+        r#"Pod "a" is invalid: spec.containers: Forbidden: pod updates may not add or remove containers"#
+    );
+}
+
+#[tokio::test]
+async fn a_job_must_not_restart_always() {
+    let mut always = job("j");
+    always["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
+    assert_eq!(
+        refusal("jobs", always).await,
+        r#"Job.batch "j" is invalid: spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never""#
+    );
+}
+
+#[tokio::test]
+async fn an_indexed_job_needs_completions() {
+    let mut indexed = job("j");
+    indexed["spec"]["completionMode"] = json!("Indexed");
+    indexed["spec"]["parallelism"] = json!(2);
+    assert_eq!(
+        refusal("jobs", indexed).await,
+        r#"Job.batch "j" is invalid: spec.completions: Required value: when completion mode is Indexed"#
+    );
+}
+
+#[tokio::test]
+async fn a_jobs_selector_and_template_stay() {
+    let api = api();
+    let made = api.create("jobs", job("j")).await.unwrap();
+    let uid = made.uid();
+    let value = made.value();
+    let labels = &value["spec"]["template"]["metadata"]["labels"];
+    for (key, expected) in [
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", "j"),
+        ("controller-uid", uid),
+        ("job-name", "j"),
+    ] {
+        assert_eq!(labels[key], expected);
+    }
+    // Sent again as it was first written, it is unchanged.
+    let same = api.update("jobs", "j", job("j")).await.unwrap();
+    assert_eq!(same.revision(), made.revision());
+    for change in [
+        json!({"spec": {"completions": 5}}),
+        json!({"spec": {"completionMode": "Indexed"}}),
+        json!({"spec": {"template": {"spec": {"hostname": "h"}}}}),
+    ] {
+        let (code, _, message) = status(api.merge("jobs", "j", change).await);
+        assert_eq!(code, 422);
+        assert!(message.contains("field is immutable"), "{message}");
+    }
+    assert!(
+        api.merge("jobs", "j", json!({"spec": {"suspend": true}}))
+            .await
+            .is_ok()
+    );
+    let mut mine = job("k");
+    mine["spec"]["selector"] = json!({"matchLabels": {"a": "b"}});
+    assert_eq!(status(api.create("jobs", mine).await).0, 422);
+}
+
+#[tokio::test]
+async fn services_get_addresses_of_their_own() {
+    let api = api();
+    let service =
+        |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+    let mut seen = std::collections::HashSet::new();
+    for name in ["a", "b", "c"] {
+        let value = api.create("services", service(name)).await.unwrap().value();
+        let address: std::net::Ipv4Addr = value["spec"]["clusterIP"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(
+            address.octets()[0] == 10 && (96..112).contains(&address.octets()[1]),
+            "{address}"
+        );
+        assert_eq!(value["spec"]["clusterIPs"], json!([address.to_string()]));
+        assert!(seen.insert(address));
+    }
+    let taken = seen.iter().next().unwrap().to_string();
+    let mut wants = service("d");
+    wants["spec"]["clusterIP"] = json!(taken);
+    let (code, _, message) = status(api.create("services", wants).await);
+    assert_eq!(code, 422);
+    assert!(
+        message.contains("provided IP is already allocated"),
+        "{message}"
+    );
+    let moved = json!({"spec": {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}});
+    let (_, _, message) = status(api.merge("services", "a", moved).await);
+    assert!(message.contains("may not change once set"), "{message}");
+    // Sent again without the address, it keeps it.
+    let before = api.get("services", "a").unwrap();
+    let same = api.update("services", "a", service("a")).await.unwrap();
+    assert_eq!(same.revision(), before.revision());
+}
+
+#[tokio::test]
+async fn a_headless_service_has_none_and_node_ports_differ() {
+    let api = api();
+    let headless =
+        json!({"metadata": {"name": "h"}, "spec": {"clusterIP": "None", "selector": {"a": "b"}}});
+    let value = api.create("services", headless).await.unwrap().value();
+    assert_eq!(value["spec"]["clusterIPs"], json!(["None"]));
+    let mut ports = Vec::new();
+    for name in ["a", "b"] {
+        let service = json!({"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+        let value = api.create("services", service).await.unwrap().value();
+        ports.push(value["spec"]["ports"][0]["nodePort"].as_i64().unwrap());
+    }
+    assert!(
+        ports[0] != ports[1] && ports.iter().all(|port| (30_000..=32_767).contains(port)),
+        "{ports:?}"
+    );
+}
+
+#[tokio::test]
+async fn secrets_take_texts_and_must_be_base64() {
+    let api = api();
+    let sent = json!({"metadata": {"name": "s"}, "stringData": {"a": "x"}, "data": {"b": "eQ=="}});
+    let value = api.create("secrets", sent).await.unwrap().value();
+    assert_eq!(value["data"], json!({"a": "eA==", "b": "eQ=="}));
+    assert_eq!(value["type"], "Opaque");
+    assert!(value.get("stringData").is_none());
+    let broken = json!({"metadata": {"name": "t"}, "data": {"a": "not base64!"}});
+    assert_eq!(status(api.create("secrets", broken).await).0, 400);
+    let other = json!({"type": "kubernetes.io/tls"});
+    assert!(
+        status(api.merge("secrets", "s", other).await)
+            .2
+            .contains("type: Invalid value: \"kubernetes.io/tls\": field is immutable")
+    );
+}
+
+#[tokio::test]
+async fn config_data_is_limited_and_can_be_fixed() {
+    let large = json!({"metadata": {"name": "c"}, "data": {"a": "x".repeat((1 << 20) + 1)}});
+    assert!(
+        refusal("configmaps", large)
+            .await
+            .contains("Too long: may not be more than 1048576 bytes")
+    );
+    let keys = json!({"metadata": {"name": "c"}, "data": {"a/b": "x"}});
+    assert!(
+        refusal("configmaps", keys)
+            .await
+            .contains("data[a/b]: Invalid value: \"a/b\": a valid config key must")
+    );
+    let api = api();
+    let fixed = json!({"metadata": {"name": "c"}, "data": {"a": "1"}, "immutable": true});
+    api.create("configmaps", fixed).await.unwrap();
+    let (_, _, message) = status(
+        api.merge("configmaps", "c", json!({"data": {"a": "2"}}))
+            .await,
+    );
+    assert_eq!(
+        message,
+        r#"ConfigMap "c" is invalid: data: Forbidden: field is immutable when `immutable` is set"#
+    );
+    assert!(
+        api.merge(
+            "configmaps",
+            "c",
+            json!({"metadata": {"labels": {"a": "b"}}})
+        )
+        .await
+        .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn a_node_registers_with_its_status() {
+    let api = api();
+    let node = json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "2"}}});
+    let value = api.create("nodes", node).await.unwrap().value();
+    assert_eq!(value["status"]["allocatable"], json!({"cpu": "2"}));
+}
+
+#[tokio::test]
+async fn labels_and_finalizers_are_checked() {
+    let labels = json!({"metadata": {"name": "c", "labels": {"a b": "x", "c": "x y"}}});
+    let message = refusal("configmaps", labels).await;
+    assert!(
+        message.contains("metadata.labels: Invalid value: \"a b\"") && message.contains("\"x y\""),
+        "{message}"
+    );
+    let finalizers = json!({"metadata": {"name": "c", "finalizers": ["plain"]}});
+    assert!(
+        refusal("configmaps", finalizers)
+            .await
+            .contains("nor is it fully qualified")
+    );
+}
