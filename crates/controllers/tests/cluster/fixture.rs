@@ -1,0 +1,222 @@
+//! A cluster without a node agent, and the hands that play one.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use longshore_apiserver::{ApiServer, NoLogs};
+use longshore_client::{
+    Cluster, Error, Item, Patch,
+    kinds::{Job, Pod},
+};
+use longshore_controllers::{Controllers, Options};
+use longshore_engine::Engine;
+use serde_json::{Value, json};
+
+/// An API server with controllers on it.
+pub(crate) struct Fixture {
+    pub(crate) cluster: Cluster,
+    controllers: Option<Controllers>,
+}
+
+impl Fixture {
+    /// Starts both, without any node.
+    pub(crate) async fn start() -> Self {
+        let engine = Engine::open(longshore_engine::Options::default()).unwrap();
+        let node_logs = Arc::new(NoLogs);
+        let options = longshore_apiserver::Options {
+            engine,
+            token: None,
+            node_logs,
+        };
+        let server = ApiServer::new(options);
+        let cluster = Cluster::from_service(server.service(), "default");
+        let mut fixture = Self {
+            cluster,
+            controllers: None,
+        };
+        fixture.start_controllers().await;
+        fixture
+    }
+
+    /// As [`Fixture::start`], with a node that has room for a thousand pods.
+    pub(crate) async fn with_node() -> Self {
+        let fixture = Self::start().await;
+        fixture.add_node("1000").await;
+        fixture
+    }
+
+    pub(crate) async fn start_controllers(&mut self) {
+        let mut options = Options::default();
+        options.first_pod_backoff = Duration::from_millis(20);
+        let controllers = Controllers::start_with(self.cluster.clone(), options).await;
+        self.controllers = Some(controllers.unwrap());
+    }
+
+    pub(crate) async fn stop_controllers(&mut self) {
+        if let Some(controllers) = self.controllers.take() {
+            controllers.stop().await;
+        }
+    }
+
+    pub(crate) async fn add_node(&self, cpu: &str) {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+        self.cluster.nodes().create(&node).await.unwrap();
+        self.set_node(cpu).await;
+    }
+
+    pub(crate) async fn set_node(&self, cpu: &str) {
+        let patch = Patch::merge(json!({"status": {
+            "allocatable": {"cpu": cpu, "memory": "1Ti", "pods": "1000"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }}));
+        self.cluster
+            .nodes()
+            .patch_status("n", &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Creates a Job `train` in the namespace `default`.
+    pub(crate) async fn job(&self, spec: Value) {
+        let mut spec = spec;
+        spec["template"] = json!({"spec": {
+            "restartPolicy": "Never", "subdomain": "train", "containers": [container()]
+        }});
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": "train", "namespace": "default"}, "spec": spec,
+        });
+        self.cluster.create(&job, None).await.unwrap();
+    }
+
+    pub(crate) async fn pods(&self) -> Vec<Item<Pod>> {
+        self.cluster
+            .pods()
+            .in_namespace("default")
+            .unwrap()
+            .list()
+            .await
+            .unwrap()
+            .items
+    }
+
+    /// The Job `train`.
+    pub(crate) async fn train(&self) -> Item<Job> {
+        self.cluster
+            .jobs()
+            .in_namespace("default")
+            .unwrap()
+            .fetch("train")
+            .await
+            .unwrap()
+    }
+
+    /// The Job's status.
+    pub(crate) async fn status(&self) -> Value {
+        self.train().await.raw().unwrap()["status"].clone()
+    }
+
+    /// Ends every bound pod that has not ended, with the code that the
+    /// function gives for it; deletes for good those that are going.
+    pub(crate) async fn play(&self, code: impl Fn(&Item<Pod>) -> Option<i32>) {
+        for pod in self.pods().await {
+            let raw = pod.raw().unwrap();
+            let phase = raw["status"]["phase"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            if raw["spec"]["nodeName"].is_null() {
+                continue;
+            }
+            if !matches!(phase.as_str(), "Succeeded" | "Failed")
+                && let Some(code) = code(&pod)
+            {
+                let phase = if code == 0 { "Succeeded" } else { "Failed" };
+                let patch = Patch::merge(json!({"status": {
+                    "phase": phase,
+                    "containerStatuses": [{
+                        "name": "main", "image": "i", "imageID": "", "ready": false,
+                        "restartCount": 0, "state": {"terminated": {"exitCode": code}},
+                    }],
+                }}));
+                gone_is_fine(pod.patch_status(&patch).await.map(|_| ()));
+            }
+            if pod.meta().deletion_timestamp.is_some() {
+                let options = longshore_client::DeleteOptions {
+                    grace_seconds: Some(0),
+                    uid: Some(pod.uid().to_owned()),
+                    ..Default::default()
+                };
+                gone_is_fine(pod.delete(&options).await);
+            }
+        }
+    }
+
+    /// Plays the node until the Job has the condition.
+    pub(crate) async fn play_until(
+        &self,
+        condition: &str,
+        code: impl Fn(&Item<Pod>) -> Option<i32>,
+    ) -> Value {
+        until(condition, async || {
+            self.play(&code).await;
+            let status = self.status().await;
+            has_condition(&status, condition).then_some(status)
+        })
+        .await
+    }
+
+    /// Messages of the events with the reason, of one object.
+    pub(crate) async fn events(&self, name: &str, reason: &str) -> Vec<String> {
+        let events = self
+            .cluster
+            .events()
+            .in_namespace("default")
+            .unwrap()
+            .list()
+            .await
+            .unwrap();
+        let raw = events.items.iter().map(|event| event.raw().unwrap());
+        raw.filter(|event| event["reason"] == reason && event["involvedObject"]["name"] == name)
+            .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+pub(crate) fn container() -> Value {
+    json!({"name": "main", "image": "i", "command": ["true"],
+           "resources": {"requests": {"cpu": "100m"}}})
+}
+
+pub(crate) fn has_condition(status: &Value, kind: &str) -> bool {
+    let conditions = status["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|c| c["type"] == kind && c["status"] == "True")
+}
+
+fn gone_is_fine(result: Result<(), Error>) {
+    match result {
+        Err(error) if error.is_not_found() || error.is_conflict() => {}
+        other => other.unwrap(),
+    }
+}
+
+/// Tries until there is an answer. Gives up after a minute: then nothing will
+/// come.
+pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut attempt: impl FnMut() -> F,
+) -> T {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(answer) = attempt().await {
+            return answer;
+        }
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "waited in vain for: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -1,0 +1,170 @@
+//! The Job controller.
+
+use std::collections::BTreeSet;
+
+use longshore_client::Patch;
+use serde_json::json;
+
+use crate::fixture::{Fixture, until};
+
+const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+
+#[tokio::test]
+async fn an_indexed_job_runs_to_its_end() {
+    let fixture = Fixture::with_node().await;
+    fixture
+        .job(json!({"completionMode": "Indexed", "completions": 3, "parallelism": 2}))
+        .await;
+    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    assert_eq!(status["completedIndexes"], "0-2");
+    assert_eq!(status["succeeded"], 3);
+    assert_eq!(status["terminating"], 0);
+    assert_eq!(status["active"].as_i64().unwrap_or(0), 0);
+    assert!(status["startTime"].is_string() && status["completionTime"].is_string());
+    assert!(status["uncountedTerminatedPods"]["failed"].is_null());
+    let pods = fixture.pods().await;
+    let mut hosts = BTreeSet::new();
+    for pod in &pods {
+        let raw = pod.raw().unwrap();
+        let index = raw["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            pod.name().starts_with(&format!("train-{index}-")),
+            "{}",
+            pod.name()
+        );
+        assert_eq!(
+            raw["metadata"]["labels"]["batch.kubernetes.io/job-name"],
+            "train"
+        );
+        assert_eq!(
+            raw["metadata"]["labels"]["controller-uid"],
+            fixture.train().await.uid()
+        );
+        assert_eq!(raw["spec"]["hostname"], format!("train-{index}"));
+        assert_eq!(raw["spec"]["subdomain"], "train");
+        assert!(!pod.meta().finalizers.iter().any(|name| name == FINALIZER));
+        let owner = pod.meta().controller().unwrap();
+        assert_eq!(owner.block_owner_deletion, Some(true));
+        hosts.insert(index);
+    }
+    assert_eq!((pods.len(), hosts.len()), (3, 3));
+    until("event", async || {
+        let told = fixture.events("train", "Completed").await;
+        (told == ["Job completed"]).then_some(())
+    })
+    .await;
+    assert_eq!(fixture.events("train", "SuccessfulCreate").await.len(), 3);
+}
+
+#[tokio::test]
+async fn many_pods_are_each_made_and_counted_once() {
+    let mut fixture = Fixture::with_node().await;
+    fixture
+        .job(json!({"completions": 60, "parallelism": 25}))
+        .await;
+    until("first successes", async || {
+        fixture.play(|_| Some(0)).await;
+        (fixture.status().await["succeeded"].as_i64().unwrap_or(0) > 5).then_some(())
+    })
+    .await;
+    // Stopped in the middle, pods go on ending; the next start takes it up.
+    fixture.stop_controllers().await;
+    fixture.play(|_| Some(0)).await;
+    fixture.start_controllers().await;
+    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    assert_eq!(status["succeeded"], 60);
+    assert!(status["failed"].is_null());
+    assert_eq!(fixture.pods().await.len(), 60);
+}
+
+#[tokio::test]
+async fn a_job_fails_past_its_backoff_limit() {
+    let fixture = Fixture::with_node().await;
+    fixture.job(json!({"backoffLimit": 1})).await;
+    let status = fixture.play_until("Failed", |_| Some(1)).await;
+    assert_eq!(status["failed"], 2);
+    assert!(status["succeeded"].is_null() && status["completionTime"].is_null());
+    let conditions = status["conditions"].as_array().unwrap();
+    let reasons: Vec<_> = conditions
+        .iter()
+        .map(|c| (&c["type"], &c["reason"]))
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            (&json!("FailureTarget"), &json!("BackoffLimitExceeded")),
+            (&json!("Failed"), &json!("BackoffLimitExceeded")),
+        ]
+    );
+    assert_eq!(fixture.pods().await.len(), 2);
+    until("event", async || {
+        let told = fixture.events("train", "BackoffLimitExceeded").await;
+        (told == ["Job has reached the specified backoff limit"]).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_exit_code_ends_the_job_and_its_other_pods() {
+    let fixture = Fixture::with_node().await;
+    fixture
+        .job(json!({
+            "completionMode": "Indexed", "completions": 3, "parallelism": 3,
+            "podFailurePolicy": {"rules": [
+                {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+            ]}
+        }))
+        .await;
+    let is_first = |pod: &longshore_client::Item<longshore_client::kinds::Pod>| {
+        if pod.meta().deletion_timestamp.is_some() {
+            return Some(143);
+        }
+        pod.name().starts_with("train-0-").then_some(42)
+    };
+    let status = fixture.play_until("Failed", is_first).await;
+    assert_eq!(status["failed"], 3);
+    assert_eq!(status["terminating"], 0);
+    let reason = &status["conditions"].as_array().unwrap().last().unwrap()["reason"];
+    assert_eq!(reason, "PodFailurePolicy");
+}
+
+#[tokio::test]
+async fn suspends_without_a_failure_and_resumes() {
+    let fixture = Fixture::with_node().await;
+    fixture
+        .job(json!({"completions": 2, "parallelism": 2}))
+        .await;
+    until("pods", async || {
+        (fixture.pods().await.len() == 2).then_some(())
+    })
+    .await;
+    let suspend = |on: bool| Patch::merge(json!({"spec": {"suspend": on}}));
+    fixture.train().await.patch(&suspend(true)).await.unwrap();
+    until("no pods", async || {
+        fixture.play(|_| None).await;
+        let status = fixture.status().await;
+        let none = fixture.pods().await.is_empty() && status["active"].as_i64().unwrap_or(0) == 0;
+        (none && crate::fixture::has_condition(&status, "Suspended")).then_some(())
+    })
+    .await;
+    assert!(fixture.status().await["failed"].is_null());
+    fixture.train().await.patch(&suspend(false)).await.unwrap();
+    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    assert_eq!(status["succeeded"], 2);
+    assert!(status["failed"].is_null());
+}
+
+#[tokio::test]
+async fn goes_with_its_pods_when_its_time_is_over() {
+    let fixture = Fixture::with_node().await;
+    fixture.job(json!({"ttlSecondsAfterFinished": 0})).await;
+    until("nothing left", async || {
+        fixture.play(|_| Some(0)).await;
+        let jobs = fixture.cluster.jobs().list().await.unwrap().items;
+        (jobs.is_empty() && fixture.pods().await.is_empty()).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,68 @@
+//! The namespace controller.
+
+use longshore_client::DeleteOptions;
+use serde_json::json;
+
+use crate::fixture::{Fixture, container, until};
+
+#[tokio::test]
+async fn a_namespace_goes_with_all_that_is_in_it() {
+    let fixture = Fixture::start().await;
+    let cluster = &fixture.cluster;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+    cluster.create(&namespace, None).await.unwrap();
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}),
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
+            "spec": {"parallelism": 3, "completions": 3, "template": {"spec": {
+                "restartPolicy": "Never", "containers": [container()]
+            }}}
+        }),
+    ] {
+        cluster.create(&object, Some("a")).await.unwrap();
+    }
+    let pods = cluster.pods().in_namespace("a").unwrap();
+    until("pods", async || {
+        (pods.list().await.unwrap().items.len() == 3).then_some(())
+    })
+    .await;
+    cluster
+        .namespaces()
+        .delete("a", &DeleteOptions::default())
+        .await
+        .unwrap();
+    until("the namespace gone", async || {
+        cluster
+            .namespaces()
+            .find("a")
+            .await
+            .unwrap()
+            .is_none()
+            .then_some(())
+    })
+    .await;
+    assert!(pods.list().await.unwrap().items.is_empty());
+    assert!(cluster.jobs().list().await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn the_default_service_account_comes_back() {
+    let fixture = Fixture::start().await;
+    let accounts = fixture
+        .cluster
+        .serviceaccounts()
+        .in_namespace("default")
+        .unwrap();
+    let account = until("account", async || accounts.find("default").await.unwrap()).await;
+    account.delete(&DeleteOptions::default()).await.unwrap();
+    until("a new account", async || {
+        accounts
+            .find("default")
+            .await
+            .unwrap()
+            .filter(|new| new.uid() != account.uid())
+    })
+    .await;
+}
