@@ -225,15 +225,25 @@ pub fn exec(command: &[OsString]) -> BootstrapError {
         }
         Err(error) => error,
     };
-    let _ = fs::write(LAST_WORDS, format!("longshore: {error}"));
+    leave(&error);
     error
+}
+
+/// Leaves an error as the container's last words. The file is made by whoever
+/// runs the container; where it is not there, the log says the same.
+fn leave(error: &BootstrapError) {
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(LAST_WORDS);
+    if let Ok(mut file) = file {
+        let _ = io::Write::write_all(&mut file, format!("longshore: {error}").as_bytes());
+    }
 }
 
 fn last_words<T>(result: Result<T, BootstrapError>) -> Result<T, BootstrapError> {
     if let Err(error) = &result {
-        // The folder /dev is there in every container; where the file cannot
-        // be written, the log says the same.
-        let _ = fs::write(LAST_WORDS, format!("longshore: {error}"));
+        leave(error);
     }
     result
 }

@@ -155,10 +155,8 @@ pub fn stuck(pod: &PodEvidence) -> Option<(Explanation, Patience)> {
 
 fn unschedulable_remedy(message: &str) -> String {
     let resource = message.split("Insufficient ").nth(1).map(|rest| {
-        rest.split([',', ' ', '.'])
-            .next()
-            .unwrap_or(rest)
-            .to_owned()
+        let word = rest.split([',', ' ']).next().unwrap_or(rest);
+        word.trim_end_matches('.').to_owned()
     });
     match resource {
         Some(resource) => format!("ask for less {resource}, or wait until others are done"),

@@ -1,1 +1,112 @@
+//! Each cause is told from its evidence.
+#![allow(clippy::unwrap_used)]
 
+use serde_json::{Value, json};
+
+use super::*;
+
+fn pod(status: Value) -> PodEvidence {
+    serde_json::from_value(json!({
+        "spec": {
+            "initContainers": [{"name": "fetch", "image": "trainer:1"}],
+            "containers": [{"name": "main", "image": "trainer:1", "command": ["longshore", "bootstrap", "exec", "--", "train"]}],
+        },
+        "status": status,
+    }))
+    .unwrap()
+}
+
+fn waiting(reason: &str, message: &str) -> (String, Patience) {
+    let (why, patience) = stuck(&pod(json!({"phase": "Pending", "containerStatuses": [
+        {"name": "main", "state": {"waiting": {"reason": reason, "message": message}}},
+    ]})))
+    .unwrap();
+    (why.to_string(), patience)
+}
+
+fn failed(terminated: Value) -> (String, bool) {
+    let (why, ran) = failure(
+        &pod(json!({"phase": "Failed", "containerStatuses": [
+            {"name": "main", "state": {"terminated": terminated}},
+        ]})),
+        None,
+    );
+    (why.to_string(), ran)
+}
+
+#[test]
+fn waiting_containers() {
+    let (text, _) = waiting("ImagePullBackOff", "unauthorized");
+    assert_eq!(
+        text,
+        "the image \"trainer:1\" cannot be pulled: unauthorized; check its name and tag, and for a private registry `image_pull_secrets`"
+    );
+    let (text, patience) = waiting("ErrImageNeverPull", "");
+    assert!(text.contains("is not on the node") && patience == Patience::None);
+    let (text, _) = waiting("CreateContainerConfigError", "secret \"keys\" not found");
+    assert!(text.contains("cannot be configured: secret \"keys\" not found"));
+    assert_eq!(
+        stuck(&pod(json!({"phase": "Pending", "containerStatuses": [
+            {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
+        ]}))),
+        None
+    );
+}
+
+#[test]
+fn unschedulable_pods() {
+    let remedy = |message: &str| {
+        let status = json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message},
+        ]});
+        stuck(&pod(status)).unwrap().0.remedy
+    };
+    assert!(
+        remedy("0/3 nodes are available: 3 Insufficient nvidia.com/gpu, 1 x")
+            .starts_with("ask for less nvidia.com/gpu,")
+    );
+    assert!(remedy("1 node(s) had untolerated taint {a: b}").contains("taint"));
+    assert!(
+        remedy("1 node(s) didn't match Pod's node affinity/selector").contains("node_selector")
+    );
+}
+
+#[test]
+fn ended_commands() {
+    assert_eq!(
+        failed(json!({"exitCode": 2})).0,
+        "its command ended with exit code 2; read its log above"
+    );
+    assert!(
+        failed(json!({"exitCode": 137, "reason": "OOMKilled"}))
+            .0
+            .contains("out of memory")
+    );
+    assert!(
+        failed(json!({"exitCode": 137}))
+            .0
+            .contains("too little memory")
+    );
+    assert!(failed(json!({"exitCode": 143})).0.contains("asked to end"));
+    let (text, ran) =
+        failed(json!({"exitCode": 128, "reason": "StartError", "message": "longshore: not found"}));
+    assert!(text.contains("launcher_image") && !ran);
+    let (text, ran) =
+        failed(json!({"exitCode": 127, "message": "longshore: command not found: train"}));
+    assert!(
+        text.starts_with("command not found: train (command: train)") && !ran,
+        "{text}"
+    );
+}
+
+#[test]
+fn pods_that_failed_as_a_whole() {
+    let text = |status| failure(&pod(status), None).0.to_string();
+    assert!(
+        text(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}))
+            .contains("evicted it: low on memory")
+    );
+    assert!(text(json!({"phase": "Failed", "reason": "DeadlineExceeded"})).contains("deadline"));
+    assert!(text(json!({"phase": "Failed", "reason": "NodeLost"})).contains("(NodeLost)"));
+    assert!(text(json!({"phase": "Failed"})).contains("no reason given"));
+}

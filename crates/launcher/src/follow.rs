@@ -5,6 +5,10 @@ mod reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -204,13 +208,17 @@ struct Driver {
     last_lines: BTreeMap<String, String>,
     /// Tells readers that their pod is over.
     over: BTreeMap<String, watch::Sender<bool>>,
+    /// Counts the lines that readers hand on.
+    lines: Arc<AtomicU64>,
     decided: Option<Decided>,
 }
 
 struct Decided {
     outcome: Outcome,
     evidence: BTreeSet<String>,
-    at: Instant,
+    /// Since when no line has come, and how many had come by then.
+    quiet_since: Instant,
+    lines: u64,
     drained_at: Option<Instant>,
 }
 
@@ -235,6 +243,7 @@ impl Driver {
             open: BTreeSet::new(),
             last_lines: BTreeMap::new(),
             over: BTreeMap::new(),
+            lines: Arc::default(),
             decided: None,
         }
     }
@@ -337,11 +346,11 @@ impl Driver {
                 }
                 Step::Decided { outcome, evidence } => {
                     self.stop_rest(&outcome).await;
-                    let at = Instant::now();
                     self.decided = Some(Decided {
                         outcome,
                         evidence,
-                        at,
+                        quiet_since: Instant::now(),
+                        lines: self.lines.load(Ordering::Relaxed),
                         drained_at: None,
                     });
                 }
@@ -373,6 +382,7 @@ impl Driver {
             tail: self.options.tail,
             over: self.over_of(&uid).subscribe(),
             events: self.events.clone(),
+            lines: self.lines.clone(),
         };
         self.readers.spawn(async move {
             let last_line = reader.read().await;
@@ -411,11 +421,16 @@ impl Driver {
             return Ok(false);
         };
         let now = Instant::now();
+        let lines = self.lines.load(Ordering::Relaxed);
+        // Readers that wait for room are not silent.
+        if lines != decided.lines || self.events.capacity() == 0 {
+            (decided.lines, decided.quiet_since) = (lines, now);
+        }
         let waits = self
             .open
             .iter()
             .any(|(uid, _)| decided.evidence.contains(uid));
-        if waits && now.duration_since(decided.at) < SILENCE {
+        if waits && now.duration_since(decided.quiet_since) < SILENCE {
             return Ok(false);
         }
         let drained = *decided.drained_at.get_or_insert(now);

@@ -1,1 +1,159 @@
+//! Runs are put together from Jobs and pods.
+#![allow(clippy::unwrap_used)]
 
+use serde_json::{Value, json};
+
+use super::*;
+
+fn job(run: &str, role: &str, created: &str, more: Value) -> JobEvidence {
+    let mut value = json!({
+        "metadata": {
+            "name": format!("{run}-{role}"), "namespace": "team", "creationTimestamp": created,
+            "labels": {"longshore.dev/run": run, "longshore.dev/role": role},
+            "annotations": {
+                "longshore.dev/name": "My Model",
+                "longshore.dev/command": "[\"python\",\"train.py\"]",
+                "longshore.dev/bundle-sha256": "abc",
+                "longshore.dev/roles": "[{\"name\":\"ps\",\"count\":1,\"service\":true},{\"name\":\"worker\",\"count\":2,\"service\":false}]",
+            },
+        },
+        "spec": {"backoffLimit": 0},
+    });
+    for (key, part) in more.as_object().unwrap() {
+        for (name, field) in part.as_object().unwrap() {
+            value[key][name] = field.clone();
+        }
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+fn pod(run: &str, role: &str, index: u32, code: Option<i32>) -> PodEvidence {
+    let state = code.map_or_else(
+        || json!({"running": {}}),
+        |code| json!({"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:09Z"}}),
+    );
+    let phase = match code {
+        None => "Running",
+        Some(0) => "Succeeded",
+        Some(_) => "Failed",
+    };
+    serde_json::from_value(json!({
+        "metadata": {
+            "namespace": "team", "uid": format!("{run}-{role}-{index}"),
+            "labels": {
+                "longshore.dev/run": run, "longshore.dev/role": role,
+                "batch.kubernetes.io/job-completion-index": index.to_string(),
+            },
+        },
+        "status": {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]},
+    }))
+    .unwrap()
+}
+
+const EARLY: &str = "2026-01-01T00:00:00Z";
+const LATE: &str = "2026-01-02T00:00:00Z";
+
+fn pair(run: &str) -> [JobEvidence; 2] {
+    [
+        job(run, "ps", EARLY, json!({})),
+        job(run, "worker", EARLY, json!({})),
+    ]
+}
+
+#[test]
+fn a_run_is_its_jobs_and_pods() {
+    let jobs = [
+        pair("a-1").as_slice(),
+        &[job("b-2", "worker", LATE, json!({}))],
+    ]
+    .concat();
+    let pods = [
+        pod("a-1", "worker", 0, Some(0)),
+        pod("a-1", "worker", 1, None),
+        pod("gone", "x", 0, None),
+    ];
+    let found = summaries(&jobs, &pods);
+    let names: Vec<_> = found
+        .iter()
+        .map(|summary| summary.run.name.as_str())
+        .collect();
+    assert_eq!(names, ["b-2", "a-1"], "newest first");
+    let run = &found[1];
+    assert_eq!(run.state, RunState::Running);
+    assert_eq!(run.succeeded, (1, 3));
+    assert_eq!(run.full_name, "My Model");
+    assert_eq!(run.command, ["python", "train.py"]);
+    assert_eq!(run.bundle.as_deref(), Some("abc"));
+    assert_eq!((run.exit_code, run.finished), (None, None));
+    assert!(run.run.roles[0].service);
+    assert_eq!(found[0].state, RunState::Pending);
+}
+
+#[test]
+fn ends_are_told_with_their_exit_codes() {
+    let state = |pods: &[PodEvidence]| {
+        let found = summaries(&pair("a-1"), pods);
+        (found[0].state, found[0].exit_code)
+    };
+    let ps = pod("a-1", "ps", 0, None);
+    let done = [
+        pod("a-1", "worker", 0, Some(0)),
+        pod("a-1", "worker", 1, Some(0)),
+        ps.clone(),
+    ];
+    assert_eq!(state(&done), (RunState::Succeeded, Some(0)));
+    let failed = [
+        pod("a-1", "worker", 0, Some(0)),
+        pod("a-1", "worker", 1, Some(7)),
+        ps,
+    ];
+    assert_eq!(state(&failed), (RunState::Failed, Some(7)));
+    assert_eq!(
+        summaries(&pair("a-1"), &failed)[0]
+            .finished
+            .unwrap()
+            .to_string(),
+        "2026-01-01T00:00:09Z"
+    );
+}
+
+#[test]
+fn without_pods_the_jobs_tell() {
+    let condition = |kind: &str| {
+        json!({"status": {"conditions": [
+            {"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": LATE},
+        ]}})
+    };
+    let found = summaries(&[job("a-1", "worker", EARLY, condition("Failed"))], &[]);
+    assert_eq!(
+        (found[0].state, found[0].exit_code),
+        (RunState::Failed, Some(1))
+    );
+    assert_eq!(found[0].finished.unwrap().to_string(), LATE);
+    let found = summaries(&[job("a-1", "worker", EARLY, condition("Complete"))], &[]);
+    assert_eq!(
+        (found[0].state, found[0].succeeded),
+        (RunState::Succeeded, (2, 3))
+    );
+}
+
+#[test]
+fn cancelled_runs_say_so() {
+    let mut jobs = pair("a-1");
+    for job in &mut jobs {
+        job.metadata
+            .annotations
+            .insert(names::CANCELLED.into(), LATE.into());
+    }
+    let found = summaries(&jobs, &[]);
+    assert_eq!(
+        (found[0].state, found[0].exit_code),
+        (RunState::Cancelled, Some(130))
+    );
+    assert!(found[0].state.is_over());
+}
+
+#[test]
+fn jobs_that_are_not_runs_are_left_out() {
+    assert!(summaries(&[JobEvidence::default()], &[PodEvidence::default()]).is_empty());
+}

@@ -237,7 +237,10 @@ impl Track {
             let new = if pod.has_succeeded() {
                 State::Succeeded
             } else if pod.has_failed() {
-                if !gives_up {
+                // A pod that somebody deletes ends by a signal: the task's
+                // failure only if the Job says so too.
+                let deleted = pod.metadata.deletion_timestamp.is_some();
+                if !gives_up || (deleted && !job.is_some_and(|job| job.failure().is_some())) {
                     continue;
                 }
                 State::Failed(pod)

@@ -1,6 +1,12 @@
 //! Reads one container's log to its end, through broken connections.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::StreamExt;
 use longshore_client::{LogOptions, View, kinds::Pod};
@@ -23,6 +29,8 @@ pub(super) struct Reader {
     pub(super) tail: Option<u64>,
     pub(super) over: watch::Receiver<bool>,
     pub(super) events: mpsc::Sender<Result<Event, Error>>,
+    /// Counts the lines of all readers.
+    pub(super) lines: Arc<AtomicU64>,
 }
 
 enum Read {
@@ -133,6 +141,11 @@ impl Reader {
             container,
             line,
         };
-        self.events.send(Ok(Event::Log(line))).await.map_err(|_| ())
+        self.events
+            .send(Ok(Event::Log(line)))
+            .await
+            .map_err(|_| ())?;
+        self.lines.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -1,0 +1,152 @@
+//! A cluster that answers as a test tells it to: no sockets.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use longshore_client::Cluster;
+use serde_json::{Value, json};
+
+/// What a request is answered with.
+pub enum Answer {
+    Json(u16, Value),
+    /// Pieces of a stream that then ends properly, or breaks, or stays open.
+    Stream(Vec<String>, End),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Ends,
+    Breaks,
+    StaysOpen,
+}
+
+/// A request as a test sees it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub body: Value,
+}
+
+type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+#[derive(Clone)]
+pub struct Fake {
+    handler: Arc<Handler>,
+    pub asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Fake {
+    pub fn new(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        Self { handler: Arc::new(handler), asked: Arc::default() }
+    }
+
+    pub fn cluster(&self) -> Cluster {
+        Cluster::from_service(self.clone(), "default")
+    }
+
+    /// `METHOD path` of all requests that change something.
+    pub fn writes(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let writes = asked.iter().filter(|asked| asked.method != "GET");
+        writes.map(|asked| format!("{} {}", asked.method, asked.path)).collect()
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Fake
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Debug,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let fake = self.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let asked = Asked {
+                method: head.method.to_string(),
+                path: head.uri.path().to_owned(),
+                query: head.uri.query().unwrap_or_default().to_owned(),
+                body: serde_json::from_slice(&body).unwrap_or_default(),
+            };
+            fake.asked.lock().unwrap().push(asked.clone());
+            let (code, pieces, end) = match (fake.handler)(&asked) {
+                Answer::Json(code, value) => (code, vec![value.to_string()], End::Ends),
+                Answer::Stream(pieces, end) => (200, pieces, end),
+            };
+            let frames = pieces.into_iter().map(|piece| Ok(Frame::data(Bytes::from(piece))));
+            let frames = stream::iter(frames.collect::<Vec<_>>());
+            let rest = match end {
+                End::Ends => stream::empty().boxed(),
+                End::Breaks => stream::iter([Err(io::Error::other("cut"))]).boxed(),
+                End::StaysOpen => stream::pending().boxed(),
+            };
+            let body = StreamBody::new(frames.chain(rest)).boxed_unsync();
+            let response = Response::builder().status(code);
+            Ok(response.header("content-type", "application/json").body(body).unwrap())
+        })
+    }
+}
+
+/// A list as the server sends it.
+pub fn list(kind: &str, api_version: &str, items: Vec<Value>) -> Answer {
+    Answer::Json(
+        200,
+        json!({
+            "kind": format!("{kind}List"), "apiVersion": api_version,
+            "metadata": {"resourceVersion": "10"}, "items": items,
+        }),
+    )
+}
+
+/// A failure as the server sends it.
+pub fn status(code: u16, reason: &str, message: &str) -> Answer {
+    Answer::Json(
+        code,
+        json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "reason": reason, "message": message, "code": code,
+        }),
+    )
+}
+
+/// Answers that are given one after the other; the last one stays.
+pub struct Script(Mutex<VecDeque<(Vec<String>, End)>>);
+
+impl Script {
+    pub fn new(answers: impl IntoIterator<Item = (Vec<String>, End)>) -> Self {
+        Self(Mutex::new(answers.into_iter().collect()))
+    }
+
+    pub fn next(&self) -> Answer {
+        let mut answers = self.0.lock().unwrap();
+        let (pieces, end) = match answers.len() {
+            1 => answers[0].clone(),
+            _ => answers.pop_front().unwrap(),
+        };
+        Answer::Stream(pieces, end)
+    }
+}
