@@ -1,0 +1,545 @@
+//! Requests, refusals, retries and paging, on a fake API server.
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+
+use fake::{Answer, Fake, list, pod, status};
+use futures::StreamExt;
+use longshore_client::{
+    Cluster, DeleteOptions, Error, FieldSelector, LogOptions, Patch, kinds::Any,
+    model::StatusReason,
+};
+use serde_json::json;
+
+#[tokio::test]
+async fn lists_with_selectors_and_reads_names_and_phases() {
+    let fake = Fake::new([Answer::json(200, &list(7, &[pod("a", 3), pod("b", 4)]))]);
+    let view = fake
+        .cluster()
+        .pods()
+        .in_namespace("n")
+        .unwrap()
+        .filter("app in (x,y)")
+        .unwrap();
+    let view = view
+        .fields(FieldSelector::everything().with("status.phase", "Running"))
+        .fields(FieldSelector::everything().with("metadata.name", "a"));
+    let list = view.list().await.unwrap();
+    assert_eq!(list.version, "7");
+    let names: Vec<&str> = list.items.iter().map(|item| item.name()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(list.items[0].phase().unwrap().as_str(), "Running");
+    let seen = &fake.seen()[0];
+    assert_eq!(seen.path(), "/api/v1/namespaces/n/pods");
+    assert_eq!(seen.query("labelSelector"), Some("app%20in%20%28x%2Cy%29"));
+    let fields = "status.phase%3DRunning%2Cmetadata.name%3Da";
+    assert_eq!(seen.query("fieldSelector"), Some(fields));
+}
+
+#[tokio::test]
+async fn an_item_knows_its_type_and_compares_by_version() {
+    let fake = Fake::new([
+        Answer::json(200, &pod("a", 3)),
+        Answer::json(200, &pod("a", 4)),
+    ]);
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    let (first, second) = (
+        view.fetch("a").await.unwrap(),
+        view.fetch("a").await.unwrap(),
+    );
+    assert_eq!(first.raw().unwrap()["kind"], "Pod");
+    assert_eq!(first.link(), "/api/v1/namespaces/n/pods/a");
+    assert_eq!(first.meta().resource_version, "3");
+    assert_eq!(first, first.clone());
+    assert_ne!(first, second);
+    let typed: k8s_openapi::api::core::v1::Pod = first.typed().unwrap();
+    assert_eq!(typed.metadata.name.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn refusals_tell_request_message_and_code() {
+    let fake = Fake::new([
+        Answer::status(403, "Forbidden", "pods is forbidden"),
+        Answer::status(404, "NotFound", "pods \"x\" not found"),
+        Answer::status(404, "NotFound", "pods \"x\" not found"),
+        Answer::status(409, "AlreadyExists", "pods \"x\" already exists"),
+        Answer::status(409, "Conflict", "the object has been modified"),
+    ]);
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    let error = view.list().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "GET /api/v1/namespaces/n/pods: pods is forbidden (403 Forbidden)"
+    );
+    assert_eq!(
+        (error.code(), error.reason()),
+        (Some(403), Some(&StatusReason::Forbidden))
+    );
+    assert!(view.fetch("x").await.unwrap_err().is_not_found());
+    assert_eq!(view.find("x").await.unwrap(), None);
+    let exists = view.create(&pod("x", 0)).await.unwrap_err();
+    assert!(exists.is_already_exists() && !exists.is_conflict());
+    assert!(
+        view.replace("x", &pod("x", 1))
+            .await
+            .unwrap_err()
+            .is_conflict()
+    );
+}
+
+#[tokio::test]
+async fn bad_arguments_are_refused_before_any_request() {
+    let fake = Fake::new([]);
+    let cluster = fake.cluster();
+    let pods = cluster.pods().in_namespace("n").unwrap();
+    assert!(matches!(
+        cluster.nodes().in_namespace("n"),
+        Err(Error::Namespace(_))
+    ));
+    assert!(matches!(
+        cluster.pods().in_namespace("N!"),
+        Err(Error::Namespace(_))
+    ));
+    assert!(matches!(cluster.pods().filter(" "), Err(Error::Invalid(_))));
+    assert!(matches!(
+        cluster.pods().fetch("a").await,
+        Err(Error::Namespace(_))
+    ));
+    for name in ["", ".", "..", "a/b", "%2e"] {
+        assert!(
+            matches!(pods.fetch(name).await, Err(Error::Invalid(_))),
+            "{name}"
+        );
+    }
+    let other = json!({"kind": "Job", "metadata": {"name": "a"}});
+    assert!(matches!(pods.create(&other).await, Err(Error::Invalid(_))));
+    let elsewhere = json!({"metadata": {"name": "a", "namespace": "m"}});
+    assert!(matches!(
+        pods.create(&elsewhere).await,
+        Err(Error::Namespace(_))
+    ));
+    let nowhere = json!({"metadata": {"name": "a"}});
+    assert!(matches!(
+        cluster.pods().create(&nowhere).await,
+        Err(Error::Namespace(_))
+    ));
+    assert!(matches!(
+        cluster.create(&nowhere, None).await,
+        Err(Error::Invalid(_))
+    ));
+    assert!(fake.seen().is_empty());
+}
+
+#[tokio::test]
+async fn creating_fills_in_type_and_namespace() {
+    let fake = Fake::new([
+        Answer::json(201, &pod("a", 1)),
+        Answer::json(201, &pod("a", 1)),
+    ]);
+    let cluster = fake.cluster();
+    let data = json!({"metadata": {"name": "a"}});
+    cluster
+        .pods()
+        .in_namespace("n")
+        .unwrap()
+        .create(&data)
+        .await
+        .unwrap();
+    let data = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
+    let item = cluster.create(&data, Some("n")).await.unwrap();
+    assert_eq!(item.kind().plural, "pods");
+    let seen = fake.seen();
+    assert_eq!(
+        (seen[0].method.as_str(), seen[0].path()),
+        ("POST", "/api/v1/namespaces/n/pods")
+    );
+    assert_eq!(seen[0].body["kind"], "Pod");
+    assert_eq!(seen[0].body["metadata"]["namespace"], "n");
+    assert_eq!(seen[1].body["metadata"]["generateName"], "a-");
+}
+
+#[tokio::test]
+async fn patches_carry_their_media_type() {
+    let fake = Fake::new((0..5).map(|_| Answer::json(200, &pod("a", 2))));
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    for patch in [
+        Patch::merge(json!({})),
+        Patch::strategic(json!({})),
+        Patch::json(json!([])),
+    ] {
+        view.patch("a", &patch).await.unwrap();
+    }
+    view.patch_status("a", &Patch::apply(json!({"status": {}}), "me", true))
+        .await
+        .unwrap();
+    let item = view.fetch("a").await.unwrap();
+    assert_eq!(item.version(), "2");
+    let seen = fake.seen();
+    let types: Vec<&str> = seen.iter().map(|seen| seen.content_type.as_str()).collect();
+    assert_eq!(
+        types,
+        [
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/json-patch+json",
+            "application/apply-patch+yaml",
+            "",
+        ]
+    );
+    assert_eq!(seen[3].path(), "/api/v1/namespaces/n/pods/a/status");
+    assert_eq!(
+        (seen[3].query("fieldManager"), seen[3].query("force")),
+        (Some("me"), Some("true"))
+    );
+    assert_eq!(seen[3].body["metadata"]["name"], "a");
+    assert_eq!(seen[3].body["apiVersion"], "v1");
+}
+
+#[tokio::test]
+async fn labels_are_checked_and_changed_by_patch() {
+    let mut with_labels = pod("a", 1);
+    with_labels["metadata"]["labels"] = json!({"app": "web"});
+    let fake = Fake::new([
+        Answer::json(200, &with_labels),
+        Answer::json(200, &pod("a", 2)),
+        Answer::json(200, &pod("a", 3)),
+    ]);
+    let item = fake
+        .cluster()
+        .pods()
+        .in_namespace("n")
+        .unwrap()
+        .fetch("a")
+        .await
+        .unwrap();
+    let labels = item.labels();
+    assert_eq!(labels.get("app"), Some("web"));
+    assert_eq!(labels.iter().collect::<Vec<_>>(), [("app", "web")]);
+    assert!(matches!(
+        labels.set("-bad", "x").await,
+        Err(Error::Invalid(_))
+    ));
+    assert!(matches!(
+        labels.set("good", "b a d").await,
+        Err(Error::Invalid(_))
+    ));
+    assert!(matches!(labels.delete("").await, Err(Error::Invalid(_))));
+    assert_eq!(fake.seen().len(), 1);
+    assert_eq!(
+        labels
+            .set_many([("a", "1"), ("b", "")])
+            .await
+            .unwrap()
+            .version(),
+        "2"
+    );
+    assert_eq!(labels.delete("app").await.unwrap().version(), "3");
+    let seen = fake.seen();
+    assert_eq!(
+        seen[1].body,
+        json!({"metadata": {"labels": {"a": "1", "b": ""}}})
+    );
+    assert_eq!(seen[2].body, json!({"metadata": {"labels": {"app": null}}}));
+}
+
+#[tokio::test]
+async fn deleting_what_is_gone_is_no_error() {
+    let fake = Fake::new([
+        Answer::status(404, "NotFound", "gone"),
+        Answer::status(409, "Conflict", "already terminating"),
+        Answer::status(409, "Conflict", "the uid does not match"),
+    ]);
+    let cluster = fake.cluster();
+    let pods = cluster.pods().in_namespace("n").unwrap();
+    pods.delete("a", &DeleteOptions::default()).await.unwrap();
+    cluster
+        .namespaces()
+        .delete("n", &DeleteOptions::default())
+        .await
+        .unwrap();
+    let only = DeleteOptions {
+        uid: Some("u".into()),
+        ..DeleteOptions::default()
+    };
+    assert!(pods.delete("a", &only).await.unwrap_err().is_conflict());
+    assert_eq!(fake.seen()[2].body["preconditions"]["uid"], "u");
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_for_reads_alone() {
+    let busy = || Answer::status(503, "ServiceUnavailable", "starting");
+    let fake = Fake::new([
+        busy(),
+        Answer::status(429, "TooManyRequests", "slow down"),
+        Answer::json(200, &pod("a", 1)),
+        busy(),
+    ]);
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    assert_eq!(view.fetch("a").await.unwrap().name(), "a");
+    assert_eq!(fake.seen().len(), 3);
+    let error = view.create(&pod("a", 0)).await.unwrap_err();
+    assert_eq!(error.code(), Some(503));
+    assert_eq!(fake.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn a_write_is_repeated_when_the_server_says_so() {
+    let later = Answer::Plain(
+        429,
+        vec![("retry-after", "0".into())],
+        status(429, "TooManyRequests", "later").to_string().into(),
+    );
+    let fake = Fake::new([later, Answer::json(201, &pod("a", 1))]);
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    view.create(&pod("a", 0)).await.unwrap();
+    assert_eq!(fake.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn patience_with_a_busy_server_ends() {
+    let fake = Fake::new((0..20).map(|_| Answer::status(503, "ServiceUnavailable", "starting")));
+    assert_eq!(
+        fake.cluster().nodes().list().await.unwrap_err().code(),
+        Some(503)
+    );
+    assert_eq!(fake.seen().len(), 7);
+}
+
+#[tokio::test]
+async fn pages_follow_each_other() {
+    let mut first = list(9, &[pod("a", 1), pod("b", 2)]);
+    first["metadata"]["continue"] = "next page".into();
+    let mut expired = status(410, "Expired", "the token is too old");
+    expired["metadata"] = json!({"continue": "newer"});
+    let fake = Fake::new([
+        Answer::json(200, &first),
+        Answer::json(410, &expired),
+        Answer::json(200, &list(12, &[pod("c", 3)])),
+    ]);
+    let view = fake.cluster().pods();
+    let names: Vec<String> = view
+        .stream()
+        .map(|item| item.unwrap().name().to_owned())
+        .collect()
+        .await;
+    assert_eq!(names, ["a", "b", "c"]);
+    let seen = fake.seen();
+    assert_eq!(seen[0].query("continue"), None);
+    assert_eq!(seen[1].query("continue"), Some("next%20page"));
+    assert_eq!(seen[2].query("continue"), Some("newer"));
+}
+
+#[tokio::test]
+async fn a_failing_page_is_told_once() {
+    let mut first = list(9, &[pod("a", 1)]);
+    first["metadata"]["continue"] = "x".into();
+    let fake = Fake::new([
+        Answer::json(200, &first),
+        Answer::status(410, "Expired", "too old"),
+    ]);
+    let items: Vec<_> = fake.cluster().pods().stream().collect().await;
+    assert_eq!(items.len(), 2);
+    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_gone());
+}
+
+#[tokio::test]
+async fn malformed_answers_are_errors() {
+    for body in [
+        "",
+        "{",
+        "[]",
+        "null",
+        r#"{"items":[{]}"#,
+        r#"{"items":[[]]}"#,
+        "\u{1}",
+        "<html>",
+    ] {
+        let answer = || Answer::Plain(200, Vec::new(), body.into());
+        let fake = Fake::new([answer(), answer()]);
+        let view = fake.cluster().pods().in_namespace("n").unwrap();
+        assert!(
+            matches!(view.list().await, Err(Error::Decode { .. })),
+            "{body}"
+        );
+        assert!(
+            matches!(view.fetch("a").await, Err(Error::Decode { .. })),
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn malformed_parts_are_errors_when_asked_for() {
+    let text = r#"{"items":[{"metadata":{"name":"a","labels":5,"annotations":{"k":"v"}},"status":{"phase":7,"podIP":[}]}}]}"#;
+    let fake = Fake::new([Answer::Plain(200, Vec::new(), text.into())]);
+    let list = fake.cluster().pods().list().await.unwrap();
+    let item = &list.items[0];
+    assert!(matches!(item.phase(), Err(Error::Decode { .. })));
+    assert!(matches!(item.ip(), Err(Error::Decode { .. })));
+    assert!(matches!(item.raw(), Err(Error::Decode { .. })));
+    assert!(matches!(item.checked_meta(), Err(Error::Decode { .. })));
+    assert_eq!(
+        (
+            item.meta().name.as_str(),
+            item.meta().annotations["k"].as_str()
+        ),
+        ("a", "v")
+    );
+}
+
+#[tokio::test]
+async fn an_unreachable_cluster_is_named_with_a_remedy() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let cluster = Cluster::from_url(&format!("http://user:secret@{address}/base/")).unwrap();
+    let error = cluster.pods().list().await.unwrap_err();
+    assert!(error.is_unreachable(), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains(&format!("http://{address}/base")), "{text}");
+    assert!(
+        text.contains("check that it runs") && !text.contains("secret"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_transport_is_unreachable() {
+    let fake = Fake::new([Answer::Refused]);
+    let error = fake.cluster().pods().list().await.unwrap_err();
+    assert!(error.to_string().contains("connection refused"), "{error}");
+    assert!(error.is_unreachable());
+}
+
+#[test]
+fn bad_urls_are_refused() {
+    for url in ["", "localhost:8001", "ftp://x", "http://"] {
+        assert!(
+            matches!(Cluster::from_url(url), Err(Error::Config(_))),
+            "{url}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn https_needs_no_prepared_provider() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let cluster = Cluster::from_url(&format!("https://{address}")).unwrap();
+    assert!(cluster.pods().list().await.is_err());
+}
+
+#[tokio::test]
+async fn a_closed_cluster_refuses() {
+    let fake = Fake::new([]);
+    let cluster = fake.cluster();
+    cluster.clone().close();
+    assert!(matches!(cluster.pods().list().await, Err(Error::Closed)));
+    assert!(matches!(
+        cluster.proxy().get("/version", &[]).await,
+        Err(Error::Closed)
+    ));
+    assert!(fake.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_proxy_takes_any_success_and_keeps_the_query() {
+    let fake = Fake::new([
+        Answer::json(200, &json!({"major": "1"})),
+        Answer::json(202, &json!({"ok": true})),
+        Answer::Plain(200, Vec::new(), "ok".into()),
+        Answer::Plain(204, Vec::new(), "".into()),
+    ]);
+    let proxy = fake.cluster().proxy();
+    assert_eq!(
+        proxy.get("version", &[("a b", "c&d")]).await.unwrap()["major"],
+        "1"
+    );
+    let sent = json!({"x": 1});
+    assert_eq!(proxy.post("/things", &[], &sent).await.unwrap()["ok"], true);
+    assert_eq!(proxy.get_bytes("/readyz", &[]).await.unwrap(), "ok");
+    assert_eq!(
+        proxy.delete("/things/1", &[], None).await.unwrap(),
+        serde_json::Value::Null
+    );
+    let seen = fake.seen();
+    assert_eq!(seen[0].target, "/version?a%20b=c%26d");
+    assert_eq!(seen[1].body, sent);
+}
+
+#[tokio::test]
+async fn logs_and_bindings_go_to_their_subresources() {
+    let fake = Fake::new([
+        Answer::Lines(vec!["one\n".into(), "two\n".into()], fake::End::Clean),
+        Answer::status(400, "BadRequest", "container is waiting to start"),
+        Answer::json(201, &json!({"kind": "Status", "status": "Success"})),
+    ]);
+    let pods = fake.cluster().pods().in_namespace("n").unwrap();
+    let options = LogOptions {
+        tail_lines: Some(2),
+        ..LogOptions::default()
+    };
+    let pieces: Vec<_> = pods.logs("a", &options).await.unwrap().collect().await;
+    let text: Vec<u8> = pieces
+        .into_iter()
+        .flat_map(|piece| piece.unwrap())
+        .collect();
+    assert_eq!(text, b"one\ntwo\n");
+    let refused = pods.logs("a", &options).await.err().unwrap();
+    assert_eq!(refused.code(), Some(400));
+    pods.bind("a", "node-1").await.unwrap();
+    let seen = fake.seen();
+    assert_eq!(
+        seen[0].target,
+        "/api/v1/namespaces/n/pods/a/log?tailLines=2"
+    );
+    assert_eq!(seen[2].path(), "/api/v1/namespaces/n/pods/a/binding");
+    assert_eq!(seen[2].body["target"]["name"], "node-1");
+}
+
+#[tokio::test]
+async fn kinds_are_discovered_once() {
+    let groups = json!({"kind": "APIGroupList", "groups": [{
+        "name": "apps", "versions": [{"groupVersion": "apps/v1", "version": "v1"}],
+        "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"},
+    }]});
+    let core = json!({"kind": "APIVersions", "versions": []});
+    let apps = json!({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [
+        {"name": "deployments", "singularName": "deployment", "namespaced": true, "kind": "Deployment", "shortNames": ["deploy"], "verbs": []},
+        {"name": "deployments/status", "singularName": "", "namespaced": true, "kind": "Deployment", "verbs": []},
+    ]});
+    let again = [core.clone(), json!({"kind": "APIGroupList", "groups": []})];
+    let fake =
+        Fake::new([&core, &groups, &apps, &again[0], &again[1]].map(|v| Answer::json(200, v)));
+    let cluster = fake.cluster();
+    let view = cluster.kind("deploy").await.unwrap();
+    assert_eq!(
+        view.kind().collection_path(Some("n")),
+        "/apis/apps/v1/namespaces/n/deployments"
+    );
+    assert!(view.kind().has_subresource("status"));
+    cluster.kind("Deployment").await.unwrap();
+    cluster.kind("deployments.apps").await.unwrap();
+    cluster.kind("po").await.unwrap();
+    assert_eq!(fake.seen().len(), 3);
+    let unknown = cluster.kind("shoes").await.err().unwrap();
+    assert!(matches!(unknown, Error::Invalid(_)), "{unknown}");
+    assert_eq!(fake.seen().len(), 5);
+}
+
+#[tokio::test]
+async fn aggregated_discovery_is_read() {
+    let core = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": []});
+    let groups = json!({"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "example.org"}, "versions": [
+        {"version": "v2", "resources": [{"resource": "shoes", "responseKind": {"group": "", "version": "", "kind": "Shoe"}, "scope": "Cluster", "singularResource": "shoe", "shortNames": ["sh"], "subresources": [{"subresource": "scale"}]}]},
+        {"version": "v1", "resources": [{"resource": "shoes", "responseKind": {"kind": "Shoe"}, "scope": "Cluster"}]},
+    ]}]});
+    let fake = Fake::new([Answer::json(200, &core), Answer::json(200, &groups)]);
+    let view: longshore_client::View<Any> = fake.cluster().kind("sh.example.org").await.unwrap();
+    assert_eq!(
+        view.kind().collection_path(None),
+        "/apis/example.org/v2/shoes"
+    );
+    assert!(view.kind().has_subresource("scale"));
+}

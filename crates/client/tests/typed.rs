@@ -1,0 +1,207 @@
+//! What items of the common kinds tell, and what they say when it is absent.
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+
+use fake::{Answer, Fake};
+use longshore_client::{
+    Error, Item, Kind,
+    kinds::{Job, Namespace, Node, Pod, Secret, Service},
+    typed::{AddressType, IngressPoint, NamespacePhase, PodPhase, SecretType},
+};
+use serde_json::{Value, json};
+
+async fn item<K: Kind + Default>(mut object: Value) -> Item<K> {
+    object["metadata"] = json!({"name": "x", "resourceVersion": "1"});
+    let fake = Fake::new([Answer::json(200, &json!({"items": [object]}))]);
+    fake.cluster()
+        .view::<K>()
+        .list()
+        .await
+        .unwrap()
+        .items
+        .remove(0)
+}
+
+fn absent<T: std::fmt::Debug>(result: longshore_client::Result<T>) -> String {
+    match result {
+        Err(error @ Error::Status { .. }) => error.to_string(),
+        other => panic!("a status error is expected: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn pods_tell_their_status() {
+    let pod: Item<Pod> = item(json!({"spec": {"nodeName": "n1"}, "status": {
+        "phase": "Failed", "podIP": "10.0.0.7", "hostIP": "fe80::1", "message": "m", "reason": "Evicted",
+        "startTime": "2026-01-02T03:04:05Z",
+        "containerStatuses": [{
+            "name": "main", "image": "i", "imageID": "", "containerID": "c://1", "ready": false, "restartCount": 2,
+            "state": {"terminated": {"exitCode": 137, "signal": 9, "reason": "OOMKilled",
+                "startedAt": "2026-01-02T03:04:05Z", "finishedAt": "2026-01-02T03:04:06Z", "containerID": "c://1"}},
+            "lastState": {"running": {"startedAt": "2026-01-02T03:04:05Z"}},
+        }, {"name": "side", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}, "lastState": {}}],
+    }}))
+    .await;
+    assert_eq!(pod.phase().unwrap(), PodPhase::Failed);
+    assert!(pod.phase().unwrap().is_final());
+    assert_eq!(pod.ip().unwrap().to_string(), "10.0.0.7");
+    assert!(pod.host_ip().unwrap().is_ipv6());
+    assert_eq!(
+        (
+            pod.message().unwrap().as_str(),
+            pod.reason().unwrap().as_str()
+        ),
+        ("m", "Evicted")
+    );
+    assert_eq!(
+        pod.start_time().unwrap().to_string(),
+        "2026-01-02T03:04:05Z"
+    );
+    assert_eq!(pod.node().unwrap().as_deref(), Some("n1"));
+    let containers = pod.containers().unwrap();
+    let main = &containers[0];
+    assert_eq!(
+        (main.name().unwrap().as_str(), main.restart_count().unwrap()),
+        ("main", 2)
+    );
+    assert!(!main.ready().unwrap());
+    let state = main.state().unwrap();
+    assert_eq!((state.state(), state.terminated()), ("terminated", true));
+    assert_eq!(
+        (state.exit_code().unwrap(), state.signal().unwrap()),
+        (137, 9)
+    );
+    assert!(state.finished_at().unwrap() > state.started_at().unwrap());
+    let last = main.last_state().unwrap();
+    assert!(last.running() && last.started_at().is_ok());
+    absent(last.reason());
+    let side = &containers[1];
+    assert_eq!(side.state().unwrap().reason().unwrap(), "ErrImagePull");
+    absent(side.state().unwrap().exit_code());
+    absent(side.last_state());
+    assert_eq!(absent(side.image()), "Pod x has no container image");
+    assert_eq!(side.pod(), &pod);
+}
+
+#[tokio::test]
+async fn an_empty_pod_says_what_it_lacks() {
+    let pod: Item<Pod> = item(json!({})).await;
+    assert_eq!(absent(pod.phase()), "Pod x has no status.phase");
+    absent(pod.ip());
+    absent(pod.start_time());
+    assert!(pod.containers().unwrap().is_empty());
+    assert_eq!(pod.node().unwrap(), None);
+    let odd: Item<Pod> = item(json!({"status": {"phase": "Dreaming", "podIP": "x"}})).await;
+    assert_eq!(odd.phase().unwrap(), PodPhase::Other("Dreaming".into()));
+    assert!(matches!(odd.ip(), Err(Error::Decode { .. })));
+}
+
+#[tokio::test]
+async fn nodes_tell_addresses_and_amounts() {
+    let node: Item<Node> = item(json!({"status": {
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1"}, {"type": "Odd", "address": "o"}],
+        "capacity": {"cpu": "3500m", "memory": "2Gi", "nvidia.com/gpu": "4"},
+        "allocatable": {"cpu": "2 apples"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }}))
+    .await;
+    let addresses = node.addresses().unwrap();
+    assert_eq!(addresses[0].kind, AddressType::InternalIp);
+    assert_eq!(addresses[0].ip().unwrap().to_string(), "10.0.0.1");
+    assert_eq!(
+        (addresses[1].text.as_str(), addresses[1].ip()),
+        ("n1", None)
+    );
+    assert_eq!(addresses[2].kind, AddressType::Other("Odd".into()));
+    let capacity = node.capacity().unwrap();
+    assert_eq!(
+        (capacity.cpu(), capacity.memory()),
+        (Some(3.5), Some(2 << 30))
+    );
+    assert_eq!(capacity.get("nvidia.com/gpu").unwrap().value(), 4.0);
+    assert!(matches!(node.allocatable(), Err(Error::Decode { .. })));
+    assert!(node.is_ready().unwrap() && node.conditions().unwrap()[0].holds());
+    let empty: Item<Node> = item(json!({})).await;
+    assert!(empty.addresses().unwrap().is_empty());
+    absent(empty.capacity());
+    absent(empty.conditions());
+}
+
+#[tokio::test]
+async fn jobs_tell_their_progress() {
+    let job: Item<Job> = item(json!({"spec": {"completions": 4}, "status": {
+        "succeeded": 3, "completedIndexes": "0-2",
+        "conditions": [{"type": "Complete", "status": "False"}, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}],
+    }}))
+    .await;
+    assert_eq!(
+        (job.completions().unwrap(), job.parallelism().unwrap()),
+        (Some(4), 1)
+    );
+    assert_eq!(
+        (
+            job.active().unwrap(),
+            job.succeeded().unwrap(),
+            job.failed().unwrap()
+        ),
+        (0, 3, 0)
+    );
+    assert_eq!(job.completed_indexes().unwrap(), "0-2");
+    assert_eq!(
+        (job.is_complete().unwrap(), job.is_failed().unwrap()),
+        (false, true)
+    );
+    absent(job.completion_time());
+}
+
+#[tokio::test]
+async fn secrets_are_decoded_and_never_quoted() {
+    let secret: Item<Secret> =
+        item(json!({"type": "kubernetes.io/tls", "data": {"a": "aGVsbG8=", "b": ""}})).await;
+    let data = secret.data().unwrap();
+    assert_eq!(
+        (data["a"].as_slice(), data["b"].as_slice()),
+        (&b"hello"[..], &b""[..])
+    );
+    assert_eq!(secret.secret_type().unwrap(), SecretType::Tls);
+    assert_eq!(secret.spec().unwrap(), json!({}));
+    let empty: Item<Secret> = item(json!({})).await;
+    assert!(empty.data().unwrap().is_empty());
+    for data in [
+        json!({"a": "s3cret!"}),
+        json!("s3cret!"),
+        json!({"a": {"b": "s3cret!"}}),
+    ] {
+        let bad: Item<Secret> = item(json!({ "data": data })).await;
+        let text = bad.data().unwrap_err().to_string();
+        assert!(
+            text.contains("secrets x") && !text.contains("s3cret"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn services_and_namespaces() {
+    let service: Item<Service> = item(
+        json!({"spec": {"clusterIP": "None"}, "status": {"loadBalancer":
+        {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "lb.example.org"}, {"ip": "1.2.3.4"}]}}}),
+    )
+    .await;
+    let ingress: Vec<IngressPoint> = service
+        .loadbalancer_ingress()
+        .unwrap()
+        .into_iter()
+        .collect();
+    assert_eq!(
+        ingress,
+        [
+            IngressPoint::Ip([1, 2, 3, 4].into()),
+            IngressPoint::Hostname("lb.example.org".into())
+        ]
+    );
+    assert_eq!(service.cluster_ip().unwrap(), None);
+    let namespace: Item<Namespace> = item(json!({"status": {"phase": "Terminating"}})).await;
+    assert_eq!(namespace.phase().unwrap(), NamespacePhase::Terminating);
+}

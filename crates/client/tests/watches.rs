@@ -1,0 +1,306 @@
+//! Watches, caches and waits, on a fake API server.
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Answer, End, Fake, bookmark, event, list, pod, status};
+use longshore_client::{Change, Error, Item, Watch, WatchEvent, kinds::Pod};
+use serde_json::json;
+
+const LONG: Option<Duration> = Some(Duration::from_secs(20));
+
+async fn next(watch: &mut Watch<Pod>) -> String {
+    let told = |what: &str, item: &Item<Pod>| format!("{what} {}@{}", item.name(), item.version());
+    match watch.next(LONG).await.unwrap() {
+        WatchEvent::Added(item) => told("added", &item),
+        WatchEvent::Modified(item) => told("modified", &item),
+        WatchEvent::Deleted(item) => told("deleted", &item),
+        WatchEvent::Resync(list) => {
+            let names: Vec<&str> = list.items.iter().map(Item::name).collect();
+            format!("resync {}@{}", names.join(","), list.version)
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_begins_now_and_asks_for_bookmarks() {
+    let fake = Fake::new([
+        Answer::json(200, &list(5, &[pod("old", 2)])),
+        Answer::events(
+            &[event("ADDED", &pod("a", 6)), event("DELETED", &pod("a", 7))],
+            End::Silent,
+        ),
+    ]);
+    let mut watch = fake
+        .cluster()
+        .pods()
+        .in_namespace("n")
+        .unwrap()
+        .watch()
+        .await
+        .unwrap();
+    assert_eq!(next(&mut watch).await, "added a@6");
+    assert_eq!(next(&mut watch).await, "deleted a@7");
+    let seen = fake.seen();
+    assert_eq!(seen[1].query("resourceVersion"), Some("5"));
+    assert_eq!(seen[1].query("allowWatchBookmarks"), Some("true"));
+    assert_eq!(seen[1].query("watch"), Some("true"));
+}
+
+#[tokio::test]
+async fn it_resumes_after_ends_breaks_and_outages() {
+    let fake = Fake::new([
+        Answer::events(&[event("ADDED", &pod("a", 6)), bookmark(9)], End::Clean),
+        // A line cut off by the break is dropped and comes again.
+        Answer::Lines(
+            vec![
+                format!("{}\n", event("ADDED", &pod("b", 10))),
+                "{\"type\":\"ADD".into(),
+            ],
+            End::Broken,
+        ),
+        Answer::Refused,
+        Answer::status(500, "InternalError", "etcd is away"),
+        Answer::events(&[event("ADDED", &pod("c", 11))], End::Silent),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    assert_eq!(next(&mut watch).await, "added a@6");
+    assert_eq!(next(&mut watch).await, "added b@10");
+    assert_eq!(next(&mut watch).await, "added c@11");
+    let seen = fake.seen();
+    let versions: Vec<_> = seen
+        .iter()
+        .map(|seen| seen.query("resourceVersion").unwrap())
+        .collect();
+    assert_eq!(versions, ["5", "9", "10", "10", "10"]);
+}
+
+#[tokio::test]
+async fn lost_history_is_a_resync() {
+    let fake = Fake::new([
+        // At the connection …
+        Answer::status(410, "Expired", "too old resource version"),
+        Answer::json(200, &list(20, &[pod("x", 15)])),
+        // … and in the stream.
+        Answer::events(
+            &[
+                event("MODIFIED", &pod("x", 21)),
+                event("ERROR", &status(410, "Expired", "too old")),
+            ],
+            End::Clean,
+        ),
+        Answer::status(503, "ServiceUnavailable", "busy"),
+        Answer::json(200, &list(30, &[pod("y", 29)])),
+        Answer::events(&[event("ADDED", &pod("z", 31))], End::Silent),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("1").await.unwrap();
+    assert_eq!(next(&mut watch).await, "resync x@20");
+    assert_eq!(next(&mut watch).await, "modified x@21");
+    assert_eq!(next(&mut watch).await, "resync y@30");
+    assert_eq!(next(&mut watch).await, "added z@31");
+    assert_eq!(
+        fake.seen().last().unwrap().query("resourceVersion"),
+        Some("30")
+    );
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_given_up() {
+    let fake = Fake::new([
+        Answer::events(&[], End::Silent),
+        Answer::events(&[event("ADDED", &pod("a", 6))], End::Silent),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    assert_eq!(next(&mut watch).await, "added a@6");
+}
+
+#[tokio::test]
+async fn a_timeout_loses_nothing() {
+    let fake = Fake::new([
+        Answer::events(&[], End::Silent),
+        Answer::events(&[event("ADDED", &pod("a", 6))], End::Silent),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    let error = watch.next(Some(Duration::ZERO)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(next(&mut watch).await, "added a@6");
+}
+
+#[tokio::test]
+async fn a_lost_permission_ends_it_with_an_error() {
+    let fake = Fake::new([
+        Answer::events(&[event("ADDED", &pod("a", 6))], End::Clean),
+        Answer::status(403, "Forbidden", "no more"),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    assert_eq!(next(&mut watch).await, "added a@6");
+    assert!(watch.next(LONG).await.unwrap_err().is_forbidden());
+    assert!(matches!(watch.next(LONG).await, Err(Error::Closed)));
+}
+
+#[tokio::test]
+async fn credentials_are_tried_once_more() {
+    let unauthorized = || Answer::status(401, "Unauthorized", "who are you");
+    let fake = Fake::new([
+        Answer::events(&[], End::Clean),
+        unauthorized(),
+        Answer::events(&[event("ADDED", &pod("a", 6))], End::Clean),
+        unauthorized(),
+        unauthorized(),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    assert_eq!(next(&mut watch).await, "added a@6");
+    assert!(watch.next(LONG).await.unwrap_err().is_unauthorized());
+}
+
+#[tokio::test]
+async fn malformed_events_are_an_error_at_last() {
+    let bad = || Answer::Lines(vec!["{\"type\":\n".into()], End::Silent);
+    let fake = Fake::new([bad(), bad(), bad(), bad()]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    assert!(matches!(watch.next(LONG).await, Err(Error::Decode { .. })));
+    assert_eq!(fake.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn closing_ends_watches() {
+    let fake = Fake::new([
+        Answer::events(&[], End::Silent),
+        Answer::events(&[], End::Silent),
+    ]);
+    let cluster = fake.cluster();
+    let mut watch = cluster.pods().watch_since("5").await.unwrap();
+    let mut other = cluster.pods().watch_since("5").await.unwrap();
+    cluster.close();
+    assert!(matches!(watch.next(None).await, Err(Error::Closed)));
+    other.close();
+    assert!(matches!(other.next(None).await, Err(Error::Closed)));
+}
+
+fn told(change: &Change<Pod>) -> String {
+    match change {
+        Change::Upsert(item) => format!("+{}@{}", item.name(), item.version()),
+        Change::Gone(item) => format!("-{}@{}", item.name(), item.version()),
+    }
+}
+
+#[tokio::test]
+async fn a_cache_tells_differences_alone_after_a_resync() {
+    let mut reborn = pod("c", 30);
+    reborn["metadata"]["uid"] = "another".into();
+    let mut managed = pod("a", 1);
+    managed["metadata"]["managedFields"] = json!([{"manager": "m"}]);
+    let fake = Fake::new([
+        Answer::json(200, &list(5, &[managed, pod("b", 2), pod("c", 3)])),
+        Answer::events(
+            &[event("ERROR", &status(410, "Expired", "too old"))],
+            End::Clean,
+        ),
+        Answer::json(200, &list(31, &[pod("a", 1), reborn, pod("d", 29)])),
+        Answer::events(&[event("DELETED", &pod("d", 32))], End::Silent),
+    ]);
+    let cache = fake
+        .cluster()
+        .pods()
+        .in_namespace("n")
+        .unwrap()
+        .cache()
+        .await
+        .unwrap();
+    let mut changes = cache.subscribe();
+    let mut seen = Vec::new();
+    while seen.last().map(String::as_str) != Some("-d@32") {
+        let change = tokio::time::timeout(LONG.unwrap(), changes.next())
+            .await
+            .unwrap()
+            .unwrap();
+        seen.push(told(&change));
+    }
+    // What comes together may be told as its last state.
+    seen.retain(|change| change != "+d@29");
+    assert_eq!(
+        seen,
+        ["+a@1", "+b@2", "+c@3", "-b@2", "-c@3", "+c@30", "-d@32"]
+    );
+    let a = cache.get(Some("n"), "a").unwrap();
+    assert!(a.raw().unwrap()["metadata"].get("managedFields").is_none());
+    let names: Vec<String> = cache
+        .items()
+        .iter()
+        .map(|item| item.name().to_owned())
+        .collect();
+    assert_eq!(names, ["a", "c"]);
+    assert!(cache.get(None, "a").is_none());
+}
+
+#[tokio::test]
+async fn a_cache_survives_a_lost_permission_and_ends_on_close() {
+    let fake = Fake::new([
+        Answer::json(200, &list(5, &[])),
+        Answer::status(403, "Forbidden", "not now"),
+        Answer::json(200, &list(8, &[pod("a", 7)])),
+        Answer::events(&[], End::Silent),
+    ]);
+    let cluster = fake.cluster();
+    let mut changes = cluster.pods().cache().await.unwrap().subscribe();
+    let change = tokio::time::timeout(LONG.unwrap(), changes.next())
+        .await
+        .unwrap();
+    assert_eq!(told(&change.unwrap()), "+a@7");
+    cluster.close();
+    assert!(
+        tokio::time::timeout(LONG.unwrap(), changes.next())
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_condition_or_the_last_state() {
+    let mut pending = pod("a", 6);
+    pending["status"] = json!({"phase": "Pending", "reason": "Slow"});
+    let fake = Fake::new([
+        Answer::json(200, &list(5, &[])),
+        Answer::events(
+            &[event("ADDED", &pending), event("MODIFIED", &pod("a", 7))],
+            End::Silent,
+        ),
+        Answer::json(200, &list(8, &[pending.clone()])),
+        Answer::events(&[], End::Silent),
+    ]);
+    let pods = fake.cluster().pods().in_namespace("n").unwrap();
+    let running = |pod: &Item<Pod>| pod.phase().is_ok_and(|phase| phase.as_str() == "Running");
+    assert_eq!(
+        pods.wait("a", running, LONG.unwrap())
+            .await
+            .unwrap()
+            .version(),
+        "7"
+    );
+    let error = pods
+        .wait("a", running, Duration::from_millis(30))
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        error.is_timeout() && text.contains("last seen: phase Pending (Slow)"),
+        "{text}"
+    );
+    assert_eq!(
+        fake.seen()[0].query("fieldSelector"),
+        Some("metadata.name%3Da")
+    );
+}
+
+#[tokio::test]
+async fn waiting_for_the_end() {
+    let fake = Fake::new([
+        Answer::json(200, &list(5, &[pod("a", 4)])),
+        Answer::events(&[event("DELETED", &pod("a", 6))], End::Silent),
+    ]);
+    let pods = fake.cluster().pods().in_namespace("n").unwrap();
+    pods.wait_gone("a", LONG.unwrap()).await.unwrap();
+}
