@@ -30,7 +30,10 @@ impl Addresses {
         let mut hasher = DefaultHasher::new();
         folder.hash(&mut hasher);
         let offset = (hasher.finish() % u64::from((LAST - FIRST) >> 8)) as u32;
-        Self(Mutex::new(Pool { used: HashSet::new(), next: FIRST + (offset << 8) }))
+        Self(Mutex::new(Pool {
+            used: HashSet::new(),
+            next: FIRST + (offset << 8),
+        }))
     }
 
     /// An address nobody uses; `None` when all are taken.
@@ -38,7 +41,11 @@ impl Addresses {
         let mut pool = self.0.lock();
         for _ in FIRST..=LAST {
             let candidate = Ipv4Addr::from(pool.next);
-            pool.next = if pool.next >= LAST { FIRST } else { pool.next + 1 };
+            pool.next = if pool.next >= LAST {
+                FIRST
+            } else {
+                pool.next + 1
+            };
             let ending = candidate.octets()[3];
             if ending != 0 && ending != 255 && pool.used.insert(candidate) {
                 return Some(candidate);

@@ -61,32 +61,59 @@ impl NodeAgent {
     /// [`Error`]: the data folder cannot be used, the API refuses the node or
     /// the watch of its pods.
     pub async fn start(options: Options) -> Result<Self, Error> {
-        let Options { cluster, name, data_dir, path_prepend } = options;
-        let data = make_folders(&data_dir)
-            .map_err(|source| Error::DataFolder { path: data_dir.clone(), source })?;
-        let spawner = Spawner::start(&data.join("probe")).await.map_err(Error::Spawner)?;
+        let Options {
+            cluster,
+            name,
+            data_dir,
+            path_prepend,
+        } = options;
+        let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
+            path: data_dir.clone(),
+            source,
+        })?;
+        let spawner = Spawner::start(&data.join("probe"))
+            .await
+            .map_err(Error::Spawner)?;
         if let Some(refusal) = &spawner.features().refusal {
-            tracing::warn!(refusal, "no namespaces: pods run as process groups, without volumes");
+            tracing::warn!(
+                refusal,
+                "no namespaces: pods run as process groups, without volumes"
+            );
         }
         let machine = machine::Facts::read();
         node::register(&cluster, &name, &machine)
             .await
-            .map_err(|source| Error::Register { name: name.clone(), source })?;
+            .map_err(|source| Error::Register {
+                name: name.clone(),
+                source,
+            })?;
         let bound = FieldSelector::everything().with("spec.nodeName", name.as_str());
-        let cache = cluster.pods().fields(bound).cache().await.map_err(Error::Watch)?;
+        let cache = cluster
+            .pods()
+            .fields(bound)
+            .cache()
+            .await
+            .map_err(Error::Watch)?;
 
         let mut background = JoinSet::new();
         let (events, write_events) = Events::new(cluster.clone(), name.clone());
         background.spawn(write_events);
-        background.spawn(node::keep_alive(cluster.clone(), name.clone(), machine.clone()));
+        background.spawn(node::keep_alive(
+            cluster.clone(),
+            name.clone(),
+            machine.clone(),
+        ));
         let hosts = Hosts::new();
         background.spawn({
             let hosts = hosts.clone();
             async move { hosts.maintain().await }
         });
         let logs = LogStore::new(data.join("logs"));
-        let present: HashSet<String> =
-            cache.items().iter().map(|item| item.uid().to_owned()).collect();
+        let present: HashSet<String> = cache
+            .items()
+            .iter()
+            .map(|item| item.uid().to_owned())
+            .collect();
         logs.keep_only(&|uid| present.contains(uid));
         forget_pods(&data.join("pods"), &present);
 
@@ -111,7 +138,12 @@ impl NodeAgent {
             let _cache = cache;
             dispatch(shared, changes).await;
         });
-        Ok(Self { logs: reader, stop, pods: Some(pods), background })
+        Ok(Self {
+            logs: reader,
+            stop,
+            pods: Some(pods),
+            background,
+        })
     }
 
     /// Reads the logs of the node's containers.
@@ -126,7 +158,9 @@ impl NodeAgent {
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         if let Some(pods) = &mut self.pods
-            && tokio::time::timeout(STOP_AT_MOST, &mut *pods).await.is_err()
+            && tokio::time::timeout(STOP_AT_MOST, &mut *pods)
+                .await
+                .is_err()
         {
             tracing::warn!("pods did not end in time; they are killed");
             pods.abort();
@@ -147,7 +181,10 @@ impl Drop for NodeAgent {
 
 fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
     // Secrets of pods are below: nobody else looks in.
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)?;
     let data = data.canonicalize()?;
     for name in ["logs", "pods", "probe"] {
         fs::create_dir_all(data.join(name))?;
@@ -158,7 +195,11 @@ fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
 /// Removes what pods left that were deleted while no agent ran.
 fn forget_pods(folder: &Path, present: &HashSet<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_none_or(|uid| !present.contains(uid)) {
+        if entry
+            .file_name()
+            .to_str()
+            .is_none_or(|uid| !present.contains(uid))
+        {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -183,7 +224,9 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
         };
         match change {
             Some(Change::Upsert(item)) => {
-                let Some((key, pod)) = read(&item) else { continue };
+                let Some((key, pod)) = read(&item) else {
+                    continue;
+                };
                 let known = handles.get(&key).filter(|handle| handle.uid == item.uid());
                 if let Some(handle) = known {
                     let _ = handle.messages.send(Message::Updated(Box::new(pod)));
@@ -194,11 +237,20 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
                     let _ = old.messages.send(Message::Removed);
                 }
                 let (messages, received) = mpsc::unbounded_channel();
-                handles.insert(key, Handle { uid: item.uid().to_owned(), messages });
+                handles.insert(
+                    key,
+                    Handle {
+                        uid: item.uid().to_owned(),
+                        messages,
+                    },
+                );
                 tasks.spawn(pod::run(shared.clone(), pod, received));
             }
             Some(Change::Gone(item)) => {
-                let key = (item.namespace().unwrap_or_default().to_owned(), item.name().to_owned());
+                let key = (
+                    item.namespace().unwrap_or_default().to_owned(),
+                    item.name().to_owned(),
+                );
                 if let Some(handle) = handles.remove(&key) {
                     let _ = handle.messages.send(Message::Removed);
                 }
@@ -213,7 +265,10 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
 fn read(item: &Item<kinds::Pod>) -> Option<((String, String), Pod)> {
     match item.typed::<Pod>() {
         Ok(pod) => {
-            let key = (item.namespace().unwrap_or_default().to_owned(), item.name().to_owned());
+            let key = (
+                item.namespace().unwrap_or_default().to_owned(),
+                item.name().to_owned(),
+            );
             Some((key, pod))
         }
         Err(error) => {

@@ -41,21 +41,31 @@ pub(crate) fn field(pod: &Pod, facts: &Facts, path: &str) -> Result<String, Fiel
     let metadata = &pod.metadata;
     let spec = pod.spec.as_ref();
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    if let Some((map, key)) = path.split_once("['").and_then(|(map, rest)| {
-        rest.strip_suffix("']").map(|key| (map, key))
-    }) {
+    if let Some((map, key)) = path
+        .split_once("['")
+        .and_then(|(map, rest)| rest.strip_suffix("']").map(|key| (map, key)))
+    {
         let values = match map {
             "metadata.labels" => &metadata.labels,
             "metadata.annotations" => &metadata.annotations,
             _ => return Err(FieldError::Field(path.to_owned())),
         };
-        return Ok(values.as_ref().and_then(|values| values.get(key)).cloned().unwrap_or_default());
+        return Ok(values
+            .as_ref()
+            .and_then(|values| values.get(key))
+            .cloned()
+            .unwrap_or_default());
     }
     let lines = |values: &Option<std::collections::BTreeMap<String, String>>| {
         let line = |(key, value): (&String, &String)| {
             format!("{key}={}", serde_json::Value::from(value.as_str()))
         };
-        values.iter().flatten().map(line).collect::<Vec<_>>().join("\n")
+        values
+            .iter()
+            .flatten()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     Ok(match path {
         "metadata.name" => text(&metadata.name),
@@ -80,12 +90,19 @@ pub(crate) fn resource(
     container: &str,
     selector: &ResourceFieldSelector,
 ) -> Result<String, FieldError> {
-    let name = selector.container_name.as_deref().filter(|name| !name.is_empty());
+    let name = selector
+        .container_name
+        .as_deref()
+        .filter(|name| !name.is_empty());
     let name = name.unwrap_or(container);
     let spec = pod.spec.as_ref();
     let found = spec
         .into_iter()
-        .flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()))
+        .flat_map(|spec| {
+            spec.containers
+                .iter()
+                .chain(spec.init_containers.iter().flatten())
+        })
         .find(|candidate| candidate.name == name)
         .ok_or_else(|| FieldError::Container(name.to_owned()))?;
     let unknown = || FieldError::Resource(selector.resource.clone());
@@ -117,8 +134,10 @@ pub(crate) fn resource(
 }
 
 fn read(written: &Written) -> Result<f64, FieldError> {
-    let quantity: Quantity =
-        written.0.parse().map_err(|_| FieldError::Quantity(written.0.clone()))?;
+    let quantity: Quantity = written
+        .0
+        .parse()
+        .map_err(|_| FieldError::Quantity(written.0.clone()))?;
     Ok(quantity.value())
 }
 
@@ -142,12 +161,18 @@ mod tests {
 
     #[test]
     fn fields() {
-        let facts = Facts { pod_ip: "127.16.0.1".to_owned(), ..Facts::default() };
+        let facts = Facts {
+            pod_ip: "127.16.0.1".to_owned(),
+            ..Facts::default()
+        };
         let field = |path| field(&pod(), &facts, path);
         assert_eq!(field("metadata.name").unwrap(), "p");
         assert_eq!(field("metadata.labels['app']").unwrap(), "x");
         assert_eq!(field("metadata.labels['none']").unwrap(), "");
-        assert_eq!(field("metadata.labels").unwrap(), "app=\"x\"\nb=\"say \\\"hi\\\"\"");
+        assert_eq!(
+            field("metadata.labels").unwrap(),
+            "app=\"x\"\nb=\"say \\\"hi\\\"\""
+        );
         assert_eq!(field("spec.serviceAccountName").unwrap(), "robot");
         assert_eq!(field("status.podIP").unwrap(), "127.16.0.1");
         assert!(field("spec.containers").is_err());
@@ -156,7 +181,11 @@ mod tests {
 
     #[test]
     fn resources() {
-        let facts = Facts { cores: 8.0, memory: 1024.0, ..Facts::default() };
+        let facts = Facts {
+            cores: 8.0,
+            memory: 1024.0,
+            ..Facts::default()
+        };
         let ask = |container: &str, resource: &str, divisor: Option<&str>| {
             let selector = ResourceFieldSelector {
                 container_name: None,

@@ -24,7 +24,12 @@ pub(crate) enum ConfigError {
     Missing { kind: &'static str, name: String },
     /// The object lacks the key.
     #[error("couldn't find key {key} in {kind} {namespace}/{name}")]
-    NoKey { kind: &'static str, namespace: String, name: String, key: String },
+    NoKey {
+        kind: &'static str,
+        namespace: String,
+        name: String,
+        key: String,
+    },
     /// A value that is no text.
     #[error("the value of {variable} is not UTF-8 text, which an environment needs")]
     NotText { variable: String },
@@ -43,8 +48,9 @@ pub(crate) fn expand<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) ->
         if let Some(after) = after.strip_prefix('$') {
             result.push('$');
             rest = after;
-        } else if let Some((name, after_name)) =
-            after.strip_prefix('(').and_then(|inner| inner.split_once(')'))
+        } else if let Some((name, after_name)) = after
+            .strip_prefix('(')
+            .and_then(|inner| inner.split_once(')'))
         {
             match value(name) {
                 Some(value) => result.push_str(value),
@@ -70,7 +76,10 @@ pub(crate) struct Variables(Vec<(String, String)>);
 
 impl Variables {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn set(&mut self, name: &str, value: String) {
@@ -131,7 +140,10 @@ fn add_whole_objects(inputs: &Inputs<'_>, all: &mut Variables) -> Result<(), Con
             if optional == Some(true) {
                 continue;
             }
-            return Err(ConfigError::Missing { kind, name: name.clone() });
+            return Err(ConfigError::Missing {
+                kind,
+                name: name.clone(),
+            });
         };
         for (key, value) in values {
             let variable = format!("{prefix}{key}");
@@ -148,28 +160,51 @@ fn from_source(
 ) -> Result<Option<String>, ConfigError> {
     let namespace = || inputs.pod.metadata.namespace.clone().unwrap_or_default();
     let (kind, name, key, optional, values) = if let Some(field) = &source.field_ref {
-        return Ok(Some(downward::field(inputs.pod, inputs.facts, &field.field_path)?));
+        return Ok(Some(downward::field(
+            inputs.pod,
+            inputs.facts,
+            &field.field_path,
+        )?));
     } else if let Some(resource) = &source.resource_field_ref {
         let value = downward::resource(inputs.pod, inputs.facts, &inputs.container.name, resource)?;
         return Ok(Some(value));
     } else if let Some(reference) = &source.config_map_key_ref {
         let values = inputs.lookup.config_map(&reference.name);
-        ("configmap", &reference.name, &reference.key, reference.optional, values)
+        (
+            "configmap",
+            &reference.name,
+            &reference.key,
+            reference.optional,
+            values,
+        )
     } else if let Some(reference) = &source.secret_key_ref {
         let values = inputs.lookup.secret(&reference.name);
-        ("secret", &reference.name, &reference.key, reference.optional, values)
+        (
+            "secret",
+            &reference.name,
+            &reference.key,
+            reference.optional,
+            values,
+        )
     } else {
         return Ok(Some(String::new()));
     };
     let optional = optional == Some(true);
     match values {
         None if optional => Ok(None),
-        None => Err(ConfigError::Missing { kind, name: name.clone() }),
+        None => Err(ConfigError::Missing {
+            kind,
+            name: name.clone(),
+        }),
         Some(values) => match values.get(key) {
             Some(value) => Ok(Some(text(variable, value)?)),
             None if optional => Ok(None),
             None => Err(ConfigError::NoKey {
-                kind: if kind == "secret" { "Secret" } else { "ConfigMap" },
+                kind: if kind == "secret" {
+                    "Secret"
+                } else {
+                    "ConfigMap"
+                },
                 namespace: namespace(),
                 name: name.clone(),
                 key: key.clone(),
@@ -181,7 +216,9 @@ fn from_source(
 fn text(variable: &str, value: &[u8]) -> Result<String, ConfigError> {
     match String::from_utf8(value.to_vec()) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(ConfigError::NotText { variable: variable.to_owned() }),
+        _ => Err(ConfigError::NotText {
+            variable: variable.to_owned(),
+        }),
     }
 }
 
@@ -209,12 +246,22 @@ mod tests {
         }))
         .unwrap();
         let container = pod.spec.as_ref().unwrap().containers[0].clone();
-        let values = [("k".to_owned(), b"v".to_vec()), ("raw".to_owned(), vec![0xff])].into();
+        let values = [
+            ("k".to_owned(), b"v".to_vec()),
+            ("raw".to_owned(), vec![0xff]),
+        ]
+        .into();
         let lookup = Objects([("there".to_owned(), values)].into());
         let mut base = Variables::default();
         base.set("BASE", "0".to_owned());
         let facts = downward::Facts::default();
-        variables(&Inputs { pod: &pod, container: &container, base, lookup: &lookup, facts: &facts })
+        variables(&Inputs {
+            pod: &pod,
+            container: &container,
+            base,
+            lookup: &lookup,
+            facts: &facts,
+        })
     }
 
     #[test]

@@ -18,7 +18,9 @@ pub enum Error {
     #[error("the pods of the node cannot be watched: {0}")]
     Watch(#[source] longshore_client::Error),
     /// The data folder cannot be used.
-    #[error("the node's data folder {path:?} cannot be used: {source}; choose a folder that this user may write to")]
+    #[error(
+        "the node's data folder {path:?} cannot be used: {source}; choose a folder that this user may write to"
+    )]
     DataFolder {
         /// The folder.
         path: PathBuf,

@@ -43,7 +43,11 @@ impl Events {
     pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, mut queue) = mpsc::channel(QUEUE);
         let work = async move {
-            let mut writer = Writer { cluster, node, seen: HashMap::new() };
+            let mut writer = Writer {
+                cluster,
+                node,
+                seen: HashMap::new(),
+            };
             while let Some((subject, note, at)) = queue.recv().await {
                 writer.write(subject, note, at).await;
             }
@@ -74,7 +78,9 @@ struct Writer {
 
 impl Writer {
     async fn write(&mut self, subject: Subject, note: Note, at: Timestamp) {
-        let Ok(view) = self.cluster.events().in_namespace(&subject.namespace) else { return };
+        let Ok(view) = self.cluster.events().in_namespace(&subject.namespace) else {
+            return;
+        };
         let key = (subject, note);
         if let Some((name, count)) = self.seen.get_mut(&key) {
             *count += 1;
@@ -104,7 +110,11 @@ fn event_name(subject: &Subject, note: &Note, at: Timestamp) -> String {
     (subject, note, at.as_nanosecond()).hash(&mut hasher);
     // 253 characters at most, and no '-' or '.' before the dot.
     let stem: String = subject.name.chars().take(236).collect();
-    format!("{}.{:016x}", stem.trim_end_matches(['-', '.']), hasher.finish())
+    format!(
+        "{}.{:016x}",
+        stem.trim_end_matches(['-', '.']),
+        hasher.finish()
+    )
 }
 
 fn render(node: &str, subject: &Subject, note: &Note, name: &str, at: Timestamp) -> Value {
@@ -116,7 +126,11 @@ fn render(node: &str, subject: &Subject, note: &Note, name: &str, at: Timestamp)
         "uid": subject.uid,
     });
     if let Some((init, container)) = &note.container {
-        let list = if *init { "initContainers" } else { "containers" };
+        let list = if *init {
+            "initContainers"
+        } else {
+            "containers"
+        };
         object["fieldPath"] = format!("spec.{list}{{{container}}}").into();
     }
     json!({
@@ -154,9 +168,15 @@ mod tests {
             container: Some((true, "c".to_owned())),
         };
         let name = event_name(&subject, &note, Timestamp::UNIX_EPOCH);
-        assert!(longshore_model::name::dns_subdomain("name", &name).is_ok(), "{name}");
+        assert!(
+            longshore_model::name::dns_subdomain("name", &name).is_ok(),
+            "{name}"
+        );
         let event = render("here", &subject, &note, &name, Timestamp::UNIX_EPOCH);
-        assert_eq!(event["involvedObject"]["fieldPath"], "spec.initContainers{c}");
+        assert_eq!(
+            event["involvedObject"]["fieldPath"],
+            "spec.initContainers{c}"
+        );
         assert_eq!(event["type"], "Warning");
     }
 }

@@ -41,14 +41,24 @@ pub(crate) fn render<'a>(
         let _ = writeln!(text, "{}\t{}", own.address, own.hostname);
     }
     for host in others {
-        let Some(subdomain) = &host.subdomain else { continue };
-        let Host { namespace, hostname, address, .. } = host;
+        let Some(subdomain) = &host.subdomain else {
+            continue;
+        };
+        let Host {
+            namespace,
+            hostname,
+            address,
+            ..
+        } = host;
         let _ = write!(text, "{address}\t");
         if *namespace == own.namespace {
             let _ = write!(text, "{hostname} {hostname}.{subdomain} ");
         }
         let long = format!("{hostname}.{subdomain}.{namespace}.svc");
-        let _ = writeln!(text, "{hostname}.{subdomain}.{namespace} {long} {long}.cluster.local");
+        let _ = writeln!(
+            text,
+            "{hostname}.{subdomain}.{namespace} {long} {long}.cluster.local"
+        );
     }
     for (address, names) in &own.aliases {
         let _ = writeln!(text, "{address}\t{}", names.join("\t"));
@@ -139,7 +149,11 @@ mod tests {
     #[test]
     fn short_names_in_the_namespace_long_names_everywhere() {
         let own = host("a", "w-0", Some("w"), 1);
-        let peers = [own.clone(), host("a", "w-1", Some("w"), 2), host("b", "w-0", Some("w"), 3)];
+        let peers = [
+            own.clone(),
+            host("a", "w-1", Some("w"), 2),
+            host("b", "w-0", Some("w"), 3),
+        ];
         let text = render("127.0.0.1 localhost", &own, &peers);
         assert_eq!(
             text,
@@ -154,7 +168,8 @@ mod tests {
     #[test]
     fn a_pod_without_subdomain_knows_itself_and_its_aliases() {
         let mut own = host("a", "alone", None, 1);
-        own.aliases.push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
+        own.aliases
+            .push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
         let text = render("", &own, [&own]);
         assert!(text.ends_with("127.16.0.1\talone\n10.0.0.1\tx\ty\n"));
     }
@@ -164,10 +179,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let hosts = Hosts::new();
         let (one, two) = (folder.path().join("1"), folder.path().join("2"));
-        hosts.add("1", host("a", "w-0", Some("w"), 1), &one).unwrap();
+        hosts
+            .add("1", host("a", "w-0", Some("w"), 1), &one)
+            .unwrap();
         let opened = std::fs::File::open(&one).unwrap();
-        hosts.add("2", host("a", "w-1", Some("w"), 2), &two).unwrap();
-        let maintainer = { let hosts = hosts.clone(); tokio::spawn(async move { hosts.maintain().await }) };
+        hosts
+            .add("2", host("a", "w-1", Some("w"), 2), &two)
+            .unwrap();
+        let maintainer = {
+            let hosts = hosts.clone();
+            tokio::spawn(async move { hosts.maintain().await })
+        };
         let read = || {
             let mut bytes = vec![0; opened.metadata().unwrap().len() as usize];
             opened.read_exact_at(&mut bytes, 0).unwrap();

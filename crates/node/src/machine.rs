@@ -18,7 +18,12 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn read() -> Self {
-        let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let text = |path: &str| {
+            fs::read_to_string(path)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory: memory(&text("/proc/meminfo")).unwrap_or(0),
@@ -42,13 +47,17 @@ pub(crate) fn architecture() -> &'static str {
 }
 
 fn memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
 fn pretty_name(os_release: &str) -> Option<String> {
-    let value = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let value = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(value.trim_matches('"').to_owned())
 }
 
@@ -58,9 +67,16 @@ mod tests {
 
     #[test]
     fn files_of_the_kernel() {
-        assert_eq!(memory("MemFree: 1 kB\nMemTotal:       2048 kB\n"), None);
-        assert_eq!(memory("MemTotal:       2048 kB\nMemFree: 1 kB"), Some(2_097_152));
-        assert_eq!(pretty_name("ID=x\nPRETTY_NAME=\"X 1\"\n").as_deref(), Some("X 1"));
+        assert_eq!(
+            memory("MemFree: 1 kB\nMemTotal:       2048 kB\n"),
+            Some(2_097_152)
+        );
+        assert_eq!(memory("MemFree: 1 kB"), None);
+        assert_eq!(memory("MemTotal: much"), None);
+        assert_eq!(
+            pretty_name("ID=x\nPRETTY_NAME=\"X 1\"\n").as_deref(),
+            Some("X 1")
+        );
         assert_eq!(pretty_name(""), None);
     }
 }

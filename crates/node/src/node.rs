@@ -53,7 +53,10 @@ async fn renew(cluster: &Cluster, name: &str) -> Result<(), Error> {
     let now = time::micros(Timestamp::now());
     let leases = cluster.leases().in_namespace(LEASES)?;
     let spec = json!({"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now});
-    match leases.patch(name, &Patch::merge(json!({"spec": spec}))).await {
+    match leases
+        .patch(name, &Patch::merge(json!({"spec": spec})))
+        .await
+    {
         Err(error) if error.is_not_found() => {}
         result => return result.map(drop),
     }

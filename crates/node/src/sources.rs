@@ -47,12 +47,25 @@ impl References {
     pub(crate) fn of_environment(container: &Container) -> Self {
         let mut all = Self::default();
         for source in container.env_from.iter().flatten() {
-            all.config_maps.extend(source.config_map_ref.iter().map(|from| from.name.clone()));
-            all.secrets.extend(source.secret_ref.iter().map(|from| from.name.clone()));
+            all.config_maps
+                .extend(source.config_map_ref.iter().map(|from| from.name.clone()));
+            all.secrets
+                .extend(source.secret_ref.iter().map(|from| from.name.clone()));
         }
-        for source in container.env.iter().flatten().filter_map(|var| var.value_from.as_ref()) {
-            all.config_maps.extend(source.config_map_key_ref.iter().map(|from| from.name.clone()));
-            all.secrets.extend(source.secret_key_ref.iter().map(|from| from.name.clone()));
+        for source in container
+            .env
+            .iter()
+            .flatten()
+            .filter_map(|var| var.value_from.as_ref())
+        {
+            all.config_maps.extend(
+                source
+                    .config_map_key_ref
+                    .iter()
+                    .map(|from| from.name.clone()),
+            );
+            all.secrets
+                .extend(source.secret_key_ref.iter().map(|from| from.name.clone()));
         }
         all
     }
@@ -80,7 +93,10 @@ pub(crate) async fn fetch(
     let view = cluster.configmaps();
     for name in &references.config_maps {
         if let Some(Data { data, binary_data }) = data(&view, namespace, name).await? {
-            let plain = data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes()));
+            let plain = data
+                .into_iter()
+                .flatten()
+                .map(|(key, text)| (key, text.into_bytes()));
             let values = plain.chain(decode(binary_data)).collect();
             sources.config_maps.insert(name.clone(), values);
         }
@@ -99,9 +115,7 @@ async fn data<K: Kind>(view: &View<K>, namespace: &str, name: &str) -> Result<Op
     item.map(|item| item.typed()).transpose()
 }
 
-fn decode(
-    values: Option<BTreeMap<String, String>>,
-) -> impl Iterator<Item = (String, Vec<u8>)> {
+fn decode(values: Option<BTreeMap<String, String>>) -> impl Iterator<Item = (String, Vec<u8>)> {
     // The API only keeps valid base64.
     values
         .into_iter()

@@ -26,16 +26,30 @@ use crate::{
 #[non_exhaustive]
 pub(crate) enum VolumeError {
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {kind} \"{name}\" not found")]
-    Missing { volume: String, kind: &'static str, name: String },
-    #[error("MountVolume.SetUp failed for volume \"{volume}\" : references non-existent config key: {key}")]
+    Missing {
+        volume: String,
+        kind: &'static str,
+        name: String,
+    },
+    #[error(
+        "MountVolume.SetUp failed for volume \"{volume}\" : references non-existent config key: {key}"
+    )]
     NoKey { volume: String, key: String },
-    #[error("MountVolume.SetUp failed for volume \"{volume}\" : path {path:?} must be relative and without \"..\"")]
+    #[error(
+        "MountVolume.SetUp failed for volume \"{volume}\" : path {path:?} must be relative and without \"..\""
+    )]
     BadPath { volume: String, path: String },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : hostPath {path:?}: {reason}")]
-    HostPath { volume: String, path: String, reason: String },
+    HostPath {
+        volume: String,
+        path: String,
+        reason: String,
+    },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     Field { volume: String, source: FieldError },
-    #[error("volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI or projected")]
+    #[error(
+        "volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI or projected"
+    )]
     Unsupported { volume: String },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     System { volume: String, source: io::Error },
@@ -63,11 +77,22 @@ pub(crate) struct Prepared {
 /// The names of the ConfigMaps and of the Secrets that the pod's volumes need.
 pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let volumes = pod
+        .spec
+        .iter()
+        .flat_map(|spec| spec.volumes.iter().flatten());
     for volume in volumes {
         config_maps.extend(volume.config_map.iter().map(|source| source.name.clone()));
-        secrets.extend(volume.secret.iter().filter_map(|source| source.secret_name.clone()));
-        let sources = volume.projected.iter().flat_map(|projected| &projected.sources);
+        secrets.extend(
+            volume
+                .secret
+                .iter()
+                .filter_map(|source| source.secret_name.clone()),
+        );
+        let sources = volume
+            .projected
+            .iter()
+            .flat_map(|projected| &projected.sources);
         for source in sources.flatten() {
             config_maps.extend(source.config_map.iter().map(|source| source.name.clone()));
             secrets.extend(source.secret.iter().map(|source| source.name.clone()));
@@ -85,7 +110,11 @@ pub(crate) fn prepare(
 ) -> Result<BTreeMap<String, Prepared>, VolumeError> {
     let inputs = Inputs { pod, lookup, facts };
     let mut prepared = BTreeMap::new();
-    for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
+    for volume in pod
+        .spec
+        .iter()
+        .flat_map(|spec| spec.volumes.iter().flatten())
+    {
         prepared.insert(volume.name.clone(), inputs.volume(volume, folder)?);
     }
     Ok(prepared)
@@ -100,7 +129,10 @@ struct Inputs<'a> {
 impl Inputs<'_> {
     fn volume(&self, volume: &Volume, folder: &Path) -> Result<Prepared, VolumeError> {
         let name = &volume.name;
-        let system = |source| VolumeError::System { volume: name.clone(), source };
+        let system = |source| VolumeError::System {
+            volume: name.clone(),
+            source,
+        };
         if let Some(source) = &volume.host_path {
             let kind = source.type_.as_deref().unwrap_or_default();
             return host_path(name, &source.path, kind);
@@ -108,11 +140,17 @@ impl Inputs<'_> {
         let path = folder.join(name);
         if volume.empty_dir.is_some() {
             make_folder(&path, 0o777).map_err(system)?;
-            return Ok(Prepared { path, read_only: false });
+            return Ok(Prepared {
+                path,
+                read_only: false,
+            });
         }
         let files = self.files(volume)?;
         publish(&path, &files).map_err(system)?;
-        Ok(Prepared { path, read_only: true })
+        Ok(Prepared {
+            path,
+            read_only: true,
+        })
     }
 
     fn files(&self, volume: &Volume) -> Result<Files, VolumeError> {
@@ -133,7 +171,9 @@ impl Inputs<'_> {
                 self.projection(name, source, mode, &mut files)?;
             }
         } else {
-            return Err(VolumeError::Unsupported { volume: name.clone() });
+            return Err(VolumeError::Unsupported {
+                volume: name.clone(),
+            });
         }
         Ok(files)
     }
@@ -147,7 +187,12 @@ impl Inputs<'_> {
     ) -> Result<(), VolumeError> {
         let found = self.lookup.config_map(&source.name);
         let optional = source.optional == Some(true);
-        let what = Reference { volume, kind: "configmap", name: &source.name, optional };
+        let what = Reference {
+            volume,
+            kind: "configmap",
+            name: &source.name,
+            optional,
+        };
         add_values(&what, found, source.items.as_deref(), mode, files)
     }
 
@@ -160,8 +205,19 @@ impl Inputs<'_> {
     ) -> Result<(), VolumeError> {
         let name = source.secret_name.as_deref().unwrap_or_default();
         let optional = source.optional == Some(true);
-        let what = Reference { volume, kind: "secret", name, optional };
-        add_values(&what, self.lookup.secret(name), source.items.as_deref(), mode, files)
+        let what = Reference {
+            volume,
+            kind: "secret",
+            name,
+            optional,
+        };
+        add_values(
+            &what,
+            self.lookup.secret(name),
+            source.items.as_deref(),
+            mode,
+            files,
+        )
     }
 
     fn downward(
@@ -172,7 +228,10 @@ impl Inputs<'_> {
         files: &mut Files,
     ) -> Result<(), VolumeError> {
         for item in items.unwrap_or_default() {
-            let field = |source| VolumeError::Field { volume: volume.to_owned(), source };
+            let field = |source| VolumeError::Field {
+                volume: volume.to_owned(),
+                source,
+            };
             let text = if let Some(reference) = &item.field_ref {
                 downward::field(self.pod, self.facts, &reference.field_path).map_err(field)?
             } else if let Some(reference) = &item.resource_field_ref {
@@ -182,7 +241,13 @@ impl Inputs<'_> {
             };
             let path = relative(volume, &item.path)?;
             let mode = self::mode(item.mode, mode);
-            files.insert(path, FileToBe { bytes: text.into_bytes(), mode });
+            files.insert(
+                path,
+                FileToBe {
+                    bytes: text.into_bytes(),
+                    mode,
+                },
+            );
         }
         Ok(())
     }
@@ -197,17 +262,29 @@ impl Inputs<'_> {
         if let Some(source) = &source.config_map {
             let found = self.lookup.config_map(&source.name);
             let optional = source.optional == Some(true);
-            let what = Reference { volume, kind: "configmap", name: &source.name, optional };
+            let what = Reference {
+                volume,
+                kind: "configmap",
+                name: &source.name,
+                optional,
+            };
             add_values(&what, found, source.items.as_deref(), mode, files)
         } else if let Some(source) = &source.secret {
             let found = self.lookup.secret(&source.name);
             let optional = source.optional == Some(true);
-            let what = Reference { volume, kind: "secret", name: &source.name, optional };
+            let what = Reference {
+                volume,
+                kind: "secret",
+                name: &source.name,
+                optional,
+            };
             add_values(&what, found, source.items.as_deref(), mode, files)
         } else if let Some(source) = &source.downward_api {
             self.downward(volume, source.items.as_deref(), mode, files)
         } else {
-            Err(VolumeError::Unsupported { volume: volume.to_owned() })
+            Err(VolumeError::Unsupported {
+                volume: volume.to_owned(),
+            })
         }
     }
 }
@@ -232,12 +309,22 @@ fn add_values(
             return Ok(());
         }
         let name = what.name.to_owned();
-        return Err(VolumeError::Missing { volume: volume(), kind: what.kind, name });
+        return Err(VolumeError::Missing {
+            volume: volume(),
+            kind: what.kind,
+            name,
+        });
     };
     let Some(items) = items.filter(|items| !items.is_empty()) else {
         for (key, bytes) in values {
             let path = relative(what.volume, key)?;
-            files.insert(path, FileToBe { bytes: bytes.clone(), mode });
+            files.insert(
+                path,
+                FileToBe {
+                    bytes: bytes.clone(),
+                    mode,
+                },
+            );
         }
         return Ok(());
     };
@@ -246,17 +333,31 @@ fn add_values(
             Some(bytes) => {
                 let path = relative(what.volume, &item.path)?;
                 let mode = self::mode(item.mode, mode);
-                files.insert(path, FileToBe { bytes: bytes.clone(), mode });
+                files.insert(
+                    path,
+                    FileToBe {
+                        bytes: bytes.clone(),
+                        mode,
+                    },
+                );
             }
             None if what.optional => {}
-            None => return Err(VolumeError::NoKey { volume: volume(), key: item.key.clone() }),
+            None => {
+                return Err(VolumeError::NoKey {
+                    volume: volume(),
+                    key: item.key.clone(),
+                });
+            }
         }
     }
     Ok(())
 }
 
 fn mode(asked: Option<i32>, otherwise: u32) -> u32 {
-    asked.and_then(|mode| u32::try_from(mode).ok()).unwrap_or(otherwise) & 0o777
+    asked
+        .and_then(|mode| u32::try_from(mode).ok())
+        .unwrap_or(otherwise)
+        & 0o777
 }
 
 /// A path that stays below its volume.
@@ -270,7 +371,10 @@ fn relative(volume: &str, path: &str) -> Result<PathBuf, VolumeError> {
         .collect();
     match clean {
         Some(clean) if !clean.as_os_str().is_empty() && !path.starts_with("..") => Ok(clean),
-        _ => Err(VolumeError::BadPath { volume: volume.to_owned(), path: path.to_owned() }),
+        _ => Err(VolumeError::BadPath {
+            volume: volume.to_owned(),
+            path: path.to_owned(),
+        }),
     }
 }
 
@@ -286,7 +390,10 @@ pub(crate) fn sub_path(
     }
     let path = prepared.path.join(relative(volume, sub_path)?);
     if !prepared.read_only {
-        let system = |source| VolumeError::System { volume: volume.to_owned(), source };
+        let system = |source| VolumeError::System {
+            volume: volume.to_owned(),
+            source,
+        };
         if !path.exists() {
             make_folder(&path, 0o777).map_err(system)?;
         }
@@ -306,9 +413,12 @@ fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared, VolumeErr
     }
     let made = match kind {
         "DirectoryOrCreate" if !there.exists() => make_folder(there, 0o755),
-        "FileOrCreate" if !there.exists() => {
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(there).map(drop)
-        }
+        "FileOrCreate" if !there.exists() => fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(there)
+            .map(drop),
         // A real node makes what is missing as an empty folder; see runtimes' bind mounts.
         "" if !there.exists() => make_folder(there, 0o755),
         _ => Ok(()),
@@ -322,21 +432,30 @@ fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared, VolumeErr
     if !fits {
         return Err(refuse(&format!("is not of type {kind}")));
     }
-    Ok(Prepared { path: there.to_owned(), read_only: false })
+    Ok(Prepared {
+        path: there.to_owned(),
+        read_only: false,
+    })
 }
 
 fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)?;
     // By chmod, since the umask takes bits from what is made.
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// Writes `files` into a new folder and lets `..data` lead to it.
 fn publish(volume: &Path, files: &Files) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(volume)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(volume)?;
     let data = volume.join("..data");
     let old = fs::read_link(&data).ok();
     if let Some(old) = &old
@@ -383,7 +502,13 @@ fn same(folder: &Path, files: &Files) -> bool {
 fn count_files(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
-        .map(|entry| if entry.path().is_dir() { count_files(&entry.path()) } else { 1 })
+        .map(|entry| {
+            if entry.path().is_dir() {
+                count_files(&entry.path())
+            } else {
+                1
+            }
+        })
         .sum()
 }
 
@@ -426,8 +551,9 @@ mod tests {
     }
 
     fn objects(values: &[(&str, &str)]) -> Objects {
-        let values =
-            values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
+        let values = values
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
         Objects([("there".to_owned(), values.collect())].into())
     }
 
@@ -447,7 +573,9 @@ mod tests {
         objects: &Objects,
     ) -> Result<Prepared, VolumeError> {
         let facts = downward::Facts::default();
-        Ok(prepare(&pod(volume), folder, objects, &facts)?.remove("v").unwrap())
+        Ok(prepare(&pod(volume), folder, objects, &facts)?
+            .remove("v")
+            .unwrap())
     }
 
     #[test]
@@ -457,7 +585,10 @@ mod tests {
         let made = make(folder.path(), &volume, &objects(&[("a", "1"), ("b", "2")])).unwrap();
         assert!(made.read_only);
         assert_eq!(fs::read_to_string(made.path.join("a")).unwrap(), "1");
-        let mode = fs::metadata(made.path.join("a")).unwrap().permissions().mode();
+        let mode = fs::metadata(made.path.join("a"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
         let before = fs::read_link(made.path.join("..data")).unwrap();
         make(folder.path(), &volume, &objects(&[("a", "1"), ("b", "2")])).unwrap();
@@ -477,9 +608,18 @@ mod tests {
             {"configMap": {"name": "gone", "optional": true}},
         ]}});
         let made = make(folder.path(), &volume, &objects(&[("a", "1")])).unwrap();
-        assert_eq!(fs::read_to_string(made.path.join("deep/name")).unwrap(), "1");
-        assert_eq!(fs::read_to_string(made.path.join("labels")).unwrap(), "a=\"b\"");
-        assert_eq!(sub_path("v", &made, "deep").unwrap(), made.path.join("deep"));
+        assert_eq!(
+            fs::read_to_string(made.path.join("deep/name")).unwrap(),
+            "1"
+        );
+        assert_eq!(
+            fs::read_to_string(made.path.join("labels")).unwrap(),
+            "a=\"b\""
+        );
+        assert_eq!(
+            sub_path("v", &made, "deep").unwrap(),
+            made.path.join("deep")
+        );
         assert!(sub_path("v", &made, "../x").is_err());
 
         let made = make(folder.path(), &json!({"emptyDir": {}}), &objects(&[])).unwrap();
@@ -490,16 +630,23 @@ mod tests {
     fn what_cannot_be_made_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let message = |volume: serde_json::Value| {
-            make(folder.path(), &volume, &objects(&[("a", "1")])).unwrap_err().to_string()
+            make(folder.path(), &volume, &objects(&[("a", "1")]))
+                .unwrap_err()
+                .to_string()
         };
         let gone = message(json!({"secret": {"secretName": "gone"}}));
-        assert_eq!(gone, "MountVolume.SetUp failed for volume \"v\" : secret \"gone\" not found");
+        assert_eq!(
+            gone,
+            "MountVolume.SetUp failed for volume \"v\" : secret \"gone\" not found"
+        );
         let key = json!({"configMap": {"name": "there", "items": [{"key": "x", "path": "x"}]}});
         assert!(message(key).ends_with("references non-existent config key: x"));
         let path = json!({"configMap": {"name": "there", "items": [{"key": "a", "path": "../x"}]}});
         assert!(message(path).contains("must be relative"));
-        assert!(message(json!({"hostPath": {"path": "/dev/null", "type": "Directory"}}))
-            .contains("is not of type Directory"));
+        assert!(
+            message(json!({"hostPath": {"path": "/dev/null", "type": "Directory"}}))
+                .contains("is not of type Directory")
+        );
         assert!(message(json!({"nfs": {"server": "s", "path": "/"}})).contains("does not offer"));
     }
 }

@@ -44,12 +44,21 @@ pub(crate) struct LogStore {
 
 impl LogStore {
     pub(crate) fn new(folder: PathBuf) -> Arc<Self> {
-        Arc::new(Self { folder, pods: Mutex::default() })
+        Arc::new(Self {
+            folder,
+            pods: Mutex::default(),
+        })
     }
 
     /// Makes a pod's containers known.
     pub(crate) fn add_pod(&self, uid: &str, containers: Vec<String>) {
-        self.pods.lock().insert(uid.to_owned(), Pod { containers, state: HashMap::new() });
+        self.pods.lock().insert(
+            uid.to_owned(),
+            Pod {
+                containers,
+                state: HashMap::new(),
+            },
+        );
     }
 
     /// Forgets a pod and removes its files.
@@ -92,7 +101,10 @@ impl LogStore {
         let folder = self.folder.join(uid).join(container);
         fs::create_dir_all(&folder)?;
         let mut options = fs::OpenOptions::new();
-        let file = options.append(true).create(true).open(path(&folder, restart))?;
+        let file = options
+            .append(true)
+            .create(true)
+            .open(path(&folder, restart))?;
         // Only the last two runs can be asked for.
         if let Some(old) = restart.checked_sub(2) {
             let _ = fs::remove_file(path(&folder, old));
@@ -112,7 +124,13 @@ impl LogStore {
 
     /// Why a container waits.
     pub(super) fn waiting(&self, uid: &str, container: &str) -> Option<String> {
-        self.pods.lock().get(uid)?.state.get(container)?.waiting.clone()
+        self.pods
+            .lock()
+            .get(uid)?
+            .state
+            .get(container)?
+            .waiting
+            .clone()
     }
 
     /// The runs of a container that have a file, oldest first.
@@ -122,7 +140,14 @@ impl LogStore {
             .into_iter()
             .flatten()
             .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".log")?.parse().ok())
+            .filter_map(|entry| {
+                entry
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".log")?
+                    .parse()
+                    .ok()
+            })
             .collect();
         runs.sort_unstable();
         runs
@@ -137,7 +162,9 @@ impl LogStore {
     ) -> io::Result<(fs::File, Option<watch::Receiver<Progress>>)> {
         let file = fs::File::open(path(&self.folder.join(uid).join(container), restart))?;
         let pods = self.pods.lock();
-        let current = pods.get(uid).and_then(|pod| pod.state.get(container)?.current.clone());
+        let current = pods
+            .get(uid)
+            .and_then(|pod| pod.state.get(container)?.current.clone());
         let progress = current.and_then(|(run, progress)| (run == restart).then_some(progress));
         Ok((file, progress))
     }

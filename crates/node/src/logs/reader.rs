@@ -1,11 +1,6 @@
 //! Reads logs back, and follows those that are being written.
 
-use std::{
-    fs::File,
-    io,
-    os::unix::fs::FileExt,
-    sync::Arc,
-};
+use std::{fs::File, io, os::unix::fs::FileExt, sync::Arc};
 
 use bytes::Bytes;
 use futures::Stream;
@@ -157,7 +152,9 @@ fn find_tail(file: &File, length: u64, count: u64) -> io::Result<u64> {
         let whole = if size == length {
             0
         } else {
-            end.iter().position(|byte| *byte == b'\n').map_or(end.len(), |at| at + 1)
+            end.iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(end.len(), |at| at + 1)
         };
         let start = record::tail_start(&end[whole..], count);
         if start > 0 || size == length {
@@ -198,9 +195,15 @@ impl Reading {
     /// Whether there is more to read.
     async fn wait_for_more(&mut self) -> bool {
         let position = self.position;
-        let Some(progress) = &mut self.progress else { return false };
+        let Some(progress) = &mut self.progress else {
+            return false;
+        };
         let moved = |progress: &Progress| progress.length > position || progress.ended;
-        match progress.wait_for(moved).await.map(|progress| progress.length) {
+        match progress
+            .wait_for(moved)
+            .await
+            .map(|progress| progress.length)
+        {
             Ok(length) => self.length = length,
             // The writer is gone; its last word stays.
             Err(_) => self.length = progress.borrow().length,
@@ -215,7 +218,10 @@ impl Reading {
         self.file.read_exact_at(&mut buffer, self.position)?;
         // Records are shorter than a chunk, so there is a newline in it, unless
         // the machine stopped while the last one was written.
-        let whole = buffer.iter().rposition(|byte| *byte == b'\n').map_or(buffer.len(), |at| at + 1);
+        let whole = buffer
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(buffer.len(), |at| at + 1);
         for line in buffer[..whole].split(|byte| *byte == b'\n') {
             if let Some(record) = record::parse(line) {
                 self.filter.pass(&record, out);
@@ -245,11 +251,21 @@ mod tests {
             tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap()
         };
         let (_keep, stop) = watch::channel(false);
-        capture(LogWriter::new(file, sender), pipe(output), pipe(errors), stop).await;
+        capture(
+            LogWriter::new(file, sender),
+            pipe(output),
+            pipe(errors),
+            stop,
+        )
+        .await;
     }
 
     fn query() -> LogQuery {
-        LogQuery { pod: "p".to_owned(), uid: "u".to_owned(), ..LogQuery::default() }
+        LogQuery {
+            pod: "p".to_owned(),
+            uid: "u".to_owned(),
+            ..LogQuery::default()
+        }
     }
 
     async fn read(reader: &LogReader, query: LogQuery) -> Result<String, LogReadError> {
@@ -266,7 +282,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path().to_owned());
         let reader = LogReader::new(store.clone());
-        assert!(matches!(read(&reader, query()).await, Err(LogReadError::NotFound(_))));
+        assert!(matches!(
+            read(&reader, query()).await,
+            Err(LogReadError::NotFound(_))
+        ));
         store.add_pod("u", vec!["c".to_owned()]);
         store.set_waiting("u", "c", Some("ContainerCreating"));
         let error = read(&reader, query()).await.unwrap_err();
@@ -275,7 +294,10 @@ mod tests {
             "container \"c\" in pod \"p\" is waiting to start: ContainerCreating"
         );
         run(&store, 0, b"first\n").await;
-        let previous = LogQuery { previous: true, ..query() };
+        let previous = LogQuery {
+            previous: true,
+            ..query()
+        };
         assert!(matches!(
             read(&reader, previous.clone()).await,
             Err(LogReadError::NotReady(_))
@@ -287,10 +309,16 @@ mod tests {
         assert_eq!(read(&reader, previous).await.unwrap(), "second\n");
 
         let later = LogReader::new(LogStore::new(folder.path().to_owned()));
-        let named = LogQuery { container: "c".to_owned(), ..query() };
+        let named = LogQuery {
+            container: "c".to_owned(),
+            ..query()
+        };
         assert_eq!(read(&later, named.clone()).await.unwrap(), "second\n");
         store.remove_pod("u");
-        assert!(matches!(read(&later, named).await, Err(LogReadError::NotFound(_))));
+        assert!(matches!(
+            read(&later, named).await,
+            Err(LogReadError::NotFound(_))
+        ));
     }
 
     #[tokio::test]
@@ -310,7 +338,13 @@ mod tests {
         let capturing = tokio::spawn(capture(writer, pipe(output), pipe(errors), stop));
         let reader = LogReader::new(store.clone());
         let mut stream = std::pin::pin!(
-            reader.open(LogQuery { follow: true, ..query() }).await.unwrap()
+            reader
+                .open(LogQuery {
+                    follow: true,
+                    ..query()
+                })
+                .await
+                .unwrap()
         );
         end.write_all(b"one\ntw").unwrap();
         assert_eq!(stream.next().await.unwrap().unwrap(), "one\n");
@@ -327,18 +361,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path().to_owned());
         store.add_pod("u", vec!["c".to_owned()]);
-        let text: String = (0..2000).map(|line| format!("line {line} {}\n", "x".repeat(60))).collect();
+        let text: String = (0..2000)
+            .map(|line| format!("line {line} {}\n", "x".repeat(60)))
+            .collect();
         // More than a pipe holds: written in parts, as one restart.
         for part in text.as_bytes().chunks(32 * 1024) {
             run(&store, 0, part).await;
         }
         let reader = LogReader::new(store);
-        let tail = LogQuery { tail_lines: Some(1000), limit_bytes: Some(9), ..query() };
+        let tail = LogQuery {
+            tail_lines: Some(1000),
+            limit_bytes: Some(9),
+            ..query()
+        };
         let all = read(&reader, query()).await.unwrap();
         assert!(all.starts_with("line 0 ") && all.ends_with("x\n"));
         let tail = read(&reader, tail).await.unwrap();
-        assert!(tail.starts_with("line 9") || tail.starts_with("line 1"), "{tail}");
-        let last = LogQuery { tail_lines: Some(1), ..query() };
+        assert!(
+            tail.starts_with("line 9") || tail.starts_with("line 1"),
+            "{tail}"
+        );
+        let last = LogQuery {
+            tail_lines: Some(1),
+            ..query()
+        };
         assert!(read(&reader, last).await.unwrap().starts_with("line 1999 "));
     }
 }

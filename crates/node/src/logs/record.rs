@@ -25,13 +25,7 @@ pub(super) struct Record<'a> {
 }
 
 /// Appends a record.
-pub(super) fn write(
-    out: &mut Vec<u8>,
-    time: Timestamp,
-    stream: Stream,
-    full: bool,
-    text: &[u8],
-) {
+pub(super) fn write(out: &mut Vec<u8>, time: Timestamp, stream: Stream, full: bool, text: &[u8]) {
     out.extend_from_slice(format!("{time:.9}").as_bytes());
     out.extend_from_slice(match stream {
         Stream::Output => b" stdout ",
@@ -54,7 +48,11 @@ pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
         b"P" => false,
         _ => return None,
     };
-    Some(Record { time, full, text: parts.next()? })
+    Some(Record {
+        time,
+        full,
+        text: parts.next()?,
+    })
 }
 
 /// What of the records a reader wants; fed record by record.
@@ -68,7 +66,12 @@ pub(super) struct Filter {
 
 impl Filter {
     pub(super) fn new(since: Option<Timestamp>, timestamps: bool, limit: Option<u64>) -> Self {
-        Self { since, timestamps, left: limit, line_goes_on: false }
+        Self {
+            since,
+            timestamps,
+            left: limit,
+            line_goes_on: false,
+        }
     }
 
     /// Whether the limit of bytes is reached.
@@ -79,7 +82,10 @@ impl Filter {
     /// Appends what the reader sees of `record`.
     pub(super) fn pass(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         if let Some(since) = self.since
-            && record.time.parse::<Timestamp>().is_ok_and(|time| time < since)
+            && record
+                .time
+                .parse::<Timestamp>()
+                .is_ok_and(|time| time < since)
         {
             return;
         }
@@ -110,7 +116,10 @@ pub(super) fn tail_start(records: &[u8], count: u64) -> usize {
     let mut end = records.len();
     let mut start = end;
     while end > 0 {
-        let begin = records[..end - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let begin = records[..end - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let line = &records[begin..end - 1];
         // A record that goes on belongs to the line that ends after it.
         let ends_a_line = parse(line).is_none_or(|record| record.full);
@@ -168,8 +177,14 @@ mod tests {
     #[test]
     fn filters() {
         let all = sample();
-        assert_eq!(read(&all, Filter::new(None, false, None)), b"one\ntwo\nthree\n");
-        assert_eq!(read(&all, Filter::new(Some(at(3)), false, None)), b"three\n");
+        assert_eq!(
+            read(&all, Filter::new(None, false, None)),
+            b"one\ntwo\nthree\n"
+        );
+        assert_eq!(
+            read(&all, Filter::new(Some(at(3)), false, None)),
+            b"three\n"
+        );
         assert_eq!(read(&all, Filter::new(None, false, Some(5))), b"one\nt");
         let timed = String::from_utf8(read(&all, Filter::new(None, true, None))).unwrap();
         assert_eq!(
@@ -181,7 +196,12 @@ mod tests {
     #[test]
     fn tails() {
         let all = sample();
-        let tail = |count| read(&all[tail_start(&all, count)..], Filter::new(None, false, None));
+        let tail = |count| {
+            read(
+                &all[tail_start(&all, count)..],
+                Filter::new(None, false, None),
+            )
+        };
         assert_eq!(tail(0), b"");
         assert_eq!(tail(1), b"three\n");
         assert_eq!(tail(2), b"two\nthree\n");

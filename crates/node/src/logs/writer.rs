@@ -27,8 +27,16 @@ impl LogWriter {
     /// Over a file from [`super::LogStore::create`].
     pub(crate) fn new(file: File, progress: watch::Sender<Progress>) -> Self {
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        progress.send_replace(Progress { length, ended: false });
-        Self { file, progress, tail: Vec::new(), failed: false }
+        progress.send_replace(Progress {
+            length,
+            ended: false,
+        });
+        Self {
+            file,
+            progress,
+            tail: Vec::new(),
+            failed: false,
+        }
     }
 
     fn append(&mut self, records: &[u8]) {
@@ -41,7 +49,8 @@ impl LogWriter {
             self.failed = true;
             return;
         }
-        self.progress.send_modify(|progress| progress.length += records.len() as u64);
+        self.progress
+            .send_modify(|progress| progress.length += records.len() as u64);
     }
 
     fn remember(&mut self, text: &[u8]) {
@@ -61,7 +70,10 @@ impl Drop for LogWriter {
 /// Splits what came into records; what is no whole line yet stays in `pending`.
 fn split(pending: &mut BytesMut, stream: Stream, time: Timestamp, ended: bool, out: &mut Vec<u8>) {
     loop {
-        let line = pending.iter().take(LONGEST + 1).position(|byte| *byte == b'\n');
+        let line = pending
+            .iter()
+            .take(LONGEST + 1)
+            .position(|byte| *byte == b'\n');
         match line {
             Some(length) => {
                 record::write(out, time, stream, true, &pending[..length]);
@@ -89,8 +101,18 @@ pub(crate) async fn capture(
     stop: watch::Receiver<bool>,
 ) -> String {
     let mut sources = [
-        Source { pipe: output, stream: Stream::Output, pending: BytesMut::new(), open: true },
-        Source { pipe: errors, stream: Stream::Errors, pending: BytesMut::new(), open: true },
+        Source {
+            pipe: output,
+            stream: Stream::Output,
+            pending: BytesMut::new(),
+            open: true,
+        },
+        Source {
+            pipe: errors,
+            stream: Stream::Errors,
+            pending: BytesMut::new(),
+            open: true,
+        },
     ];
     let mut stop = Some(stop);
     let [first, second] = &mut sources;
@@ -145,7 +167,13 @@ impl Source {
         let new = self.pending.len().saturating_sub(count);
         writer.remember(&self.pending[new..]);
         records.clear();
-        split(&mut self.pending, self.stream, Timestamp::now(), !self.open, records);
+        split(
+            &mut self.pending,
+            self.stream,
+            Timestamp::now(),
+            !self.open,
+            records,
+        );
         writer.append(records);
     }
 }
@@ -181,7 +209,10 @@ mod tests {
     fn long_lines_are_split() {
         let long = vec![b'x'; LONGEST * 2 + 5];
         let records = split_all(&[&long, b"\n"]);
-        let shape: Vec<_> = records.iter().map(|(full, text)| (*full, text.len())).collect();
+        let shape: Vec<_> = records
+            .iter()
+            .map(|(full, text)| (*full, text.len()))
+            .collect();
         assert_eq!(shape, [(false, LONGEST), (false, LONGEST), (true, 5)]);
     }
 }

@@ -21,7 +21,11 @@ pub(crate) enum Policy {
 
 impl Policy {
     pub(crate) fn of(pod: &Pod) -> Self {
-        match pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()) {
+        match pod
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.restart_policy.as_deref())
+        {
             Some("Never") => Self::Never,
             Some("OnFailure") => Self::OnFailure,
             _ => Self::Always,
@@ -52,8 +56,13 @@ pub(crate) struct Ended {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
-    Waiting { reason: String, message: Option<String> },
-    Running { since: Timestamp },
+    Waiting {
+        reason: String,
+        message: Option<String>,
+    },
+    Running {
+        since: Timestamp,
+    },
     Ended(Ended),
 }
 
@@ -76,7 +85,10 @@ impl Record {
         Self {
             role,
             container: container.clone(),
-            state: State::Waiting { reason: reason.to_owned(), message: None },
+            state: State::Waiting {
+                reason: reason.to_owned(),
+                message: None,
+            },
             last: None,
             restarts: 0,
             id: None,
@@ -172,7 +184,11 @@ impl Record {
 
     /// How long to wait before the run after the one that just ended.
     pub(crate) fn next_delay(&mut self) -> Duration {
-        let State::Ended(Ended { started: Some(started), finished: Some(finished), .. }) = &self.state
+        let State::Ended(Ended {
+            started: Some(started),
+            finished: Some(finished),
+            ..
+        }) = &self.state
         else {
             return Duration::ZERO;
         };
@@ -192,30 +208,48 @@ impl Record {
         if let State::Ended(ended) = &self.state {
             self.last = Some(ended.clone());
         }
-        self.state = State::Waiting { reason: reason.to_owned(), message };
+        self.state = State::Waiting {
+            reason: reason.to_owned(),
+            message,
+        };
     }
 }
 
 /// The records of a pod that this agent has not seen yet, with what an earlier
 /// agent reported. What ran then does not run any more.
 pub(crate) fn records(pod: &Pod, now: Timestamp) -> Vec<Record> {
-    let Some(spec) = &pod.spec else { return Vec::new() };
+    let Some(spec) = &pod.spec else {
+        return Vec::new();
+    };
     let inits = spec.init_containers.iter().flatten();
-    let has_inits = spec.init_containers.as_ref().is_some_and(|list| !list.is_empty());
-    let first = if has_inits { "PodInitializing" } else { "ContainerCreating" };
+    let has_inits = spec
+        .init_containers
+        .as_ref()
+        .is_some_and(|list| !list.is_empty());
+    let first = if has_inits {
+        "PodInitializing"
+    } else {
+        "ContainerCreating"
+    };
     let init_role = |container: &Container| match container.restart_policy.as_deref() {
         Some("Always") => Role::Sidecar,
         _ => Role::Init,
     };
     let inits = inits.map(|container| Record::new(init_role(container), container, first));
-    let mains = spec.containers.iter().map(|container| Record::new(Role::Main, container, first));
+    let mains = spec
+        .containers
+        .iter()
+        .map(|container| Record::new(Role::Main, container, first));
     let mut records: Vec<_> = inits.chain(mains).collect();
     let statuses = pod.status.iter().flat_map(|status| {
         let inits = status.init_container_statuses.iter().flatten();
         inits.chain(status.container_statuses.iter().flatten())
     });
     for status in statuses {
-        if let Some(record) = records.iter_mut().find(|record| record.name() == status.name) {
+        if let Some(record) = records
+            .iter_mut()
+            .find(|record| record.name() == status.name)
+        {
             restore(record, status, now);
         }
     }
@@ -233,7 +267,10 @@ fn restore(record: &mut Record, status: &ContainerStatus, now: Timestamp) {
         finished: from.finished_at.as_ref().map(|time| time.0),
         id: from.container_id.clone(),
     };
-    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let last = status
+        .last_state
+        .as_ref()
+        .and_then(|state| state.terminated.as_ref());
     record.last = last.map(ended);
     let Some(state) = &status.state else { return };
     if let Some(terminated) = &state.terminated {
@@ -243,7 +280,8 @@ fn restore(record: &mut Record, status: &ContainerStatus, now: Timestamp) {
             code: 137,
             reason: "ContainerStatusUnknown".to_owned(),
             message: Some(
-                "the node agent ended while the container ran, and the container with it".to_owned(),
+                "the node agent ended while the container ran, and the container with it"
+                    .to_owned(),
             ),
             started: running.started_at.as_ref().map(|time| time.0),
             finished: Some(now),
@@ -259,7 +297,14 @@ mod tests {
     use serde_json::json;
 
     fn record(role: Role) -> Record {
-        Record::new(role, &Container { name: "c".to_owned(), ..Container::default() }, "x")
+        Record::new(
+            role,
+            &Container {
+                name: "c".to_owned(),
+                ..Container::default()
+            },
+            "x",
+        )
     }
 
     fn at(second: i64) -> Timestamp {

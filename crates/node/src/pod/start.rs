@@ -85,18 +85,27 @@ impl Place<'_> {
         let variables = self.variables()?;
         let value = |name: &str| variables.get(name);
         let words = |list: &Option<Vec<String>>| -> Vec<OsString> {
-            list.iter().flatten().map(|word| expand(word, value).into()).collect()
+            list.iter()
+                .flatten()
+                .map(|word| expand(word, value).into())
+                .collect()
         };
         let mut arguments = words(&self.container.command);
         if arguments.is_empty() {
             let image = self.container.image.as_deref().unwrap_or_default();
             if !only_waits(image) {
-                return Err(PlanError::NoCommand { image: image.to_owned() });
+                return Err(PlanError::NoCommand {
+                    image: image.to_owned(),
+                });
             }
         } else {
             arguments.extend(words(&self.container.args));
         }
-        let folder = self.container.working_dir.as_deref().filter(|path| !path.is_empty());
+        let folder = self
+            .container
+            .working_dir
+            .as_deref()
+            .filter(|path| !path.is_empty());
         let operations = self.operations(&variables)?;
         Ok(Command {
             arguments,
@@ -141,7 +150,11 @@ impl Place<'_> {
 
     fn user(&self) -> Option<(Option<u32>, Option<u32>)> {
         let own = self.container.security_context.as_ref();
-        let pod = self.pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+        let pod = self
+            .pod
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.security_context.as_ref());
         let user = own
             .and_then(|context| context.run_as_user)
             .or_else(|| pod.and_then(|context| context.run_as_user));
@@ -157,7 +170,10 @@ impl Place<'_> {
         let mut mounts = Vec::new();
         for mount in self.container.volume_mounts.iter().flatten() {
             let prepared = self.volumes.get(&mount.name).ok_or_else(|| {
-                PlanError::View(format!("volumeMount {:?} names no volume of the pod", mount.name))
+                PlanError::View(format!(
+                    "volumeMount {:?} names no volume of the pod",
+                    mount.name
+                ))
             })?;
             let below = match (&mount.sub_path, &mount.sub_path_expr) {
                 (_, Some(text)) if !text.is_empty() => expand(text, |name| variables.get(name)),
@@ -173,7 +189,9 @@ impl Place<'_> {
         }
         let features = self.shared.spawner.features();
         if !features.has_mounts() {
-            let Some(mount) = mounts.first() else { return Ok(Vec::new()) };
+            let Some(mount) = mounts.first() else {
+                return Ok(Vec::new());
+            };
             return Err(PlanError::View(format!(
                 "the volume at {} cannot be mounted: the kernel forbids mount namespaces here ({}); \
                  run as root or allow unprivileged user namespaces",
@@ -184,7 +202,11 @@ impl Place<'_> {
         let hosts = Path::new("/etc/hosts");
         if hosts.exists() && !mounts.iter().any(|mount| mount.target == hosts) {
             let source = self.folder.join("hosts");
-            mounts.push(Mount { source, target: hosts.to_owned(), read_only: false });
+            mounts.push(Mount {
+                source,
+                target: hosts.to_owned(),
+                read_only: false,
+            });
         }
         view::plan(&mounts, &ThisMachine, &self.folder.join("base")).map_err(|error| refuse(&error))
     }

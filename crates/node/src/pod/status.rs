@@ -36,7 +36,11 @@ impl Phase {
 
     /// As an object has it.
     pub(crate) fn of(pod: &Pod) -> Self {
-        match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
+        match pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref())
+        {
             Some("Running") => Self::Running,
             Some("Succeeded") => Self::Succeeded,
             Some("Failed") => Self::Failed,
@@ -59,10 +63,13 @@ pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase 
     let mains = || records.iter().filter(|record| record.role == Role::Main);
     let running = records.iter().any(Record::is_running);
     if stopped && !running {
-        let succeeded = |record: &Record| {
-            matches!(&record.state, State::Ended(ended) if ended.code == 0)
+        let succeeded =
+            |record: &Record| matches!(&record.state, State::Ended(ended) if ended.code == 0);
+        return if mains().all(succeeded) {
+            Phase::Succeeded
+        } else {
+            Phase::Failed
         };
-        return if mains().all(succeeded) { Phase::Succeeded } else { Phase::Failed };
     }
     let init_failed = records.iter().any(|record| {
         record.role == Role::Init && record.final_code(policy).is_some_and(|code| code != 0)
@@ -77,7 +84,11 @@ pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase 
     let codes: Option<Vec<i32>> = mains().map(|record| record.final_code(policy)).collect();
     match codes {
         Some(codes) if !running => {
-            if codes.iter().all(|code| *code == 0) { Phase::Succeeded } else { Phase::Failed }
+            if codes.iter().all(|code| *code == 0) {
+                Phase::Succeeded
+            } else {
+                Phase::Failed
+            }
         }
         _ => Phase::Running,
     }
@@ -102,8 +113,13 @@ pub(crate) struct Inputs<'a> {
 /// The status, as a strategic merge patch has it.
 pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
     let statuses = |init: bool| -> Vec<Value> {
-        let records = inputs.records.iter().filter(|record| record.is_init() == init);
-        records.map(|record| container_status(record, inputs.policy)).collect()
+        let records = inputs
+            .records
+            .iter()
+            .filter(|record| record.is_init() == init);
+        records
+            .map(|record| container_status(record, inputs.policy))
+            .collect()
     };
     let mut status = Map::new();
     status.insert("phase".to_owned(), inputs.phase.as_str().into());
@@ -130,7 +146,12 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
 }
 
 fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
-    let mains = || inputs.records.iter().filter(|record| record.role == Role::Main);
+    let mains = || {
+        inputs
+            .records
+            .iter()
+            .filter(|record| record.role == Role::Main)
+    };
     let names = |list: Vec<&str>| format!("[{}]", list.join(" "));
     let incomplete: Vec<_> = inputs
         .records
@@ -142,8 +163,10 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         })
         .map(Record::name)
         .collect();
-    let unready: Vec<_> =
-        mains().filter(|record| !record.is_running()).map(Record::name).collect();
+    let unready: Vec<_> = mains()
+        .filter(|record| !record.is_running())
+        .map(Record::name)
+        .collect();
     let initialized = match inputs.phase {
         Phase::Succeeded => Ok(Some("PodCompleted")),
         _ if incomplete.is_empty() => Ok(None),
@@ -166,8 +189,15 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         condition(inputs, "ContainersReady", &ready),
         condition(inputs, "Ready", &ready),
     ];
-    let scheduled = inputs.pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    if !scheduled.into_iter().any(|condition| condition.type_ == "PodScheduled") {
+    let scheduled = inputs
+        .pod
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    if !scheduled
+        .into_iter()
+        .any(|condition| condition.type_ == "PodScheduled")
+    {
         made.push(condition(inputs, "PodScheduled", &Ok(None)));
     }
     made
@@ -181,21 +211,28 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
         Ok(reason) => (*reason, None),
         Err((reason, message)) => (Some(*reason), Some(message).filter(|text| !text.is_empty())),
     };
-    let known = inputs.before.iter().find(|condition| condition["type"] == kind);
+    let known = inputs
+        .before
+        .iter()
+        .find(|condition| condition["type"] == kind);
     let since = known
         .filter(|condition| condition["status"] == status)
         .map(|condition| condition["lastTransitionTime"].clone());
     let had = |field: &str| known.is_some_and(|condition| condition[field].is_string());
     // Null takes an older text away.
     let text = |field: &str, text: Option<&str>| {
-        text.map(Value::from).or_else(|| had(field).then_some(Value::Null))
+        text.map(Value::from)
+            .or_else(|| had(field).then_some(Value::Null))
     };
     object([
         ("type", Some(kind.into())),
         ("status", Some(status.into())),
         ("reason", text("reason", reason)),
         ("message", text("message", message.map(String::as_str))),
-        ("lastTransitionTime", Some(since.unwrap_or_else(|| seconds(inputs.now).into()))),
+        (
+            "lastTransitionTime",
+            Some(since.unwrap_or_else(|| seconds(inputs.now).into())),
+        ),
     ])
 }
 
@@ -243,7 +280,9 @@ fn terminated(ended: &Ended) -> Value {
 }
 
 fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let present = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let present = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(present.collect())
 }
 
@@ -287,7 +326,11 @@ mod tests {
         run(&mut all[3], Some(0));
         assert_eq!(phase(&all, policy, false), Phase::Running);
         all[2].ended(0, None, now());
-        assert_eq!(phase(&all, policy, false), Phase::Running, "the sidecar still runs");
+        assert_eq!(
+            phase(&all, policy, false),
+            Phase::Running,
+            "the sidecar still runs"
+        );
         all[1].ended(143, None, now());
         assert_eq!(phase(&all, policy, false), Phase::Succeeded);
     }
@@ -337,9 +380,15 @@ mod tests {
         assert_eq!(a["state"]["terminated"]["exitCode"], 3);
         assert_eq!(a["state"]["terminated"]["reason"], "Error");
         assert_eq!(a["ready"], false);
-        assert_eq!(status["containerStatuses"][1]["state"]["running"]["startedAt"], "2026-01-02T03:04:05Z");
+        assert_eq!(
+            status["containerStatuses"][1]["state"]["running"]["startedAt"],
+            "2026-01-02T03:04:05Z"
+        );
         let ready = &status["conditions"][2];
-        assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("False")));
+        assert_eq!(
+            (&ready["type"], &ready["status"]),
+            (&json!("Ready"), &json!("False"))
+        );
         assert_eq!(ready["message"], "containers with unready status: [a]");
         let typed: k8s_openapi::api::core::v1::PodStatus = serde_json::from_value(status).unwrap();
         assert_eq!(typed.init_container_statuses.unwrap().len(), 2);
@@ -350,7 +399,13 @@ mod tests {
         let all = records(&pod(), now());
         let old = json!({"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"});
         let status = rendered(&all, Phase::Pending, &[old]);
-        assert_eq!(status["conditions"][2]["lastTransitionTime"], "2020-01-01T00:00:00Z");
-        assert_eq!(status["conditions"][1]["lastTransitionTime"], "2026-01-02T03:04:05Z");
+        assert_eq!(
+            status["conditions"][2]["lastTransitionTime"],
+            "2020-01-01T00:00:00Z"
+        );
+        assert_eq!(
+            status["conditions"][1]["lastTransitionTime"],
+            "2026-01-02T03:04:05Z"
+        );
     }
 }

@@ -22,7 +22,7 @@ use tokio::{
 use super::{
     Shared,
     record::{self, Policy, Record, Role},
-    start::{self, PlanError, Place},
+    start::{self, Place, PlanError},
     status::{self, Phase},
 };
 use crate::{
@@ -110,7 +110,11 @@ struct Worker {
 }
 
 /// Runs a pod until it is removed or the agent stops.
-pub(crate) async fn run(shared: Arc<Shared>, pod: Pod, mut messages: mpsc::UnboundedReceiver<Message>) {
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    pod: Pod,
+    mut messages: mpsc::UnboundedReceiver<Message>,
+) {
     let (ends, mut ended) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, ends);
@@ -118,7 +122,12 @@ pub(crate) async fn run(shared: Arc<Shared>, pod: Pod, mut messages: mpsc::Unbou
         () = worker.live(&mut messages, &mut ended) => false,
         _ = stopping.wait_for(|stop| *stop) => true,
     };
-    worker.end_all(&mut ended, if stopped { STOP_GRACE } else { Duration::ZERO }).await;
+    worker
+        .end_all(
+            &mut ended,
+            if stopped { STOP_GRACE } else { Duration::ZERO },
+        )
+        .await;
     worker.release();
     if !stopped {
         worker.remove_files();
@@ -132,16 +141,25 @@ impl Worker {
         let status = pod.status.as_ref();
         let records = record::records(&pod, now);
         let uid = metadata.uid.clone().unwrap_or_default();
-        let names = records.iter().map(|record| record.name().to_owned()).collect();
+        let names = records
+            .iter()
+            .map(|record| record.name().to_owned())
+            .collect();
         shared.logs.add_pod(&uid, names);
-        let conditions = status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let conditions = status
+            .iter()
+            .flat_map(|status| status.conditions.iter().flatten());
         Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             policy: Policy::of(&pod),
             phase: Phase::of(&pod),
-            started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
-            conditions: conditions.filter_map(|one| serde_json::to_value(one).ok()).collect(),
+            started: status
+                .and_then(|status| status.start_time.as_ref())
+                .map(|time| time.0),
+            conditions: conditions
+                .filter_map(|one| serde_json::to_value(one).ok())
+                .collect(),
             uid,
             records,
             running: HashMap::new(),
@@ -207,7 +225,15 @@ impl Worker {
             let record = &self.records[index];
             (record.is_init(), record.name().to_owned())
         });
-        self.shared.events.note(&self.pod, Note { warning, reason, message, container });
+        self.shared.events.note(
+            &self.pod,
+            Note {
+                warning,
+                reason,
+                message,
+                container,
+            },
+        );
     }
 
     fn updated(&mut self, pod: Pod) {
@@ -223,7 +249,8 @@ impl Worker {
 
     fn deadline(&self) -> Option<Instant> {
         let seconds = self.pod.spec.as_ref()?.active_deadline_seconds?;
-        let ran = Duration::try_from(Timestamp::now().duration_since(self.started?)).unwrap_or_default();
+        let ran =
+            Duration::try_from(Timestamp::now().duration_since(self.started?)).unwrap_or_default();
         let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).saturating_sub(ran);
         Some(Instant::now() + left)
     }
@@ -232,9 +259,13 @@ impl Worker {
     fn wake(&self) -> Option<Instant> {
         let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
         if let Some(stopping) = &self.stopping {
-            times.extend((!stopping.killed && !self.running.is_empty()).then_some(stopping.kill_at));
+            times
+                .extend((!stopping.killed && !self.running.is_empty()).then_some(stopping.kill_at));
         } else if !self.phase.is_terminal() {
-            let waits = self.due.iter().filter(|(index, _)| !self.running.contains_key(*index));
+            let waits = self
+                .due
+                .iter()
+                .filter(|(index, _)| !self.running.contains_key(*index));
             times.extend(waits.filter_map(|(_, at)| *at));
             times.extend(self.setup_retry.at.filter(|_| self.volumes.is_none()));
             times.extend(self.deadline());
@@ -250,7 +281,11 @@ impl Worker {
         let deleting = self.pod.metadata.deletion_timestamp.is_some();
         if self.stopping.is_none() {
             if deleting {
-                let grace = self.pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
+                let grace = self
+                    .pod
+                    .metadata
+                    .deletion_grace_period_seconds
+                    .unwrap_or(30);
                 self.begin_stop(Duration::from_secs(u64::try_from(grace).unwrap_or(0)));
             } else if self.deadline().is_some_and(|at| at <= Instant::now()) {
                 let text = "Pod was active on the node longer than the specified deadline";
@@ -276,7 +311,9 @@ impl Worker {
 
     fn grace(&self) -> Duration {
         let spec = self.pod.spec.as_ref();
-        let seconds = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
+        let seconds = spec
+            .and_then(|spec| spec.termination_grace_period_seconds)
+            .unwrap_or(30);
         Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
@@ -291,17 +328,27 @@ impl Worker {
             }
         }
         let kill_at = Instant::now() + grace;
-        self.stopping = Some(Stopping { kill_at, killed: false, sidecars_told: false });
+        self.stopping = Some(Stopping {
+            kill_at,
+            killed: false,
+            sidecars_told: false,
+        });
     }
 
     fn go_on_stopping(&mut self) {
-        let Some(stopping) = &mut self.stopping else { return };
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
         let records = &self.records;
-        let only_sidecars =
-            self.running.keys().all(|index| records[*index].role == Role::Sidecar);
+        let only_sidecars = self
+            .running
+            .keys()
+            .all(|index| records[*index].role == Role::Sidecar);
         if only_sidecars && !stopping.sidecars_told {
             stopping.sidecars_told = true;
-            self.running.values().for_each(|process| process.terminate());
+            self.running
+                .values()
+                .for_each(|process| process.terminate());
         }
         if !stopping.killed && stopping.kill_at <= Instant::now() {
             stopping.killed = true;
@@ -344,7 +391,10 @@ impl Worker {
     }
 
     fn mains_are_done(&self) -> bool {
-        let mut mains = self.records.iter().filter(|record| record.role == Role::Main);
+        let mut mains = self
+            .records
+            .iter()
+            .filter(|record| record.role == Role::Main);
         mains.all(|record| record.final_code(self.policy).is_some())
     }
 
@@ -387,11 +437,17 @@ impl Worker {
 
     async fn try_set_up(&mut self) -> Result<BTreeMap<String, Prepared>, (&'static str, String)> {
         let address = self.take_address().ok_or_else(|| {
-            ("FailedCreatePodSandBox", "the node has no address left for the pod".to_owned())
+            (
+                "FailedCreatePodSandBox",
+                "the node has no address left for the pod".to_owned(),
+            )
         })?;
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
-            let text = format!("the pod's folder {} cannot be made: {error}", folder.display());
+            let text = format!(
+                "the pod's folder {} cannot be made: {error}",
+                folder.display()
+            );
             ("FailedCreatePodSandBox", text)
         };
         fs::create_dir_all(folder.join("base")).map_err(failed)?;
@@ -400,7 +456,10 @@ impl Worker {
             .add(&self.uid, self.host(address), &folder.join("hosts"))
             .map_err(failed)?;
         let references = References::of_volumes(&self.pod);
-        let sources = self.fetch(&references).await.map_err(|error| ("FailedMount", error.to_string()))?;
+        let sources = self
+            .fetch(&references)
+            .await
+            .map_err(|error| ("FailedMount", error.to_string()))?;
         let facts = start::facts(&self.shared, address);
         volumes::prepare(&self.pod, &folder.join("volumes"), &sources, &facts)
             .map_err(|error| ("FailedMount", error.to_string()))
@@ -432,7 +491,9 @@ impl Worker {
 
     fn host(&self, address: Ipv4Addr) -> Host {
         let spec = self.pod.spec.as_ref();
-        let aliases = spec.into_iter().flat_map(|spec| spec.host_aliases.iter().flatten());
+        let aliases = spec
+            .into_iter()
+            .flat_map(|spec| spec.host_aliases.iter().flatten());
         Host {
             namespace: self.namespace.clone(),
             hostname: start::hostname(&self.pod),
@@ -441,7 +502,12 @@ impl Worker {
                 .filter(|subdomain| !subdomain.is_empty()),
             address,
             aliases: aliases
-                .map(|alias| (alias.ip.clone(), alias.hostnames.clone().unwrap_or_default()))
+                .map(|alias| {
+                    (
+                        alias.ip.clone(),
+                        alias.hostnames.clone().unwrap_or_default(),
+                    )
+                })
                 .collect(),
         }
     }
@@ -451,10 +517,16 @@ impl Worker {
         let sources = match self.fetch(&References::of_environment(&container)).await {
             Ok(sources) => sources,
             Err(error) => {
-                return self.wait_for_config(index, "CreateContainerConfigError", error.to_string());
+                return self.wait_for_config(
+                    index,
+                    "CreateContainerConfigError",
+                    error.to_string(),
+                );
             }
         };
-        let (Some(volumes), Some(address)) = (&self.volumes, self.address) else { return };
+        let (Some(volumes), Some(address)) = (&self.volumes, self.address) else {
+            return;
+        };
         let folder = self.shared.pod_folder(&self.uid);
         let place = Place {
             shared: &self.shared,
@@ -491,7 +563,9 @@ impl Worker {
     fn set_waiting(&mut self, index: usize, reason: &str, message: Option<String>) {
         let record = &mut self.records[index];
         record.wait(reason, message);
-        self.shared.logs.set_waiting(&self.uid, record.name(), Some(reason));
+        self.shared
+            .logs
+            .set_waiting(&self.uid, record.name(), Some(reason));
     }
 
     async fn spawn(&mut self, index: usize, command: &crate::sandbox::Command) {
@@ -512,10 +586,25 @@ impl Worker {
         self.records[index].started(id, Timestamp::now());
         self.config_retry.remove(&index);
         self.due.remove(&index);
-        self.note(false, "Created", format!("Created container: {name}"), Some(index));
-        self.note(false, "Started", format!("Started container {name}"), Some(index));
+        self.note(
+            false,
+            "Created",
+            format!("Created container: {name}"),
+            Some(index),
+        );
+        self.note(
+            false,
+            "Started",
+            format!("Started container {name}"),
+            Some(index),
+        );
         let process = Arc::new(started.process);
-        tracing::debug!(pod = self.name, container = name, pid = process.id(), "started");
+        tracing::debug!(
+            pod = self.name,
+            container = name,
+            pid = process.id(),
+            "started"
+        );
         self.running.insert(index, process.clone());
         let ends = self.ends.clone();
         tokio::spawn(async move {
@@ -542,11 +631,14 @@ impl Worker {
         let RunEnd { index, code, tail } = end;
         self.running.remove(&index);
         let container = &self.records[index].container;
-        let from_log = container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
+        let from_log =
+            container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
         let message = (from_log && code != 0 && !tail.is_empty()).then(|| tail.clone());
         self.records[index].ended(code, message, Timestamp::now());
         if code != 0 && names_taken_port(&tail) {
-            let address = self.address.map_or_else(String::new, |address| address.to_string());
+            let address = self
+                .address
+                .map_or_else(String::new, |address| address.to_string());
             let text = format!(
                 "container {} could not bind its port: pods share this machine's network; \
                  bind to the pod's own address ($POD_IP, {address}) instead of 0.0.0.0",
@@ -608,7 +700,10 @@ impl Worker {
         let patch = json!({"metadata": {"uid": self.uid}, "status": status});
         let pods = self.shared.cluster.pods().in_namespace(&self.namespace);
         let result = match pods {
-            Ok(pods) => pods.patch_status(&self.name, &Patch::strategic(patch)).await,
+            Ok(pods) => {
+                pods.patch_status(&self.name, &Patch::strategic(patch))
+                    .await
+            }
             Err(error) => Err(error),
         };
         match result {
@@ -635,8 +730,11 @@ impl Worker {
         if !wanted || self.deleted || !self.running.is_empty() || !reported {
             return;
         }
-        let options =
-            DeleteOptions { grace_seconds: Some(0), uid: Some(self.uid.clone()), ..Default::default() };
+        let options = DeleteOptions {
+            grace_seconds: Some(0),
+            uid: Some(self.uid.clone()),
+            ..Default::default()
+        };
         let result = match self.shared.cluster.pods().in_namespace(&self.namespace) {
             Ok(pods) => pods.delete(&self.name, &options).await,
             Err(error) => Err(error),
@@ -654,7 +752,9 @@ impl Worker {
     /// Ends all containers and waits until they are reaped.
     async fn end_all(&mut self, ended: &mut mpsc::Receiver<RunEnd>, grace: Duration) {
         if !grace.is_zero() {
-            self.running.values().for_each(|process| process.terminate());
+            self.running
+                .values()
+                .for_each(|process| process.terminate());
             let all = async {
                 while !self.running.is_empty() {
                     let Some(end) = ended.recv().await else { break };
@@ -689,9 +789,13 @@ impl Worker {
 }
 
 fn names_taken_port(tail: &str) -> bool {
-    ["Address already in use", "EADDRINUSE", "address already in use"]
-        .iter()
-        .any(|text| tail.contains(text))
+    [
+        "Address already in use",
+        "EADDRINUSE",
+        "address already in use",
+    ]
+    .iter()
+    .any(|text| tail.contains(text))
 }
 
 fn remove_folder(folder: &PathBuf) {

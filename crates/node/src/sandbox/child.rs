@@ -19,15 +19,38 @@ use tokio::io::{Interest, unix::AsyncFd};
 #[derive(Debug)]
 pub(super) enum Step {
     Private,
-    Tmpfs { at: CString, options: CString },
-    Folder { at: CString },
-    File { at: CString },
-    Link { to: CString, at: CString },
-    Bind { from: CString, at: CString, optional: bool },
-    ReadOnly { at: CString },
-    Processes { at: CString },
-    Pivot { root: CString, old: CString },
-    Enter { root: CString },
+    Tmpfs {
+        at: CString,
+        options: CString,
+    },
+    Folder {
+        at: CString,
+    },
+    File {
+        at: CString,
+    },
+    Link {
+        to: CString,
+        at: CString,
+    },
+    Bind {
+        from: CString,
+        at: CString,
+        optional: bool,
+    },
+    ReadOnly {
+        at: CString,
+    },
+    Processes {
+        at: CString,
+    },
+    Pivot {
+        root: CString,
+        old: CString,
+    },
+    Enter {
+        root: CString,
+    },
 }
 
 /// Which part of the start failed; goes through the error pipe as a number.
@@ -76,7 +99,10 @@ impl Strings {
     pub(super) fn new(owned: Vec<CString>) -> Self {
         let mut pointers: Vec<_> = owned.iter().map(|text| text.as_ptr()).collect();
         pointers.push(ptr::null());
-        Self { pointers, _owned: owned }
+        Self {
+            pointers,
+            _owned: owned,
+        }
     }
 }
 
@@ -151,8 +177,8 @@ pub(super) fn try_out(program: &Program) -> c_int {
     match pid {
         -1 => errno(),
         0 => {
-            let result = write_user_map(program)
-                .and_then(|()| program.steps.iter().try_for_each(run_step));
+            let result =
+                write_user_map(program).and_then(|()| program.steps.iter().try_for_each(run_step));
             exit(result.err().unwrap_or(0).clamp(0, 255))
         }
         pid => {
@@ -167,7 +193,11 @@ pub(super) fn try_out(program: &Program) -> c_int {
                     return libc::ECHILD;
                 }
             }
-            if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { libc::EPERM }
+            if libc::WIFEXITED(status) {
+                libc::WEXITSTATUS(status)
+            } else {
+                libc::EPERM
+            }
         }
     }
 }
@@ -214,7 +244,11 @@ fn fail(stage: Stage, index: usize, error: c_int) -> ! {
 /// passes signals on, reaps, ends with the command's code.
 fn init(program: &Program) -> ! {
     let own_processes = program.namespaces & libc::CLONE_NEWPID != 0;
-    let on_parent_death = if own_processes { libc::SIGKILL } else { KILL_GROUP };
+    let on_parent_death = if own_processes {
+        libc::SIGKILL
+    } else {
+        KILL_GROUP
+    };
     // SAFETY: prctl with integers only.
     let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, on_parent_death, 0, 0, 0) };
     if let Err(error) = move_descriptors(program) {
@@ -301,26 +335,40 @@ fn move_descriptors(program: &Program) -> Result<(), c_int> {
 /// Whether the agent died before this process asked to die with it: then
 /// nobody reads the error pipe.
 fn agent_is_gone() -> bool {
-    let mut poll = libc::pollfd { fd: ERRORS, events: 0, revents: 0 };
+    let mut poll = libc::pollfd {
+        fd: ERRORS,
+        events: 0,
+        revents: 0,
+    };
     // SAFETY: one pollfd on the stack, no waiting.
     let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
     ready > 0 && poll.revents & libc::POLLERR != 0
 }
 
 fn default_signals() {
+    // Zeros are the default action, whatever the kernel's struct looks like.
+    let default = [0u64; 8];
     for signal in 1..=64 {
-        // SAFETY: SIG_DFL with no flags is a valid action; the two signals
-        // that libc keeps for itself and KILL and STOP are refused, which is fine.
+        // SAFETY: a zeroed action longer than the kernel's struct. By the raw
+        // call, since libc refuses the signals that it keeps for itself. KILL
+        // and STOP are refused, which is fine.
         unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = libc::SIG_DFL;
-            libc::sigaction(signal, &raw const action, ptr::null_mut());
+            let none: *const u64 = ptr::null();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                none,
+                8usize,
+            );
         }
     }
 }
 
 fn write_user_map(program: &Program) -> Result<(), c_int> {
-    let Some((users, groups)) = &program.user_map else { return Ok(()) };
+    let Some((users, groups)) = &program.user_map else {
+        return Ok(());
+    };
     write_file(c"/proc/self/uid_map", users.as_bytes())?;
     // Older kernels have no such file.
     let _ = write_file(c"/proc/self/setgroups", b"deny");
@@ -356,12 +404,24 @@ fn run_step(step: &Step) -> Result<(), c_int> {
         Step::Private => {
             // SAFETY: constant strings.
             check(unsafe {
-                libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, ptr::null())
+                libc::mount(
+                    none,
+                    c"/".as_ptr(),
+                    none,
+                    libc::MS_REC | libc::MS_PRIVATE,
+                    ptr::null(),
+                )
             })
         }
         Step::Tmpfs { at, options } => {
             let tmpfs = c"tmpfs".as_ptr();
-            mount(tmpfs, at, tmpfs, libc::MS_NODEV | libc::MS_NOSUID, options.as_ptr())
+            mount(
+                tmpfs,
+                at,
+                tmpfs,
+                libc::MS_NODEV | libc::MS_NOSUID,
+                options.as_ptr(),
+            )
         }
         Step::Folder { at } => {
             // SAFETY: a C string that outlives the call.
@@ -425,7 +485,11 @@ fn read_only_flags(at: &CString) -> libc::c_ulong {
     // SAFETY: statvfs fills the zeroed struct.
     let present = unsafe {
         let mut found: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(at.as_ptr(), &raw mut found) == 0 { found.f_flag } else { 0 }
+        if libc::statvfs(at.as_ptr(), &raw mut found) == 0 {
+            found.f_flag
+        } else {
+            0
+        }
     };
     let pairs = [
         (libc::ST_NOSUID, libc::MS_NOSUID),

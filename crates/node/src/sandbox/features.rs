@@ -21,7 +21,10 @@ impl Features {
     /// Process groups only.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        Self { namespaces: 0, refusal: Some("switched off".to_owned()) }
+        Self {
+            namespaces: 0,
+            refusal: Some("switched off".to_owned()),
+        }
     }
 
     /// Whether containers have a mount namespace of their own.
@@ -35,11 +38,19 @@ impl Features {
         let mut refusal = None;
         for namespaces in [plain, plain | libc::CLONE_NEWUSER] {
             match try_namespaces(namespaces, scratch) {
-                Ok(()) => return Self { namespaces, refusal: None },
+                Ok(()) => {
+                    return Self {
+                        namespaces,
+                        refusal: None,
+                    };
+                }
                 Err(error) => refusal = Some(error.to_string()),
             }
         }
-        Self { namespaces: 0, refusal }
+        Self {
+            namespaces: 0,
+            refusal,
+        }
     }
 
     /// Whether commands run in a user namespace of their own.

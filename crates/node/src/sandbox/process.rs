@@ -66,22 +66,34 @@ pub(super) async fn read_report(
     command: &Command,
 ) -> Result<(), StartError> {
     let mut record = Vec::with_capacity(12);
-    report.read_to_end(&mut record).await.map_err(StartError::System)?;
-    let Ok(record) = <[u8; 12]>::try_from(record.as_slice()) else { return Ok(()) };
+    report
+        .read_to_end(&mut record)
+        .await
+        .map_err(StartError::System)?;
+    let Ok(record) = <[u8; 12]>::try_from(record.as_slice()) else {
+        return Ok(());
+    };
     let number = |at: usize| {
         u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
     };
     let code = number(8).cast_signed();
     let source = io::Error::from_raw_os_error(code);
-    let stage = |stage| StartError::Stage { stage, source: io::Error::from_raw_os_error(code) };
+    let stage = |stage| StartError::Stage {
+        stage,
+        source: io::Error::from_raw_os_error(code),
+    };
     Err(match Stage::from_number(number(0)) {
         Some(Stage::Execute) => execute_error(command, code),
-        Some(Stage::WorkingFolder) => {
-            StartError::WorkingFolder { path: command.working_folder.clone(), source }
-        }
+        Some(Stage::WorkingFolder) => StartError::WorkingFolder {
+            path: command.working_folder.clone(),
+            source,
+        },
         Some(Stage::View) => {
             let operation = command.operations.get(number(4) as usize);
-            StartError::View { operation: operation.map_or_else(String::new, describe), source }
+            StartError::View {
+                operation: operation.map_or_else(String::new, describe),
+                source,
+            }
         }
         Some(Stage::Session) => stage("tying it to the agent"),
         Some(Stage::Descriptors) => stage("its streams"),
@@ -94,7 +106,10 @@ pub(super) async fn read_report(
 }
 
 fn execute_error(command: &Command, code: i32) -> StartError {
-    let program = command.arguments.first().map(|word| word.to_string_lossy().into_owned());
+    let program = command
+        .arguments
+        .first()
+        .map(|word| word.to_string_lossy().into_owned());
     let program = program.unwrap_or_default();
     let reason = match code {
         libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
@@ -135,7 +150,12 @@ pub(crate) struct Process {
 
 impl Process {
     pub(super) fn new(pid: Pid, descriptor: OwnedFd, own_processes: bool) -> io::Result<Self> {
-        Ok(Self { pid, descriptor: register(descriptor)?, own_processes, reaped: false.into() })
+        Ok(Self {
+            pid,
+            descriptor: register(descriptor)?,
+            own_processes,
+            reaped: false.into(),
+        })
     }
 
     /// The process id on the machine.
@@ -151,9 +171,12 @@ impl Process {
     }
 
     fn reap(&self) -> i32 {
-        let status =
-            waitid(WaitId::PidFd(self.descriptor.get_ref().as_fd()), WaitIdOptions::EXITED);
-        self.reaped.store(true, std::sync::atomic::Ordering::Release);
+        let status = waitid(
+            WaitId::PidFd(self.descriptor.get_ref().as_fd()),
+            WaitIdOptions::EXITED,
+        );
+        self.reaped
+            .store(true, std::sync::atomic::Ordering::Release);
         match status {
             Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => code,

@@ -94,17 +94,23 @@ impl Spawner {
         let (requests, queue) = mpsc::channel::<Request>();
         let (found, features) = oneshot::channel();
         let scratch = scratch.to_owned();
-        let thread = std::thread::Builder::new().name("longshore-spawn".to_owned()).spawn(
-            move || {
+        let thread = std::thread::Builder::new()
+            .name("longshore-spawn".to_owned())
+            .spawn(move || {
                 child::block_signals();
                 let _ = found.send(Features::detect(&scratch));
                 while let Ok(request) = queue.recv() {
                     let _ = request.answer.send(start_child(&request.program));
                 }
-            },
-        )?;
-        let features = features.await.map_err(|_| io::Error::other("the spawn thread ended"))?;
-        Ok(Self { requests: Some(requests), thread: Some(thread), features })
+            })?;
+        let features = features
+            .await
+            .map_err(|_| io::Error::other("the spawn thread ended"))?;
+        Ok(Self {
+            requests: Some(requests),
+            thread: Some(thread),
+            features,
+        })
     }
 
     /// The same without namespaces.
@@ -126,15 +132,23 @@ impl Spawner {
         let (errors, errors_end) = io::pipe().map_err(system)?;
         let (report, report_end) = io::pipe().map_err(system)?;
         let input = File::open("/dev/null").map_err(system)?;
-        let ends: [OwnedFd; 4] =
-            [input.into(), output_end.into(), errors_end.into(), report_end.into()];
+        let ends: [OwnedFd; 4] = [
+            input.into(),
+            output_end.into(),
+            errors_end.into(),
+            report_end.into(),
+        ];
         let program = compile(command, &self.features, &ends)?;
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
             .as_ref()
             .ok_or_else(stopped)?
-            .send(Request { program, answer, _ends: ends })
+            .send(Request {
+                program,
+                answer,
+                _ends: ends,
+            })
             .map_err(|_| stopped())?;
         let mut child = child.await.map_err(|_| stopped())??;
         let descriptor = child.descriptor.take().ok_or_else(stopped)?;
@@ -165,7 +179,10 @@ fn start_child(program: &Program) -> Result<Child, StartError> {
     let number = child::start(program).map_err(error)?;
     let pid = Pid::from_raw(number).ok_or_else(|| error(libc::ESRCH))?;
     match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(descriptor) => Ok(Child { pid, descriptor: Some(descriptor) }),
+        Ok(descriptor) => Ok(Child {
+            pid,
+            descriptor: Some(descriptor),
+        }),
         Err(refused) => {
             kill_and_reap(pid);
             Err(StartError::System(refused.into()))
@@ -181,7 +198,10 @@ fn compile(
 ) -> Result<Program, StartError> {
     let nul = |error: io::Error| StartError::System(error);
     let strings = |texts: &mut dyn Iterator<Item = OsString>| {
-        texts.map(|text| c_string(&text)).collect::<io::Result<Vec<_>>>().map_err(nul)
+        texts
+            .map(|text| c_string(&text))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(nul)
     };
     let arguments = strings(&mut command.arguments.iter().cloned())?;
     let environment = strings(&mut command.environment.iter().map(|(name, value)| {
@@ -195,7 +215,11 @@ fn compile(
     Ok(Program {
         namespaces: features.namespaces,
         user_map: features.has_user_namespace().then(identity_map),
-        steps: if features.has_mounts() { steps(&command.operations)? } else { Vec::new() },
+        steps: if features.has_mounts() {
+            steps(&command.operations)?
+        } else {
+            Vec::new()
+        },
         hostname: (features.has_mounts() && !command.hostname.is_empty())
             .then(|| c_string(OsStr::new(&command.hostname)))
             .transpose()
@@ -204,11 +228,14 @@ fn compile(
         arguments: Strings::new(arguments),
         environment: Strings::new(environment),
         working_folder: c_string(command.working_folder.as_os_str()).map_err(nul)?,
-        user: command.user.filter(|_| rustix::process::geteuid().is_root()).map(|(uid, gid)| User {
-            uid,
-            gid,
-            groups: gid.into_iter().collect(),
-        }),
+        user: command
+            .user
+            .filter(|_| rustix::process::geteuid().is_root())
+            .map(|(uid, gid)| User {
+                uid,
+                gid,
+                groups: gid.into_iter().collect(),
+            }),
         streams: [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd()],
         errors: report.as_raw_fd(),
     })
@@ -216,18 +243,30 @@ fn compile(
 
 /// The files that a command's name may mean, by the PATH of its environment.
 fn candidates(command: &Command) -> Vec<PathBuf> {
-    let Some(program) = command.arguments.first() else { return Vec::new() };
+    let Some(program) = command.arguments.first() else {
+        return Vec::new();
+    };
     if program.as_bytes().contains(&b'/') {
         return vec![PathBuf::from(program)];
     }
-    let path = command.environment.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, value)| value);
+    let path = command
+        .environment
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, value)| {
+        value
+    });
     // A name without candidates still has to fail as "not found".
     let found: Vec<_> = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .collect();
-    if found.is_empty() { vec![Path::new("/usr/bin").join(program)] } else { found }
+    if found.is_empty() {
+        vec![Path::new("/usr/bin").join(program)]
+    } else {
+        found
+    }
 }
 
 fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
@@ -241,17 +280,29 @@ fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
             },
             Operation::Folder { at } => Step::Folder { at: text(at)? },
             Operation::File { at } => Step::File { at: text(at)? },
-            Operation::Link { to, at } => Step::Link { to: text(to)?, at: text(at)? },
-            Operation::Bind { from, at, optional } => {
-                Step::Bind { from: text(from)?, at: text(at)?, optional: *optional }
-            }
+            Operation::Link { to, at } => Step::Link {
+                to: text(to)?,
+                at: text(at)?,
+            },
+            Operation::Bind { from, at, optional } => Step::Bind {
+                from: text(from)?,
+                at: text(at)?,
+                optional: *optional,
+            },
             Operation::ReadOnly { at } => Step::ReadOnly { at: text(at)? },
             Operation::Processes { at } => Step::Processes { at: text(at)? },
-            Operation::Pivot { root, old } => Step::Pivot { root: text(root)?, old: text(old)? },
+            Operation::Pivot { root, old } => Step::Pivot {
+                root: text(root)?,
+                old: text(old)?,
+            },
             Operation::Enter { root } => Step::Enter { root: text(root)? },
         })
     };
-    operations.iter().map(step).collect::<io::Result<_>>().map_err(StartError::System)
+    operations
+        .iter()
+        .map(step)
+        .collect::<io::Result<_>>()
+        .map_err(StartError::System)
 }
 
 /// The text as a C string; an error if it has a zero byte.
@@ -261,8 +312,10 @@ pub(super) fn c_string(text: &OsStr) -> io::Result<CString> {
 
 /// Maps this process's user and group to themselves.
 pub(super) fn identity_map() -> (CString, CString) {
-    let (user, group) =
-        (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let (user, group) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
     let line = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
     (line(user), line(group))
 }

@@ -65,7 +65,10 @@ fn shell(script: &str) -> Command {
 /// With namespaces, if this machine allows them, and without.
 async fn both() -> [Stage; 2] {
     let plain = Stage::new().await;
-    let plain = Stage { spawner: plain.spawner.without_namespaces(), folder: plain.folder };
+    let plain = Stage {
+        spawner: plain.spawner.without_namespaces(),
+        folder: plain.folder,
+    };
     [Stage::new().await, plain]
 }
 
@@ -80,8 +83,10 @@ async fn output_code_and_environment() {
         let mut lines = output.lines();
         assert_eq!((lines.next(), lines.next()), (Some("out 1"), Some("/usr")));
         let variables: BTreeMap<_, _> = lines.filter_map(|line| line.split_once('=')).collect();
-        let names: Vec<_> =
-            variables.keys().filter(|name| !["PWD", "_", "SHLVL", "OLDPWD"].contains(name)).collect();
+        let names: Vec<_> = variables
+            .keys()
+            .filter(|name| !["PWD", "_", "SHLVL", "OLDPWD"].contains(name))
+            .collect();
         assert_eq!(names, [&"A", &"PATH"]);
     }
 }
@@ -103,9 +108,8 @@ async fn what_cannot_run_is_said_as_runtimes_say_it() {
     for stage in both().await {
         let file = stage.path().join("plain");
         fs::write(&file, "no program").unwrap();
-        let message = async |word: &str| {
-            stage.run(&command(&[word])).await.unwrap_err().to_string()
-        };
+        let message =
+            async |word: &str| stage.run(&command(&[word])).await.unwrap_err().to_string();
         assert_eq!(
             message("nosuch").await,
             "exec: \"nosuch\": executable file not found in $PATH"
@@ -114,7 +118,11 @@ async fn what_cannot_run_is_said_as_runtimes_say_it() {
             message("/no/such").await,
             "exec: \"/no/such\": stat /no/such: no such file or directory"
         );
-        assert!(message(file.to_str().unwrap()).await.ends_with(": permission denied"));
+        assert!(
+            message(file.to_str().unwrap())
+                .await
+                .ends_with(": permission denied")
+        );
         let mut lost = shell("true");
         lost.working_folder = "/no/such/folder".into();
         let error = stage.run(&lost).await.unwrap_err();
@@ -134,7 +142,11 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
         started.output.read_to_string(&mut rest).await.unwrap();
         assert_eq!((started.process.wait().await, rest.as_str()), (3, "got\n"));
 
-        let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
+        let started = stage
+            .spawner
+            .run(&command(&["sleep", "1000"]))
+            .await
+            .unwrap();
         started.process.terminate();
         assert_eq!(started.process.wait().await, 143);
 
@@ -161,7 +173,10 @@ async fn children_left_behind_end_with_the_command() {
 #[tokio::test]
 async fn no_command_waits_for_term() {
     for stage in both().await {
-        let nothing = Command { working_folder: "/".into(), ..Command::default() };
+        let nothing = Command {
+            working_folder: "/".into(),
+            ..Command::default()
+        };
         let started = stage.spawner.run(&nothing).await.unwrap();
         started.process.terminate();
         assert_eq!(started.process.wait().await, 0);
@@ -171,8 +186,15 @@ async fn no_command_waits_for_term() {
 #[tokio::test]
 async fn the_end_of_the_spawner_ends_everything() {
     for stage in both().await {
-        let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
-        let Stage { spawner, folder: _folder } = stage;
+        let started = stage
+            .spawner
+            .run(&command(&["sleep", "1000"]))
+            .await
+            .unwrap();
+        let Stage {
+            spawner,
+            folder: _folder,
+        } = stage;
         drop(spawner);
         assert_eq!(started.process.wait().await, 137);
     }
@@ -181,7 +203,11 @@ async fn the_end_of_the_spawner_ends_everything() {
 #[tokio::test]
 async fn a_dropped_process_is_gone() {
     let stage = Stage::new().await;
-    let started = stage.spawner.run(&command(&["sleep", "1000"])).await.unwrap();
+    let started = stage
+        .spawner
+        .run(&command(&["sleep", "1000"]))
+        .await
+        .unwrap();
     let id = started.process.id();
     drop(started);
     assert!(!Path::new(&format!("/proc/{id}")).exists());
@@ -196,7 +222,9 @@ async fn with_mounts() -> Option<Stage> {
 
 #[tokio::test]
 async fn namespaces_of_its_own() {
-    let Some(stage) = with_mounts().await else { return };
+    let Some(stage) = with_mounts().await else {
+        return;
+    };
     let mut command = shell("hostname; ps -e -o comm= | sort | tr '\\n' ' '");
     command.operations = stage.views(&[]);
     let (_, output, errors) = stage.run(&command).await.unwrap();
@@ -207,7 +235,9 @@ async fn namespaces_of_its_own() {
 
 #[tokio::test]
 async fn volumes_at_paths_that_exist_and_that_do_not() {
-    let Some(stage) = with_mounts().await else { return };
+    let Some(stage) = with_mounts().await else {
+        return;
+    };
     let volume = stage.path().join("volume");
     fs::create_dir(&volume).unwrap();
     fs::write(volume.join("file"), "text").unwrap();
@@ -232,7 +262,11 @@ async fn volumes_at_paths_that_exist_and_that_do_not() {
     ]);
     let (_, output, errors) = stage.run(&command).await.unwrap();
     let leftover = usize::from(Path::new("/old_root").exists());
-    assert_eq!(output, format!("own hosts\ntexttexttextfine\n{leftover}\n"), "{errors}");
+    assert_eq!(
+        output,
+        format!("own hosts\ntexttexttextfine\n{leftover}\n"),
+        "{errors}"
+    );
     assert_eq!(fs::read_to_string(volume.join("new")).unwrap(), "written\n");
     for path in ["/longshore-data", "/etc/longshore-test", "/usr/longshore-f"] {
         assert!(!Path::new(path).exists(), "{path}");

@@ -71,7 +71,11 @@ pub(crate) enum Operation {
     /// A symbolic link.
     Link { to: PathBuf, at: PathBuf },
     /// `from` appears at `at` too. A failure of an optional one is passed over.
-    Bind { from: PathBuf, at: PathBuf, optional: bool },
+    Bind {
+        from: PathBuf,
+        at: PathBuf,
+        optional: bool,
+    },
     /// No writing through the mount at this path.
     ReadOnly { at: PathBuf },
     /// The process files of the PID namespace, where the kernel allows it.
@@ -153,10 +157,20 @@ pub(crate) fn plan(
     let (old, new) = if in_place {
         (PathBuf::from("/"), PathBuf::from("/"))
     } else {
-        operations.push(Operation::Tmpfs { at: base.to_owned(), mode: 0o755 });
-        operations.push(Operation::Folder { at: base.join("old") });
-        operations.push(Operation::Folder { at: base.join("new") });
-        operations.push(Operation::Pivot { root: base.to_owned(), old: base.join("old") });
+        operations.push(Operation::Tmpfs {
+            at: base.to_owned(),
+            mode: 0o755,
+        });
+        operations.push(Operation::Folder {
+            at: base.join("old"),
+        });
+        operations.push(Operation::Folder {
+            at: base.join("new"),
+        });
+        operations.push(Operation::Pivot {
+            root: base.to_owned(),
+            old: base.join("old"),
+        });
         let (old, new) = (PathBuf::from("/old"), PathBuf::from("/new"));
         cover(&placed, machine, &old, &new, &mut operations)?;
         (old, new)
@@ -167,11 +181,19 @@ pub(crate) fn plan(
             make_path(&new, &mount.target, mount.kind, &mut operations);
         }
         let from = below(&old, &mount.source);
-        operations.push(Operation::Bind { from, at, optional: false });
+        operations.push(Operation::Bind {
+            from,
+            at,
+            optional: false,
+        });
     }
-    operations.push(Operation::Processes { at: below(&new, Path::new("/proc")) });
+    operations.push(Operation::Processes {
+        at: below(&new, Path::new("/proc")),
+    });
     for mount in placed.iter().filter(|mount| mount.read_only) {
-        operations.push(Operation::ReadOnly { at: below(&new, &mount.target) });
+        operations.push(Operation::ReadOnly {
+            at: below(&new, &mount.target),
+        });
     }
     if !in_place {
         operations.push(Operation::Enter { root: new });
@@ -187,21 +209,35 @@ fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Placed>, ViewErr
     for mount in sorted {
         let source = machine
             .resolve(&mount.source)
-            .map_err(|source| ViewError::Source { path: mount.source.clone(), source })?;
+            .map_err(|source| ViewError::Source {
+                path: mount.source.clone(),
+                source,
+            })?;
         let kind = machine.find(&source).unwrap_or(Found::Folder);
         let wanted = normal(&mount.target)?;
         let (ancestor, rest) = deepest(&wanted, machine);
-        let ancestor = machine.resolve(&ancestor).map_err(|source| ViewError::Unreadable {
-            target: wanted.clone(),
-            folder: ancestor.clone(),
-            source,
-        })?;
-        let target = if rest.as_os_str().is_empty() { ancestor.clone() } else { ancestor.join(&rest) };
-        let nested =
-            placed.iter().any(|other| target.starts_with(&other.target) && target != other.target);
+        let ancestor = machine
+            .resolve(&ancestor)
+            .map_err(|source| ViewError::Unreadable {
+                target: wanted.clone(),
+                folder: ancestor.clone(),
+                source,
+            })?;
+        let target = if rest.as_os_str().is_empty() {
+            ancestor.clone()
+        } else {
+            ancestor.join(&rest)
+        };
+        let nested = placed
+            .iter()
+            .any(|other| target.starts_with(&other.target) && target != other.target);
         let missing = !rest.as_os_str().is_empty();
         let there = machine.find(&ancestor);
-        let clash = |there, wanted| ViewError::OtherKind { target: target.clone(), there, wanted };
+        let clash = |there, wanted| ViewError::OtherKind {
+            target: target.clone(),
+            there,
+            wanted,
+        };
         match (nested, missing, there, kind) {
             (true, ..) => {}
             (_, true, Some(Found::File), _) => return Err(clash("file", "folder")),
@@ -210,7 +246,14 @@ fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Placed>, ViewErr
             _ => {}
         }
         let cover = (missing && !nested).then_some(ancestor);
-        placed.push(Placed { source, kind, target, read_only: mount.read_only, cover, nested });
+        placed.push(Placed {
+            source,
+            kind,
+            target,
+            read_only: mount.read_only,
+            cover,
+            nested,
+        });
     }
     Ok(placed)
 }
@@ -240,7 +283,12 @@ fn deepest(path: &Path, machine: &dyn Machine) -> (PathBuf, PathBuf) {
         }
         match ancestor.parent() {
             Some(parent) => ancestor = parent,
-            None => return (PathBuf::from("/"), path.strip_prefix("/").unwrap_or(path).to_owned()),
+            None => {
+                return (
+                    PathBuf::from("/"),
+                    path.strip_prefix("/").unwrap_or(path).to_owned(),
+                );
+            }
         }
     }
 }
@@ -260,17 +308,26 @@ fn cover(
         }
     }
     if !covers.contains_key(Path::new("/")) {
-        let bind = Operation::Bind { from: old.to_owned(), at: new.to_owned(), optional: false };
+        let bind = Operation::Bind {
+            from: old.to_owned(),
+            at: new.to_owned(),
+            optional: false,
+        };
         operations.push(bind);
     }
     for (folder, target) in covers {
-        let entries = machine.entries(folder).map_err(|source| ViewError::Unreadable {
-            target: target.to_owned(),
-            folder: folder.to_owned(),
-            source,
-        })?;
+        let entries = machine
+            .entries(folder)
+            .map_err(|source| ViewError::Unreadable {
+                target: target.to_owned(),
+                folder: folder.to_owned(),
+                source,
+            })?;
         let (from, at) = (below(old, folder), below(new, folder));
-        operations.push(Operation::Tmpfs { at: at.clone(), mode: machine.mode(folder) });
+        operations.push(Operation::Tmpfs {
+            at: at.clone(),
+            mode: machine.mode(folder),
+        });
         for (name, entry) in entries {
             let place = at.join(&name);
             match entry {
@@ -282,7 +339,11 @@ fn cover(
                 Entry::File => operations.push(Operation::File { at: place.clone() }),
             }
             let from = from.join(&name);
-            operations.push(Operation::Bind { from, at: place, optional: true });
+            operations.push(Operation::Bind {
+                from,
+                at: place,
+                optional: true,
+            });
         }
     }
     Ok(())
@@ -324,7 +385,11 @@ pub(crate) struct ThisMachine;
 impl Machine for ThisMachine {
     fn find(&self, path: &Path) -> Option<Found> {
         let metadata = std::fs::metadata(path).ok()?;
-        Some(if metadata.is_dir() { Found::Folder } else { Found::File })
+        Some(if metadata.is_dir() {
+            Found::Folder
+        } else {
+            Found::File
+        })
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
@@ -364,7 +429,12 @@ mod tests {
 
     impl Fake {
         fn new(paths: &[(&str, Option<&'static str>)]) -> Self {
-            Self(paths.iter().map(|(path, what)| (PathBuf::from(path), *what)).collect())
+            Self(
+                paths
+                    .iter()
+                    .map(|(path, what)| (PathBuf::from(path), *what))
+                    .collect(),
+            )
         }
     }
 
@@ -385,10 +455,17 @@ mod tests {
                     clean = PathBuf::from(link);
                 }
             }
-            if self.0.contains_key(&clean) { Ok(clean) } else { Err(io::ErrorKind::NotFound.into()) }
+            if self.0.contains_key(&clean) {
+                Ok(clean)
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
         }
         fn entries(&self, folder: &Path) -> io::Result<Vec<(OsString, Entry)>> {
-            let inside = self.0.iter().filter(|(path, _)| path.parent() == Some(folder));
+            let inside = self
+                .0
+                .iter()
+                .filter(|(path, _)| path.parent() == Some(folder));
             Ok(inside
                 .map(|(path, what)| {
                     let entry = match what {
@@ -428,16 +505,27 @@ mod tests {
     }
 
     fn mount(source: &str, target: &str) -> Mount {
-        Mount { source: source.into(), target: target.into(), read_only: false }
+        Mount {
+            source: source.into(),
+            target: target.into(),
+            read_only: false,
+        }
     }
 
     fn bind(from: &str, at: &str) -> Operation {
-        Operation::Bind { from: from.into(), at: at.into(), optional: false }
+        Operation::Bind {
+            from: from.into(),
+            at: at.into(),
+            optional: false,
+        }
     }
 
     #[test]
     fn existing_paths_are_bound_in_place() {
-        let read_only = Mount { read_only: true, ..mount("/v/file", "/etc/hosts") };
+        let read_only = Mount {
+            read_only: true,
+            ..mount("/v/file", "/etc/hosts")
+        };
         let plan = plan(&[read_only], &machine(), Path::new("/v")).unwrap();
         assert_eq!(
             plan,
@@ -445,7 +533,9 @@ mod tests {
                 Operation::Private,
                 bind("/v/file", "/etc/hosts"),
                 Operation::Processes { at: "/proc".into() },
-                Operation::ReadOnly { at: "/etc/hosts".into() },
+                Operation::ReadOnly {
+                    at: "/etc/hosts".into()
+                },
             ]
         );
     }
@@ -453,26 +543,52 @@ mod tests {
     #[test]
     fn a_folder_missing_in_the_root_makes_a_new_root() {
         let plan = plan(&[mount("/v/a", "/data/in")], &machine(), Path::new("/v/b")).unwrap();
-        assert!(plan.contains(&Operation::Tmpfs { at: "/new".into(), mode: 0o755 }));
-        assert!(plan.contains(&Operation::Link { to: "/usr/bin".into(), at: "/new/bin".into() }));
-        assert!(plan.contains(&Operation::Folder { at: "/new/data".into() }));
-        assert!(plan.contains(&Operation::Folder { at: "/new/data/in".into() }));
+        assert!(plan.contains(&Operation::Tmpfs {
+            at: "/new".into(),
+            mode: 0o755
+        }));
+        assert!(plan.contains(&Operation::Link {
+            to: "/usr/bin".into(),
+            at: "/new/bin".into()
+        }));
+        assert!(plan.contains(&Operation::Folder {
+            at: "/new/data".into()
+        }));
+        assert!(plan.contains(&Operation::Folder {
+            at: "/new/data/in".into()
+        }));
         assert!(plan.contains(&bind("/old/v/a", "/new/data/in")));
-        assert_eq!(plan.last(), Some(&Operation::Enter { root: "/new".into() }));
+        assert_eq!(
+            plan.last(),
+            Some(&Operation::Enter {
+                root: "/new".into()
+            })
+        );
     }
 
     #[test]
     fn a_folder_missing_deeper_covers_only_its_ancestor() {
-        let plan = plan(&[mount("/v/a", "/etc/app/conf")], &machine(), Path::new("/v/b")).unwrap();
+        let plan = plan(
+            &[mount("/v/a", "/etc/app/conf")],
+            &machine(),
+            Path::new("/v/b"),
+        )
+        .unwrap();
         assert!(plan.contains(&bind("/old", "/new")));
-        assert!(plan.contains(&Operation::Tmpfs { at: "/new/etc".into(), mode: 0o755 }));
+        assert!(plan.contains(&Operation::Tmpfs {
+            at: "/new/etc".into(),
+            mode: 0o755
+        }));
         let back = Operation::Bind {
             from: "/old/etc/ssl".into(),
             at: "/new/etc/ssl".into(),
             optional: true,
         };
         assert!(plan.contains(&back));
-        assert!(!plan.contains(&Operation::Tmpfs { at: "/new".into(), mode: 0o755 }));
+        assert!(!plan.contains(&Operation::Tmpfs {
+            at: "/new".into(),
+            mode: 0o755
+        }));
     }
 
     #[test]
@@ -484,14 +600,27 @@ mod tests {
 
     #[test]
     fn volumes_in_volumes_come_after_and_get_a_mount_point() {
-        let mounts = [mount("/v/file", "/etc/ssl/deep/f"), mount("/v/a", "/etc/ssl")];
+        let mounts = [
+            mount("/v/file", "/etc/ssl/deep/f"),
+            mount("/v/a", "/etc/ssl"),
+        ];
         let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
-        let outer = plan.iter().position(|op| *op == bind("/v/a", "/etc/ssl")).unwrap();
-        let folder = Operation::Folder { at: "/etc/ssl/deep".into() };
+        let outer = plan
+            .iter()
+            .position(|op| *op == bind("/v/a", "/etc/ssl"))
+            .unwrap();
+        let folder = Operation::Folder {
+            at: "/etc/ssl/deep".into(),
+        };
         let folder = plan.iter().position(|op| *op == folder).unwrap();
-        let file = Operation::File { at: "/etc/ssl/deep/f".into() };
+        let file = Operation::File {
+            at: "/etc/ssl/deep/f".into(),
+        };
         let file = plan.iter().position(|op| *op == file).unwrap();
-        let inner = plan.iter().position(|op| *op == bind("/v/file", "/etc/ssl/deep/f")).unwrap();
+        let inner = plan
+            .iter()
+            .position(|op| *op == bind("/v/file", "/etc/ssl/deep/f"))
+            .unwrap();
         assert!(outer < folder && folder < file && file < inner);
     }
 
@@ -510,9 +639,21 @@ mod tests {
         };
         assert!(matches!(refused("/v/a", "data"), ViewError::BadPath(_)));
         assert!(matches!(refused("/v/a", "/a/../b"), ViewError::BadPath(_)));
-        assert!(matches!(refused("/v/a", "/etc/hosts"), ViewError::OtherKind { .. }));
-        assert!(matches!(refused("/v/file", "/etc"), ViewError::OtherKind { .. }));
-        assert!(matches!(refused("/v/a", "/etc/hosts/below"), ViewError::OtherKind { .. }));
-        assert!(matches!(refused("/v/none", "/etc"), ViewError::Source { .. }));
+        assert!(matches!(
+            refused("/v/a", "/etc/hosts"),
+            ViewError::OtherKind { .. }
+        ));
+        assert!(matches!(
+            refused("/v/file", "/etc"),
+            ViewError::OtherKind { .. }
+        ));
+        assert!(matches!(
+            refused("/v/a", "/etc/hosts/below"),
+            ViewError::OtherKind { .. }
+        ));
+        assert!(matches!(
+            refused("/v/none", "/etc"),
+            ViewError::Source { .. }
+        ));
     }
 }
