@@ -117,7 +117,7 @@ impl Cluster {
             config::shown(&config.cluster_url),
             config.default_namespace.clone(),
         );
-        let client = config::client(config)?;
+        let client = config::client_in_background(config).await?;
         let connection = Connection {
             client: Some(client),
             make: Mutex::new(None),
@@ -261,7 +261,11 @@ impl Cluster {
         if self.shared.connection.read().generation > generation {
             return true;
         }
-        match source.load().await.and_then(config::client) {
+        let outcome = match source.load().await {
+            Ok(config) => config::client_in_background(config).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
             Ok(client) => {
                 let mut connection = self.shared.connection.write();
                 connection.client = Some(client);

@@ -122,6 +122,16 @@ pub(crate) fn client(mut config: Config) -> Result<Client> {
     Ok(builder.build())
 }
 
+/// As [`client`], where a program for credentials may take its time.
+pub(crate) async fn client_in_background(config: Config) -> Result<Client> {
+    match tokio::task::spawn_blocking(move || client(config)).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(Error::Config(format!(
+            "the connection cannot be set up: {error}"
+        ))),
+    }
+}
+
 /// Makes ring the process's TLS provider unless it has one: with none, or
 /// with two compiled in, rustls would panic on its first use.
 fn ensure_crypto() {

@@ -77,6 +77,9 @@ fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fa
         Some(b'"') => {
             let (place, escapes) = scanner.string()?;
             if !escapes {
+                if std::str::from_utf8(&whole[place.clone()]).is_err() {
+                    return scanner.fault("text that is not UTF-8");
+                }
                 let Place(start, end) = Place::new(place, base);
                 return Ok(Text::At(start, end));
             }
@@ -143,16 +146,25 @@ fn check(body: &[u8], what: &str) -> Result<()> {
     if body.len() > TOO_LARGE {
         return Err(Error::decode(what, "it is larger than 4 GiB"));
     }
-    std::str::from_utf8(body)
-        .map(|_| ())
-        .map_err(|error| Error::decode(what, error))
+    Ok(())
 }
 
-/// Reads one object; `what` names it in errors.
+/// Reads one object and checks it whole; `what` names it in errors.
 pub(crate) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+    std::str::from_utf8(body).map_err(|error| Error::decode(what, error))?;
+    one::<false>(body, what)
+}
+
+/// Reads one object of many. What is deep inside is checked when it is asked
+/// for.
+pub(crate) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+    one::<true>(body, what)
+}
+
+fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
-    let (range, index) = index::<false>(&mut scanner, body)
+    let (range, index) = index::<LAZY>(&mut scanner, body)
         .and_then(|found| scanner.end().map(|()| found))
         .map_err(|fault| Error::decode(what, fault))?;
     Ok((body.slice(range), index))
@@ -222,7 +234,7 @@ pub(crate) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
     let mut cut = None;
     let mut scanner = Scanner::new(metadata);
     let outcome = scanner.members_at(|scanner, key| {
-        let value = scanner.value()?;
+        let value = scanner.pass()?;
         if &metadata[key.clone()] == b"managedFields" {
             // The quote before the key goes too.
             cut = Some(key.start - 1..value.end);
@@ -253,7 +265,7 @@ pub(crate) fn watch_line<'a>(line: &'a [u8], what: &str) -> Result<(&'a str, &'a
     let outcome = scanner.members(|scanner, key| {
         match key {
             b"type" => kind = text(scanner, line, 0)?,
-            b"object" => object = Some(scanner.value()?),
+            b"object" => object = Some(scanner.pass()?),
             _ => {
                 scanner.value()?;
             }
@@ -315,7 +327,7 @@ mod tests {
         }
         assert!(
             list(
-                &Bytes::from_static(b"{\"items\":[],\"a\":\"\xff\"}"),
+                &Bytes::from_static(b"{\"items\":[{\"metadata\":{\"name\":\"\xff\"}}]}"),
                 "pods"
             )
             .is_err()
@@ -366,6 +378,7 @@ mod tests {
         fn hostile_bodies_never_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
             let body = Bytes::from(body);
             let _ = object(&body, "x");
+            let _ = part(&body, "x");
             let _ = list(&body, "x");
             let _ = watch_line(&body, "x");
         }

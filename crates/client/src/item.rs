@@ -86,7 +86,7 @@ impl<K: Kind> Item<K> {
     /// Its own copy of the text, without `managedFields`: for keeping.
     pub(crate) fn compact(&self) -> Self {
         let bytes = decode::without_managed_fields(&self.inner.bytes, &self.inner.index);
-        match decode::object(&bytes, "an item") {
+        match decode::part(&bytes, "an item") {
             Ok(parts) => Self::new(self.cluster.clone(), self.kind.clone(), parts),
             Err(_) => self.clone(),
         }

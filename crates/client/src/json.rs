@@ -1,5 +1,6 @@
 //! A scanner over JSON text: checks the grammar and finds where values begin
-//! and end, without making values of them. The text must be valid UTF-8.
+//! and end, without making values of them. Whether strings are UTF-8 is left
+//! to who reads them.
 //!
 //! One pass over a list gives the place of every item and of the parts that
 //! are asked for most; the rest is parsed when it is wanted.

@@ -370,7 +370,7 @@ async fn malformed_answers_are_errors() {
 
 #[tokio::test]
 async fn malformed_parts_are_errors_when_asked_for() {
-    let text = r#"{"items":[{"metadata":{"name":"a","labels":5,"annotations":{"k":"v"}},"status":{"phase":7,"podIP":[}]}}]}"#;
+    let text = r#"{"items":[{"metadata":{"name":"a","labels":5,"annotations":{"k":"v"}},"status":{"phase":7,"podIP":[tru]}}]}"#;
     let fake = Fake::new([Answer::Plain(200, Vec::new(), text.into())]);
     let list = fake.cluster().pods().list().await.unwrap();
     let item = &list.items[0];

@@ -179,6 +179,29 @@ async fn closing_ends_watches() {
     assert!(matches!(other.next(None).await, Err(Error::Closed)));
 }
 
+#[tokio::test]
+async fn dropping_frees_the_connection() {
+    let fake = Fake::new([
+        Answer::events(&[], End::Silent),
+        Answer::json(200, &list(5, &[])),
+        Answer::events(&[], End::Silent),
+    ]);
+    let cluster = fake
+        .cluster()
+        .with_timing(longshore_client::Timing::default());
+    let watch = cluster.pods().watch_since("5").await.unwrap();
+    fake.opened(1).await;
+    drop(watch);
+    fake.opened(0).await;
+    let cache = cluster.pods().cache().await.unwrap();
+    fake.opened(1).await;
+    let changes = cache.clone().subscribe();
+    drop(cache);
+    fake.opened(1).await;
+    drop(changes);
+    fake.opened(0).await;
+}
+
 fn told(change: &Change<Pod>) -> String {
     match change {
         Change::Upsert(item) => format!("+{}@{}", item.name(), item.version()),

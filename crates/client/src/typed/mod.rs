@@ -53,7 +53,21 @@ macro_rules! open_enum {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Ok(Self::from(String::deserialize(deserializer)?.as_str()))
+                struct Word;
+
+                impl serde::de::Visitor<'_> for Word {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("a word")
+                    }
+
+                    fn visit_str<E>(self, word: &str) -> Result<$name, E> {
+                        Ok($name::from(word))
+                    }
+                }
+
+                deserializer.deserialize_str(Word)
             }
         }
 

@@ -141,7 +141,7 @@ impl<K: Kind> Session<K> {
             return Err(Error::from_status(request, transport::status(code, object)));
         }
         // A copy: an item that is kept must not keep the connection's buffer.
-        let parts = decode::object(&Bytes::copy_from_slice(object), what)?;
+        let parts = decode::part(&Bytes::copy_from_slice(object), what)?;
         let item = self.view.wrap(parts);
         if item.version().is_empty() {
             return Err(Error::decode(what, "metadata.resourceVersion is missing"));

@@ -116,6 +116,8 @@ impl Seen {
 pub struct Fake {
     answers: Arc<Mutex<VecDeque<Answer>>>,
     seen: Arc<Mutex<Vec<Seen>>>,
+    /// Held by each silent connection that is open.
+    open: Arc<()>,
 }
 
 impl Fake {
@@ -125,11 +127,25 @@ impl Fake {
         Self {
             answers,
             seen: Arc::default(),
+            open: Arc::default(),
         }
     }
 
     pub fn push(&self, answer: Answer) {
         self.answers.lock().unwrap().push_back(answer);
+    }
+
+    /// Waits until so many silent connections are open.
+    pub async fn opened(&self, count: usize) {
+        let clones = Arc::strong_count(&self.answers);
+        let reached = async {
+            while Arc::strong_count(&self.open) != clones + count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), reached)
+            .await
+            .unwrap();
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -186,7 +202,12 @@ impl Fake {
                         stream::once(async { Err(std::io::Error::other("connection reset")) })
                             .boxed()
                     }
-                    End::Silent => stream::pending().boxed(),
+                    End::Silent => {
+                        let open = self.open.clone();
+                        stream::pending()
+                            .inspect(move |_| drop(open.clone()))
+                            .boxed()
+                    }
                 };
                 Ok(Response::new(
                     StreamBody::new(frames.chain(rest)).boxed_unsync(),
