@@ -13,13 +13,13 @@ use crate::{
     Written,
     decode::decode,
     journal::{Journal, NoJournal},
-    kinds::Kinds,
+    kinds::{KindId, Kinds},
     list,
     machine::{self, Machine, Transaction},
     object,
     options::Ids,
     state::{Limits, State, too_large},
-    store::{Loaded, Store},
+    store::Store,
     writer::{self, Job, Shared},
 };
 
@@ -69,8 +69,16 @@ impl Engine {
         let (mut journal, state): (Box<dyn Journal>, State) = match &options.storage {
             Storage::Memory => (Box::new(NoJournal), State::new(kinds.len(), 0)),
             Storage::File(path) => {
-                let (store, loaded) = Store::open(path)?;
-                (Box::new(store), restore(&kinds, loaded)?)
+                let mut objects = Vec::new();
+                let (store, revision) = Store::open(path, &mut |kind, key, json| {
+                    objects.push(restore(&kinds, kind, key, json)?);
+                    Ok(())
+                })?;
+                let mut state = State::new(kinds.len(), revision);
+                objects
+                    .into_iter()
+                    .for_each(|(kind, object)| state.load(kind, object));
+                (Box::new(store), state)
             }
         };
         let limits = Limits {
@@ -332,22 +340,23 @@ impl Engine {
     }
 }
 
-/// The state a store held. Its history is compacted.
-fn restore(kinds: &Kinds, loaded: Loaded) -> Result<State, OpenError> {
-    let mut state = State::new(kinds.len(), loaded.revision);
-    for stored in loaded.objects {
-        let corrupt = |problem: String| OpenError::Corrupt {
-            key: format!("{} {}", stored.kind, stored.key),
-            problem,
-        };
-        let kind = kinds
-            .by_store_name(&stored.kind)
-            .ok_or_else(|| corrupt("this program does not know the kind".to_owned()))?;
-        let object = Object::decode(&stored.value, kinds.entry(kind).facts).map_err(corrupt)?;
-        if **object.key() != *stored.key {
-            return Err(corrupt(format!("it calls itself {}", object.key())));
-        }
-        state.load(kind, Arc::new(object));
+/// An object as a store held it.
+fn restore(
+    kinds: &Kinds,
+    kind: &str,
+    key: &str,
+    json: &[u8],
+) -> Result<(KindId, Arc<Object>), OpenError> {
+    let corrupt = |problem: String| OpenError::Corrupt {
+        key: format!("{kind} {key}"),
+        problem,
+    };
+    let id = kinds
+        .by_store_name(kind)
+        .ok_or_else(|| corrupt("this program does not know the kind".to_owned()))?;
+    let object = Object::decode(json, kinds.entry(id).facts).map_err(corrupt)?;
+    if **object.key() != *key {
+        return Err(corrupt(format!("it calls itself {}", object.key())));
     }
-    Ok(state)
+    Ok((id, Arc::new(object)))
 }

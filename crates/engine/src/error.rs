@@ -6,13 +6,13 @@ use longshore_model::{KindInfo, Status, StatusCause, StatusDetails, StatusReason
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The kind's group; empty for the core group.
-    pub group: String,
+    pub group: Box<str>,
     /// The resource (`pods`, `pods/binding`).
-    pub resource: String,
+    pub resource: Box<str>,
     /// The kind (`Pod`).
-    pub kind: String,
+    pub kind: Box<str>,
     /// The object's name.
-    pub name: String,
+    pub name: Box<str>,
 }
 
 impl Subject {
@@ -20,17 +20,17 @@ impl Subject {
     #[must_use]
     pub fn new(kind: &KindInfo, name: &str) -> Self {
         Self {
-            group: kind.gvk.group.to_string(),
-            resource: kind.plural.to_string(),
-            kind: kind.gvk.kind.to_string(),
-            name: name.to_owned(),
+            group: (*kind.gvk.group).into(),
+            resource: (*kind.plural).into(),
+            kind: (*kind.gvk.kind).into(),
+            name: name.into(),
         }
     }
 
     /// The same, about a subresource.
     #[must_use]
     pub fn subresource(mut self, name: &str) -> Self {
-        self.resource = format!("{}/{name}", self.resource);
+        self.resource = format!("{}/{name}", self.resource).into();
         self
     }
 
@@ -44,8 +44,8 @@ impl Subject {
 
     fn details(&self, kind: &str) -> StatusDetails {
         StatusDetails {
-            name: self.name.clone(),
-            group: self.group.clone(),
+            name: self.name.to_string(),
+            group: self.group.to_string(),
             kind: kind.to_owned(),
             ..StatusDetails::default()
         }

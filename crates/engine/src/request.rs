@@ -402,7 +402,7 @@ pub(crate) fn options_invalid(cause: longshore_model::StatusCause) -> Error {
         group: "meta.k8s.io".into(),
         resource: "deleteoptions".into(),
         kind: "DeleteOptions".into(),
-        name: String::new(),
+        name: "".into(),
     };
     Error::Invalid {
         subject,

@@ -25,22 +25,13 @@ pub(crate) struct Store {
     database: Database,
 }
 
-/// An object as it lies in the file.
-pub(crate) struct Stored {
-    pub(crate) kind: String,
-    pub(crate) key: String,
-    pub(crate) value: Vec<u8>,
-}
-
-/// What a file held when it was opened.
-pub(crate) struct Loaded {
-    pub(crate) revision: u64,
-    pub(crate) objects: Vec<Stored>,
-}
+/// Takes in an object of the file: its kind, its key, its JSON.
+pub(crate) type Visit<'a> = dyn FnMut(&str, &str, &[u8]) -> Result<(), OpenError> + 'a;
 
 impl Store {
-    /// Opens the file, making it if it is missing, and reads everything.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Loaded), OpenError> {
+    /// Opens the file, making it if it is missing; shows every object and
+    /// answers the revision.
+    pub(crate) fn open(path: &Path, visit: &mut Visit<'_>) -> Result<(Self, u64), OpenError> {
         let database = Database::builder()
             .set_cache_size(CACHE)
             .create(path)
@@ -70,8 +61,9 @@ impl Store {
                 });
             }
         }
-        let loaded = store.load().map_err(failed)?;
-        Ok((store, loaded))
+        store.load(visit, &failed)?;
+        let revision = store.read_meta("revision").map_err(failed)?;
+        Ok((store, revision))
     }
 
     /// Makes the tables of a new file.
@@ -95,23 +87,21 @@ impl Store {
         Ok(meta.get(name)?.map_or(0, |value| value.value()))
     }
 
-    fn load(&self) -> Result<Loaded, redb::Error> {
-        let mut objects = Vec::new();
-        let table = self.database.begin_read()?.open_table(OBJECTS)?;
-        for entry in table.iter()? {
-            let (key, value) = entry?;
-            let key = String::from_utf8_lossy(key.value()).into_owned();
-            let (kind, key) = key.split_once('\0').unwrap_or(("", &key));
-            objects.push(Stored {
-                kind: kind.to_owned(),
-                key: key.to_owned(),
-                value: value.value().to_vec(),
-            });
+    fn load(
+        &self,
+        visit: &mut Visit<'_>,
+        failed: &dyn Fn(redb::Error) -> OpenError,
+    ) -> Result<(), OpenError> {
+        let table =
+            || -> Result<_, redb::Error> { Ok(self.database.begin_read()?.open_table(OBJECTS)?) };
+        let table = table().map_err(failed)?;
+        for entry in table.iter().map_err(|error| failed(error.into()))? {
+            let (place, value) = entry.map_err(|error| failed(error.into()))?;
+            let place = String::from_utf8_lossy(place.value());
+            let (kind, key) = place.split_once('\0').unwrap_or(("", &place));
+            visit(kind, key, value.value())?;
         }
-        Ok(Loaded {
-            revision: self.read_meta("revision")?,
-            objects,
-        })
+        Ok(())
     }
 
     fn write(&self, revision: u64, records: &[Record]) -> Result<(), redb::Error> {
@@ -157,41 +147,43 @@ mod tests {
         }
     }
 
+    fn open(path: &Path) -> Result<(Store, u64, Vec<String>), OpenError> {
+        let mut found = Vec::new();
+        let (store, revision) = Store::open(path, &mut |kind, key, value| {
+            found.push(format!("{kind} {key} {}", String::from_utf8_lossy(value)));
+            Ok(())
+        })?;
+        Ok((store, revision, found))
+    }
+
     #[test]
     fn records_and_revision_survive_reopening() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
-        let (mut store, loaded) = Store::open(&path).unwrap();
-        assert_eq!((loaded.revision, loaded.objects.len()), (0, 0));
+        let (mut store, revision, found) = open(&path).unwrap();
+        assert_eq!((revision, found.len()), (0, 0));
         store.commit(1, &[record("n/a", Some("1"))]).unwrap();
         store
             .commit(3, &[record("n/b", Some("2")), record("n/a", None)])
             .unwrap();
         drop(store);
-        let (_store, loaded) = Store::open(&path).unwrap();
-        assert_eq!(loaded.revision, 3);
-        let [object] = &loaded.objects[..] else {
-            panic!("one object")
-        };
-        assert_eq!(
-            (&*object.kind, &*object.key, &*object.value),
-            ("pods", "n/b", &b"2"[..])
-        );
+        let (_store, revision, found) = open(&path).unwrap();
+        assert_eq!((revision, found), (3, vec!["pods n/b 2".to_owned()]));
     }
 
     #[test]
     fn a_file_in_use_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
-        let _first = Store::open(&path).unwrap();
-        assert!(matches!(Store::open(&path), Err(OpenError::InUse { .. })));
+        let _first = open(&path).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::InUse { .. })));
     }
 
     #[test]
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
-        let (store, _) = Store::open(&path).unwrap();
+        let (store, ..) = open(&path).unwrap();
         let transaction = store.database.begin_write().unwrap();
         transaction
             .open_table(META)
@@ -201,7 +193,7 @@ mod tests {
         transaction.commit().unwrap();
         drop(store);
         assert!(matches!(
-            Store::open(&path),
+            open(&path),
             Err(OpenError::Format { found: 7, .. })
         ));
     }

@@ -125,7 +125,7 @@ mod tests {
         let kind = machine.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": name}});
         machine
-            .execute(false, |tx| Ok(tx.put(kind, value.as_object().unwrap())))
+            .execute(false, |tx| tx.put(kind, value.as_object().unwrap()))
             .unwrap();
     }
 
@@ -174,9 +174,9 @@ mod tests {
         let kind = machine.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
         let value = value.as_object().unwrap();
-        machine.execute(true, |tx| Ok(tx.put(kind, value))).unwrap();
+        machine.execute(true, |tx| tx.put(kind, value)).unwrap();
         let failed: Result<(), _> = machine.execute(false, |tx| {
-            tx.put(kind, value);
+            tx.put(kind, value)?;
             Err(Error::Internal("x".into()))
         });
         assert!(failed.is_err());
@@ -190,7 +190,7 @@ mod tests {
         let kind = machine.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
         let failed: Result<(), _> = machine.execute(false, |tx| {
-            tx.put(kind, value.as_object().unwrap());
+            tx.put(kind, value.as_object().unwrap())?;
             panic!("a fault")
         });
         assert!(matches!(failed, Err(Error::Internal(_))));

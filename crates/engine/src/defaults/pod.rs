@@ -128,10 +128,11 @@ fn fill_container(container: &mut Object, host_network: bool) {
     json::child(container, "resources");
     for port in json::items_mut(container, "ports") {
         json::default_text(port, "protocol", "TCP");
-        if host_network && json::number(port, "hostPort").unwrap_or_default() == 0 {
-            if let Some(number) = port.get("containerPort").cloned() {
-                port.insert("hostPort".into(), number);
-            }
+        if host_network
+            && json::number(port, "hostPort").unwrap_or_default() == 0
+            && let Some(number) = port.get("containerPort").cloned()
+        {
+            port.insert("hostPort".into(), number);
         }
     }
     for variable in json::items_mut(container, "env") {

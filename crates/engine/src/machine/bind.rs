@@ -70,6 +70,5 @@ pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error
             "lastProbeTime": null, "lastTransitionTime": time::seconds(tx.now),
         }));
     }
-    update::store(tx, kind, &old, &before, &pod);
-    Ok(())
+    update::store(tx, kind, &old, &before, &pod).map(drop)
 }

@@ -190,7 +190,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     match (&*info.gvk.group, &*info.gvk.kind) {
         ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
         ("", "Namespace") => {
-            let object = tx.put(kind, &object);
+            let object = tx.put(kind, &object)?;
             namespace::furnish(tx, object.name())?;
             return Ok(Written {
                 object,
@@ -201,7 +201,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         _ => {}
     }
     Ok(Written {
-        object: tx.put(kind, &object),
+        object: tx.put(kind, &object)?,
         created: true,
         warnings,
     })

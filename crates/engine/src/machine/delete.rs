@@ -41,7 +41,7 @@ pub(crate) fn delete(
         });
     }
     check_preconditions(&subject, &old, options)?;
-    Ok(one(tx, kind, &old, options, is_namespace))
+    one(tx, kind, &old, options, is_namespace)
 }
 
 /// Deletes all that match.
@@ -68,7 +68,7 @@ pub(crate) fn delete_collection(
         )?;
         if !(is_namespace && namespace::is_protected(old.name())) {
             deleted.push(
-                one(tx, kind, &old, &request.options, is_namespace)
+                one(tx, kind, &old, &request.options, is_namespace)?
                     .object()
                     .clone(),
             );
@@ -124,7 +124,7 @@ fn one(
     old: &Arc<Object>,
     options: &DeleteOptions,
     is_namespace: bool,
-) -> Deleted {
+) -> Result<Deleted, Error> {
     let before = old.map();
     let mut object = before.clone();
     let grace = begin_grace(&mut object, tx.now, options);
@@ -132,7 +132,7 @@ fn one(
         && options.propagation.is_none()
         && options.orphan_dependents.is_none()
     {
-        return Deleted::Pending(old.clone());
+        return Ok(Deleted::Pending(old.clone()));
     }
     set_finalizers(&mut object, tx.facts(kind), options);
     let waits = json::at(&object, "metadata.finalizers").is_some()
@@ -147,11 +147,11 @@ fn one(
         let object = if object == before {
             old.clone()
         } else {
-            tx.put(kind, &object)
+            tx.put(kind, &object)?
         };
-        return Deleted::Pending(object);
+        return Ok(Deleted::Pending(object));
     }
-    Deleted::Gone(tx.remove(kind, old))
+    Ok(Deleted::Gone(tx.remove(kind, old)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,6 +31,9 @@ use crate::{
 /// An object as the machine works on it: JSON, before it is written to bytes.
 pub(crate) type Draftable = Map<String, Value>;
 
+/// Bytes of an object's JSON, at most: 1.5 MiB.
+const LARGEST: usize = 3 << 19;
+
 /// The working state and what it needs from outside.
 pub(crate) struct Machine {
     pub(crate) state: State,
@@ -135,8 +138,12 @@ impl Transaction<'_> {
         self.machine.state.expire();
     }
 
-    /// Writes an object under the next revision.
-    pub(crate) fn put(&mut self, kind: KindId, value: &Map<String, Value>) -> Arc<Object> {
+    /// Writes an object under the next revision. One that is too large is refused.
+    pub(crate) fn put(
+        &mut self,
+        kind: KindId,
+        value: &Map<String, Value>,
+    ) -> Result<Arc<Object>, Error> {
         let revision = self.machine.state.revision + 1;
         let metadata = value.get("metadata");
         let text = |name| {
@@ -147,6 +154,9 @@ impl Transaction<'_> {
         let key = crate::object::key(Some(text("namespace")), text("name"));
         let before = self.get(kind, &key).cloned();
         let object = Object::encode(value, self.facts(kind), revision, before.as_deref());
+        if object.bytes().len() > LARGEST {
+            return Err(Error::TooLarge(format!("limit is {LARGEST}")));
+        }
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
         let event = Event {
@@ -156,7 +166,7 @@ impl Transaction<'_> {
             deleted: false,
         };
         self.machine.state.apply(kind, event, self.machine.limits);
-        after
+        Ok(after)
     }
 
     /// Takes an object away; the answer has the deletion's version.

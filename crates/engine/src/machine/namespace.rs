@@ -109,5 +109,5 @@ pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<A
             spec.remove("finalizers");
         }
     }
-    Ok(update::store(tx, id, &old, &before, &object))
+    update::store(tx, id, &old, &before, &object)
 }

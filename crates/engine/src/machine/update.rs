@@ -197,7 +197,7 @@ fn replace(
             new
         }
     };
-    Ok(store(tx, kind, old, &before, &new))
+    store(tx, kind, old, &before, &new)
 }
 
 /// What only the server may change stays as it was.
@@ -227,15 +227,15 @@ pub(super) fn store(
     old: &Arc<Object>,
     before: &Draftable,
     new: &Draftable,
-) -> Arc<Object> {
+) -> Result<Arc<Object>, Error> {
     if before == new {
-        return old.clone();
+        return Ok(old.clone());
     }
     if is_finished(new) {
         let revision = tx.state().revision + 1;
         let last = Object::encode(new, tx.facts(kind), revision, Some(old));
         tx.remove(kind, old);
-        return Arc::new(last);
+        return Ok(Arc::new(last));
     }
     tx.put(kind, new)
 }

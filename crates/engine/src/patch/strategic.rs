@@ -58,6 +58,12 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         Directive::Merge => {}
     }
     retain_keys(object, patch)?;
+    // Orders refer to the list as it was before this patch.
+    let orders: Vec<_> = patch
+        .iter()
+        .filter_map(|(name, order)| Some((name.strip_prefix(ORDER)?, order)))
+        .map(|(field, order)| (field, order, object.get(field).cloned()))
+        .collect();
     for (name, value) in patch {
         if name == PATCH || name == RETAIN {
             continue;
@@ -68,17 +74,16 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
             merge_field(at.and_then(|at| at.field(name)), object, name, value)?;
         }
     }
-    for (name, order) in patch {
-        if let Some(field) = name.strip_prefix(ORDER) {
-            let patched = patch.get(field);
-            set_order(
-                at.and_then(|at| at.field(field)),
-                object,
-                field,
-                order,
-                patched,
-            )?;
-        }
+    for (field, order, before) in orders {
+        let key = at.and_then(|at| at.field(field)?.patch().merge_key);
+        let order = Order {
+            key,
+            field,
+            order,
+            before: &before,
+            patched: patch.get(field),
+        };
+        order.apply(object)?;
     }
     Ok(())
 }
@@ -212,53 +217,68 @@ fn delete_from_list(object: &mut Object, field: &str, values: &Value) -> Result<
     Ok(())
 }
 
-/// Orders a merged list: what the order names as it names it; what only the
-/// server has stays where it stood among its neighbours.
-fn set_order(
-    at: Option<TypeRef>,
-    object: &mut Object,
-    field: &str,
-    order: &Value,
-    patched: Option<&Value>,
-) -> Result<(), Error> {
-    let order = order
-        .as_array()
-        .ok_or_else(|| wrong(format!("{ORDER}{field} is no list")))?;
-    let key = at.and_then(|at| at.patch().merge_key);
-    let id = |value: &Value| match key {
-        Some(key) => value.get(key).cloned().unwrap_or_default(),
-        None => value.clone(),
-    };
-    let order: Vec<Value> = order.iter().map(id).collect();
-    for value in patched.and_then(Value::as_array).into_iter().flatten() {
-        let deleted = value.get(PATCH).is_some();
-        if !deleted && !order.contains(&id(value)) {
-            return Err(wrong(format!("{ORDER}{field} does not name {}", id(value))));
+/// The order of a merged list: what the patch names as it names it; what only
+/// the server has stays before what it stood before.
+struct Order<'a> {
+    key: Option<&'a str>,
+    field: &'a str,
+    order: &'a Value,
+    before: &'a Option<Value>,
+    patched: Option<&'a Value>,
+}
+
+impl Order<'_> {
+    fn id(&self, value: &Value) -> Value {
+        match self.key {
+            Some(key) => value.get(key).cloned().unwrap_or_default(),
+            None => value.clone(),
         }
     }
-    let Some(Value::Array(list)) = object.get_mut(field) else {
-        return Ok(());
-    };
-    let old = std::mem::take(list);
-    let place = |value: &Value| order.iter().position(|named| *named == id(value));
-    let mut named: Vec<(usize, usize, Value)> = Vec::new();
-    let mut others: Vec<(usize, Value)> = Vec::new();
-    for (index, value) in old.into_iter().enumerate() {
-        match place(&value) {
-            Some(place) => named.push((place, index, value)),
-            None => others.push((index, value)),
-        }
+
+    fn ids(&self, list: Option<&Value>) -> Vec<Value> {
+        let list = list.and_then(Value::as_array).into_iter().flatten();
+        list.map(|value| self.id(value)).collect()
     }
-    named.sort_by_key(|(place, index, _)| (*place, *index));
-    let mut others = others.into_iter().peekable();
-    for (_, index, value) in named {
-        while let Some((_, other)) = others.next_if(|(at, _)| *at < index) {
-            list.push(other);
+
+    fn apply(&self, object: &mut Object) -> Result<(), Error> {
+        let field = self.field;
+        if !self.order.is_array() {
+            return Err(wrong(format!("{ORDER}{field} is no list")));
         }
-        list.push(value);
+        let order = self.ids(Some(self.order));
+        for value in self.patched.and_then(Value::as_array).into_iter().flatten() {
+            let deleted = value.get(PATCH).is_some();
+            if !deleted && !order.contains(&self.id(value)) {
+                return Err(wrong(format!(
+                    "{ORDER}{field} does not name {}",
+                    self.id(value)
+                )));
+            }
+        }
+        let before = self.ids(self.before.as_ref());
+        let stood = |value: &Value| before.iter().position(|id| *id == self.id(value));
+        let place = |value: &Value| order.iter().position(|id| *id == self.id(value));
+        let Some(Value::Array(list)) = object.get_mut(field) else {
+            return Ok(());
+        };
+        let (mut named, others): (Vec<Value>, Vec<Value>) = std::mem::take(list)
+            .into_iter()
+            .partition(|value| place(value).is_some());
+        named.sort_by_key(place);
+        let mut others = others.into_iter().peekable();
+        for value in named {
+            let before_it = |other: &Value| match (stood(other), stood(&value)) {
+                (Some(other), Some(value)) => other < value,
+                _ => false,
+            };
+            while let Some(other) = others.next_if(before_it) {
+                list.push(other);
+            }
+            list.push(value);
+        }
+        list.extend(others);
+        Ok(())
     }
-    list.extend(others.map(|(_, other)| other));
-    Ok(())
 }
 
 #[cfg(test)]
@@ -378,6 +398,15 @@ mod tests {
             .map(|c| c["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["server", "b", "a", "c"]);
+        let merged = pod(
+            containers(json!([{"name": "a"}, {"name": "server"}])),
+            json!({"spec": {"$setElementOrder/containers": [{"name": "a"}, {"name": "new"}],
+                "containers": [{"name": "new"}]}}),
+        );
+        assert_eq!(
+            merged,
+            containers(json!([{"name": "a"}, {"name": "new"}, {"name": "server"}]))
+        );
         let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]}});
         assert!(try_pod(containers(json!([])), &patch).is_err());
     }
