@@ -13,7 +13,21 @@ use serde_json::{Map, Value};
 use crate::fault::Fault;
 
 /// The body of a request, of whatever sort it came.
-pub(crate) type RequestBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
+
+/// A request's body broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BodyError(Box<dyn std::error::Error + Send + Sync>);
+
+/// Boxes a body of any sort.
+pub(crate) fn boxed<B>(body: B) -> RequestBody
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    body.map_err(|error| BodyError(error.into())).boxed_unsync()
+}
 
 /// The largest body read.
 const LIMIT: usize = 3 * 1024 * 1024;

@@ -6,19 +6,19 @@
 //! so does everything about HTTP; what the requests mean is the engine's.
 //!
 //! ```
-//! # tokio_test();
-//! # fn tokio_test() {
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use longshore_apiserver::{ApiServer, Body, NoLogs, Options};
 //! use longshore_engine::Engine;
 //! use tower::ServiceExt as _;
 //!
-//! let engine = Engine::open(longshore_engine::Options::default()).unwrap();
-//! let server = ApiServer::new(Options { engine, token: None, node_logs: std::sync::Arc::new(NoLogs) });
-//! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty()).unwrap();
-//! let response = server.service().oneshot(request).await.unwrap();
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::open(longshore_engine::Options::default())?;
+//! let node_logs = std::sync::Arc::new(NoLogs);
+//! let server = ApiServer::new(Options { engine, token: None, node_logs });
+//! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
+//! let response = server.service().oneshot(request).await?;
 //! assert_eq!(response.status(), 200);
-//! # });
+//! # Ok(())
 //! # }
 //! ```
 //!

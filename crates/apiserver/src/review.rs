@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 /// A review that can be asked for.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Review {
     pub(crate) group: &'static str,
     pub(crate) plural: &'static str,
@@ -30,15 +31,16 @@ pub(crate) const REVIEWS: &[Review] = &[
 ];
 
 /// The review at a path.
-pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Review> {
+pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<Review> {
     REVIEWS
         .iter()
+        .copied()
         .find(|r| version == "v1" && r.group == group && r.plural == plural)
 }
 
 impl Review {
     /// Answers the review: its body with a status.
-    pub(crate) fn answer(&self, mut asked: Value) -> Value {
+    pub(crate) fn answer(self, mut asked: Value) -> Value {
         asked["apiVersion"] = format!("{}/v1", self.group).into();
         asked["kind"] = self.kind.into();
         if !asked["metadata"].is_object() {

@@ -11,12 +11,18 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::BodyExt as _;
 use tokio::sync::watch;
 
 use crate::{
-    auth::Token, body::Body, fault::Fault, handlers, input::RequestBody, query::Query, reply,
-    route::Route, server::Shared,
+    auth::Token,
+    body::Body,
+    fault::Fault,
+    handlers,
+    input::{self, RequestBody},
+    query::Query,
+    reply,
+    route::Route,
+    server::Shared,
 };
 
 /// Answers requests in process: no sockets, no authentication. Cheap to clone.
@@ -116,7 +122,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        let request = request.map(input::boxed);
         let service = self.clone();
         Box::pin(async move { Ok(service.respond(request).await) })
     }

@@ -214,3 +214,23 @@ fn error_line(fault: Fault) -> Bytes {
     line(&mut frame, "ERROR", &status);
     frame.freeze()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn bookmarks_come_each_minute_and_before_the_end() {
+        let start = Instant::now();
+        let deadline = start + Duration::from_secs(150);
+        let mut at = start;
+        let mut due = Vec::new();
+        while let Some(next) = next_bookmark(at, deadline) {
+            due.push((next - start).as_secs());
+            at = next;
+        }
+        assert_eq!(due, [60, 120, 148]);
+        assert_eq!(next_bookmark(start, start + Duration::from_secs(1)), None);
+    }
+}

@@ -164,7 +164,7 @@ pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply
     Ok(reply::value(StatusCode::CREATED, &status))
 }
 
-pub(super) async fn review(call: Call, review: &'static Review, body: RequestBody) -> Reply {
+pub(super) async fn review(call: Call, review: Review, body: RequestBody) -> Reply {
     let wanted = plain_shape(&call)?;
     let asked = read_object(&call.headers, body, review.kind).await?;
     let answer = review.answer(asked).to_string();

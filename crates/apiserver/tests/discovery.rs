@@ -1,0 +1,139 @@
+//! What the server tells of itself: discovery, version, health, OpenAPI,
+//! and what it says to paths and methods it does not have.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Server;
+use serde_json::json;
+
+const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const V2_BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+
+#[tokio::test]
+async fn the_old_documents() {
+    let server = Server::new();
+    for path in ["/api", "/apis", "/apis/batch", "/apis/batch/v1"] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.code, 200, "{path}");
+        let name = path.trim_matches('/').replace('/', "_");
+        insta::assert_json_snapshot!(format!("legacy_{name}"), answer.json());
+    }
+    let core = server.get("/api/v1").await.json();
+    let names: Vec<&str> = core["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["name"].as_str().unwrap())
+        .collect();
+    insta::assert_snapshot!(names.join(" "));
+    assert_eq!(server.get("/apis/shoes/v1").await.code, 404);
+    assert_eq!(server.get("/apis/shoes").await.code, 404);
+}
+
+#[tokio::test]
+async fn aggregated() {
+    let server = Server::new();
+    let kubectl = format!("{V2},{V2_BETA},application/json");
+    let answer = server.get_as("/apis", &kubectl).await;
+    assert_eq!(answer.header("content-type"), V2);
+    insta::assert_json_snapshot!("aggregated_apis", answer.json());
+    let beta = server
+        .get_as("/api", &format!("{V2_BETA},application/json"))
+        .await;
+    assert_eq!(beta.header("content-type"), V2_BETA);
+    assert_eq!(beta.json()["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    assert_eq!(beta.json()["items"][0]["metadata"], json!({}));
+    let plain = server.get_as("/api", "application/json").await;
+    assert_eq!(
+        (plain.header("content-type"), plain.json()["kind"].clone()),
+        ("application/json", json!("APIVersions"))
+    );
+
+    let tag = answer.header("etag");
+    let again = server
+        .call(
+            "GET",
+            "/apis",
+            &[("accept", &kubectl), ("if-none-match", tag)],
+            "",
+        )
+        .await;
+    assert_eq!((again.code, again.bytes.len()), (304, 0));
+}
+
+#[tokio::test]
+async fn version_and_health() {
+    let server = Server::new();
+    let version = server.get("/version").await.json();
+    assert_eq!(
+        (&version["major"], &version["minor"], &version["gitVersion"]),
+        (&json!("1"), &json!("34"), &json!("v1.34.0"))
+    );
+    for path in ["/healthz", "/livez", "/readyz", "/livez/ping"] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.code, answer.text().as_str()), (200, "ok"), "{path}");
+    }
+    assert_eq!(
+        server.get("/readyz?verbose").await.text(),
+        "[+]ping ok\nreadyz check passed\n"
+    );
+    let head = server.call("HEAD", "/healthz", &[], "").await;
+    assert_eq!((head.code, head.bytes.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn openapi() {
+    let server = Server::new();
+    let index = server.get("/openapi/v3").await.json();
+    let paths = index["paths"].as_object().unwrap();
+    assert!(
+        paths.contains_key("api/v1") && paths.contains_key("apis/batch/v1"),
+        "{index}"
+    );
+    for (name, entry) in paths {
+        let url = entry["serverRelativeURL"].as_str().unwrap();
+        let answer = server.get(url).await;
+        assert_eq!(answer.code, 200, "{name}: {}", answer.text());
+        assert!(
+            answer.json()["openapi"].as_str().unwrap().starts_with("3."),
+            "{name}"
+        );
+    }
+    assert_eq!(server.get("/openapi/v3/apis/shoes/v1").await.code, 404);
+    assert_eq!(
+        server.get_as("/openapi/v2", "application/json").await.code,
+        406
+    );
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let protobuf = server.get_as("/openapi/v2", accept).await;
+    assert_eq!(protobuf.code, 200);
+    assert!(protobuf.bytes.len() > 10_000, "{}", protobuf.bytes.len());
+}
+
+#[tokio::test]
+async fn strange_paths_and_methods() {
+    let server = Server::new();
+    let missing = server.get("/nonsense").await;
+    insta::assert_json_snapshot!("unknown_path", missing.json());
+    let wrong = server.call("POST", "/version", &[], "").await;
+    insta::assert_json_snapshot!("wrong_method", wrong.json());
+    for (method, path, code) in [
+        ("GET", "/api/v1/shoes", 404),
+        ("GET", "/api/v2/pods", 404),
+        ("GET", "/api/v1/pods/p", 404),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", "/api/v1/namespaces/default/pods/p/shoes", 404),
+        ("GET", "/api/v1/namespaces/default/configmaps/c/status", 404),
+        ("DELETE", "/api/v1/pods", 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("PUT", "/api/v1/namespaces/default/pods", 405),
+        ("POST", "/api/v1/namespaces/default/pods/p", 405),
+        ("OPTIONS", "/api/v1/pods", 405),
+        ("DELETE", "/api/v1/namespaces/default/pods/p/log", 405),
+    ] {
+        let answer = server.call(method, path, &[], "").await;
+        assert_eq!(answer.code, code, "{method} {path}: {}", answer.text());
+        assert_eq!(answer.json()["kind"], "Status");
+    }
+}

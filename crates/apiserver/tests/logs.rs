@@ -1,0 +1,129 @@
+//! `pods/log` through a node that is made up.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use common::{PODS, Server};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use longshore_apiserver::{LogError, LogRequest, LogStream, NodeLogs};
+use serde_json::json;
+
+/// Notes what it is asked and answers by the container's name.
+#[derive(Default)]
+struct Node(Mutex<Vec<LogRequest>>);
+
+impl NodeLogs for Node {
+    fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
+        let answer = match request.container.as_str() {
+            "waiting" => Err(LogError::NotReady(
+                "container \"waiting\" in pod \"p\" is waiting to start: ContainerCreating".into(),
+            )),
+            _ => {
+                let lines = ["one\n", "two\n"].map(|line| Ok(Bytes::from_static(line.as_bytes())));
+                let stream = futures::stream::iter(lines);
+                Ok(if request.follow {
+                    stream.chain(futures::stream::pending()).boxed()
+                } else {
+                    stream.boxed()
+                })
+            }
+        };
+        self.0.lock().unwrap().push(request);
+        async move { answer }.boxed()
+    }
+}
+
+async fn server() -> (Server, Arc<Node>) {
+    let node = Arc::new(Node::default());
+    let server = Server::with_logs(node.clone());
+    server.pod("p", &["main", "waiting"]).await;
+    server
+        .post("/api/v1/nodes", &json!({"metadata": {"name": "n"}}))
+        .await;
+    (server, node)
+}
+
+async fn bind(server: &Server) {
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    assert_eq!(
+        server
+            .post(&format!("{PODS}/p/binding"), &binding)
+            .await
+            .code,
+        201
+    );
+}
+
+#[tokio::test]
+async fn options_reach_the_node() {
+    let (server, node) = server().await;
+    let path = format!("{PODS}/p/log?container=main&tailLines=5&timestamps=true");
+    assert_eq!(server.get(&path).await.text(), "", "no node runs it yet");
+    assert_eq!(node.0.lock().unwrap().len(), 0);
+    bind(&server).await;
+    let log = server.get(&path).await;
+    assert_eq!((log.code, log.text().as_str()), (200, "one\ntwo\n"));
+    assert_eq!(log.header("content-type"), "text/plain");
+    let asked = node.0.lock().unwrap().remove(0);
+    assert_eq!(
+        (asked.container.as_str(), asked.tail_lines, asked.timestamps),
+        ("main", Some(5), true)
+    );
+    assert_eq!(asked.namespace, "default");
+    assert!(!asked.uid.is_empty());
+}
+
+#[tokio::test]
+async fn what_cannot_be_read() {
+    let (server, _) = server().await;
+    bind(&server).await;
+    let log = |path: &'static str| {
+        let server = &server;
+        async move {
+            let answer = server.get(&format!("{PODS}/{path}")).await;
+            (answer.code, answer.message())
+        }
+    };
+    assert_eq!(
+        log("p/log").await,
+        (
+            400,
+            "a container name must be specified for pod p, choose one of: [main waiting]".into()
+        )
+    );
+    assert_eq!(
+        log("p/log?container=x").await,
+        (400, "container x is not valid for pod p".into())
+    );
+    assert_eq!(
+        log("p/log?container=waiting").await,
+        (
+            400,
+            "container \"waiting\" in pod \"p\" is waiting to start: ContainerCreating".into()
+        )
+    );
+    assert_eq!(log("q/log").await, (404, "pods \"q\" not found".into()));
+}
+
+#[tokio::test]
+async fn a_followed_log_ends_with_the_server() {
+    let (server, _) = server().await;
+    bind(&server).await;
+    let api = server.api.clone();
+    let following = tokio::spawn(async move {
+        server
+            .get(&format!("{PODS}/p/log?container=main&follow=true"))
+            .await
+            .text()
+    });
+    api.close();
+    // Closed before or after the lines were read: it ends.
+    let text = following.await.unwrap();
+    assert!(
+        ["", "one\n", "one\ntwo\n"].contains(&text.as_str()),
+        "{text:?}"
+    );
+}

@@ -1,0 +1,169 @@
+//! Over the network: TLS, the token, both versions of HTTP, a prompt end.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use bytes::Bytes;
+use common::{CONFIG_MAPS, Server};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use longshore_apiserver::{ApiServer, Authority, NoLogs, Options};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+struct Running {
+    address: SocketAddr,
+    ca: String,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+async fn start() -> Running {
+    let server = Server::new();
+    let api = ApiServer::new(Options {
+        engine: server.engine,
+        token: Some("secret".into()),
+        node_logs: Arc::new(NoLogs),
+    });
+    let authority = Authority::ephemeral().unwrap();
+    let tls = authority.server::<&str>(&[]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(async move {
+        api.serve(listener, tls, async {
+            let _ = stopped.await;
+        })
+        .await
+    });
+    Running {
+        address,
+        ca: authority.ca_pem(),
+        stop: Some(stop),
+        serving,
+    }
+}
+
+impl Running {
+    /// One request over a connection of its own, which trusts only `ca`.
+    async fn get(
+        &self,
+        protocol: &[u8],
+        name: &'static str,
+        path: &str,
+        token: &str,
+    ) -> Response<Incoming> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(self.ca.as_bytes()).unwrap())
+            .unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from(name).unwrap();
+        let stream = TokioIo::new(connector.connect(name, stream).await.unwrap());
+        let request = Request::get(path)
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {token}"));
+        if protocol == b"h2" {
+            let request = request.uri(format!("https://localhost{path}"));
+            let (mut sender, connection) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
+                    .await
+                    .unwrap();
+            tokio::spawn(connection);
+            sender
+                .send_request(request.body(Empty::<Bytes>::new()).unwrap())
+                .await
+                .unwrap()
+        } else {
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(stream).await.unwrap();
+            tokio::spawn(connection);
+            sender
+                .send_request(request.body(Empty::<Bytes>::new()).unwrap())
+                .await
+                .unwrap()
+        }
+    }
+}
+
+#[tokio::test]
+async fn both_protocols_and_the_token() {
+    let mut running = start().await;
+    for protocol in [&b"h2"[..], b"http/1.1"] {
+        for name in ["localhost", "127.0.0.1", "kubernetes.default.svc"] {
+            let response = running
+                .get(protocol, name, "/api/v1/namespaces", "secret")
+                .await;
+            assert_eq!(response.status(), 200);
+            let length: usize = response.headers()["content-length"]
+                .to_str()
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert_eq!(
+                response
+                    .into_body()
+                    .collect()
+                    .await
+                    .unwrap()
+                    .to_bytes()
+                    .len(),
+                length
+            );
+        }
+        let refused = running
+            .get(protocol, "localhost", "/api/v1/namespaces", "wrong")
+            .await;
+        assert_eq!(refused.status(), 401);
+        let open = running.get(protocol, "localhost", "/livez", "wrong").await;
+        assert_eq!(open.status(), 200);
+    }
+    drop(running.stop.take());
+    running.serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn stopping_ends_watches_cleanly() {
+    let mut running = start().await;
+    let path = format!("{CONFIG_MAPS}?watch=true");
+    let mut watches = Vec::new();
+    for protocol in [&b"h2"[..], b"http/1.1"] {
+        // The head comes at once, before there is any event.
+        let response = running.get(protocol, "localhost", &path, "secret").await;
+        assert_eq!(response.status(), 200);
+        watches.push(response.into_body());
+    }
+    running.stop.take().unwrap().send(()).unwrap();
+    for watch in watches {
+        assert!(watch.collect().await.unwrap().to_bytes().is_empty());
+    }
+    running.serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn only_loopback_is_served() {
+    let api = Server::new().api;
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let tls = Authority::ephemeral().unwrap().server::<&str>(&[]).unwrap();
+    let refused = api
+        .serve(listener, tls, std::future::pending())
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("loopback"), "{refused}");
+}
