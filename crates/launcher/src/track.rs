@@ -385,8 +385,13 @@ impl Track {
 
     fn not_started(&self, now: Timestamp) -> Option<(Outcome, BTreeSet<String>)> {
         for (uid, (explanation, since)) in &self.stuck {
-            let pod = self.pods.get(uid)?;
-            let patience = match explain::stuck(pod)?.1 {
+            let Some(pod) = self.pods.get(uid) else {
+                continue;
+            };
+            let Some((_, patience)) = explain::stuck(pod) else {
+                continue;
+            };
+            let patience = match patience {
                 Patience::None => Duration::ZERO,
                 Patience::Short(short) => short.min(self.start_timeout),
                 Patience::StartTimeout => self.start_timeout,

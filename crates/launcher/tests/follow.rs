@@ -54,7 +54,12 @@ fn pod(role: &str, version: &str, state: Value, phase: &str) -> Value {
 
 fn ended(role: &str, code: i32) -> Value {
     let state = json!({"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:09Z"}});
-    pod(role, "9", state, if code == 0 { "Succeeded" } else { "Failed" })
+    pod(
+        role,
+        "9",
+        state,
+        if code == 0 { "Succeeded" } else { "Failed" },
+    )
 }
 
 fn event(kind: &str, object: Value) -> String {
@@ -88,7 +93,9 @@ fn cluster(
 }
 
 async fn follow(fake: &Fake, run: &Run) -> (Vec<String>, Outcome) {
-    let mut follow = Follow::start(&fake.cluster(), run, FollowOptions::default()).await.unwrap();
+    let mut follow = Follow::start(&fake.cluster(), run, FollowOptions::default())
+        .await
+        .unwrap();
     let mut lines = Vec::new();
     while let Some(event) = follow.next().await {
         match event.unwrap() {
@@ -110,22 +117,37 @@ fn texts(lines: &[&str]) -> Vec<String> {
 #[tokio::test]
 async fn a_log_survives_broken_connections() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
-    let logs = Script::new([
-        (texts(&["2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z tw"]), End::Breaks),
-        (texts(&["2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z two\n"]), End::Ends),
+    // Followed, the connection breaks, or ends too early, again and again.
+    let followed = Script::new([
         (
-            texts(&["2026-01-01T00:00:02Z two\n2026-01-01T00:00:02Z two\n", "2026-01-01T00:00:03Z end"]),
+            texts(&["2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z tw"]),
+            End::Breaks,
+        ),
+        (
+            texts(&["2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z two\n"]),
             End::Ends,
         ),
     ]);
+    let whole = "2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z two\n2026-01-01T00:00:02Z two\n2026-01-01T00:00:03Z end";
     let fake = cluster(
         vec![job("main")],
         vec![running],
         vec![event("MODIFIED", ended("main", 0))],
-        move |_| logs.next(),
+        move |asked| match asked.query.contains("follow=true") {
+            true => followed.next(),
+            false => Answer::Stream(texts(&[whole]), End::Ends),
+        },
     );
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
-    assert_eq!(lines, ["main/0 | one", "main/0 | two", "main/0 | two", "main/0 | end"]);
+    assert_eq!(
+        lines,
+        [
+            "main/0 | one",
+            "main/0 | two",
+            "main/0 | two",
+            "main/0 | end"
+        ]
+    );
     assert_eq!((outcome.ending, outcome.exit_code), (Ending::Succeeded, 0));
     assert_eq!(fake.writes(), [""; 0]);
 }
@@ -147,8 +169,14 @@ async fn the_first_failure_is_told_and_the_rest_is_stopped() {
     assert_eq!((outcome.ending, outcome.exit_code), (Ending::Failed, 3));
     assert_eq!(outcome.task.unwrap().to_string(), "worker/0");
     let stopped = fake.asked.lock().unwrap();
-    let patches: Vec<_> = stopped.iter().filter(|asked| asked.method == "PATCH").collect();
-    let paths: Vec<&str> = patches.iter().map(|asked| asked.path.rsplit('/').next().unwrap()).collect();
+    let patches: Vec<_> = stopped
+        .iter()
+        .filter(|asked| asked.method == "PATCH")
+        .collect();
+    let paths: Vec<&str> = patches
+        .iter()
+        .map(|asked| asked.path.rsplit('/').next().unwrap())
+        .collect();
     assert_eq!(paths, ["demo-ab2cd-ps", "demo-ab2cd-worker"]);
     assert_eq!(patches[0].body["spec"]["suspend"], true);
     assert!(patches[0].body["metadata"]["annotations"]["longshore.dev/stopped"].is_string());

@@ -25,13 +25,22 @@ fn two_roles() -> Plan {
         size: 3,
         delivery: Delivery::Secret(Bytes::from_static(b"tgz")),
     };
-    plan(&spec, &RunName::new("demo", "ab2cd"), "default", Some(&bundle)).unwrap()
+    plan(
+        &spec,
+        &RunName::new("demo", "ab2cd"),
+        "default",
+        Some(&bundle),
+    )
+    .unwrap()
 }
 
 /// What the server makes of an object.
 fn created(asked: &Asked) -> Answer {
     let mut object = asked.body.clone();
-    let name = object["metadata"]["name"].as_str().unwrap_or("patched").to_owned();
+    let name = object["metadata"]["name"]
+        .as_str()
+        .unwrap_or("patched")
+        .to_owned();
     object["metadata"]["name"] = json!(name);
     object["metadata"]["uid"] = json!(format!("uid-{name}"));
     object["metadata"]["namespace"] = json!("default");
@@ -47,12 +56,23 @@ fn name(asked: &Asked) -> &str {
 async fn the_first_job_owns_all_objects() {
     let fake = Fake::new(created);
     let run = submit(&fake.cluster(), &two_roles()).await.unwrap();
-    let roles: Vec<_> = run.roles.iter().map(|role| (role.name.as_str(), role.count)).collect();
+    let roles: Vec<_> = run
+        .roles
+        .iter()
+        .map(|role| (role.name.as_str(), role.count))
+        .collect();
     assert_eq!(roles, [("chief", 1), ("worker", 2)]);
     let asked = fake.asked.lock().unwrap();
-    let last_secret = asked.iter().rposition(|asked| asked.method == "POST" && asked.path.ends_with("/secrets"));
-    let first_job = asked.iter().position(|asked| asked.method == "POST" && asked.path.ends_with("/jobs"));
-    assert!(last_secret < first_job, "pods that start at once find what they need");
+    let last_secret = asked
+        .iter()
+        .rposition(|asked| asked.method == "POST" && asked.path.ends_with("/secrets"));
+    let first_job = asked
+        .iter()
+        .position(|asked| asked.method == "POST" && asked.path.ends_with("/jobs"));
+    assert!(
+        last_secret < first_job,
+        "pods that start at once find what they need"
+    );
     let owned: Vec<(&str, &Value)> = asked
         .iter()
         .filter(|asked| asked.method == "PATCH")
@@ -64,7 +84,15 @@ async fn the_first_job_owns_all_objects() {
     let owner = json!("uid-demo-ab2cd-chief");
     let mut names: Vec<&str> = owned.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["demo-ab2cd", "demo-ab2cd", "demo-ab2cd-worker", "longshore-bundle-abababababababababab"]);
+    assert_eq!(
+        names,
+        [
+            "demo-ab2cd",
+            "demo-ab2cd",
+            "demo-ab2cd-worker",
+            "longshore-bundle-abababababababababab"
+        ]
+    );
     assert!(owned.iter().all(|(_, uid)| **uid == owner));
 }
 
@@ -75,15 +103,31 @@ async fn a_refused_job_leaves_nothing_behind() {
         ("GET", _) => {
             let name = asked.path.rsplit('/').next().unwrap();
             let metadata = json!({"name": name, "namespace": "default", "uid": "u"});
-            Answer::Json(200, json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
+            Answer::Json(
+                200,
+                json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}),
+            )
         }
-        ("DELETE", _) => Answer::Json(200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})),
+        ("DELETE", _) => Answer::Json(
+            200,
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
+        ),
         _ => created(asked),
     });
-    let error = submit(&fake.cluster(), &two_roles()).await.unwrap_err().to_string();
-    assert!(error.starts_with("cannot create Job demo-ab2cd-worker: ") && error.contains("exceeded quota"), "{error}");
-    let mut deleted: Vec<String> =
-        fake.writes().into_iter().filter(|write| write.starts_with("DELETE")).collect();
+    let error = submit(&fake.cluster(), &two_roles())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("cannot create Job demo-ab2cd-worker: ")
+            && error.contains("exceeded quota"),
+        "{error}"
+    );
+    let mut deleted: Vec<String> = fake
+        .writes()
+        .into_iter()
+        .filter(|write| write.starts_with("DELETE"))
+        .collect();
     deleted.sort_unstable();
     assert_eq!(
         deleted,
@@ -109,24 +153,43 @@ async fn a_bundle_that_is_there_is_used_again_unless_it_is_another() {
                     "annotations": {"longshore.dev/bundle-sha256": sha256},
                     "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "old", "uid": "o"}],
                 });
-                Answer::Json(200, json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
+                Answer::Json(
+                    200,
+                    json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}),
+                )
             }
-            ("DELETE", _) => Answer::Json(200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})),
+            ("DELETE", _) => Answer::Json(
+                200,
+                json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
+            ),
             _ => created(asked),
         })
     };
-    submit(&with_sha("ab".repeat(32)).cluster(), &two_roles()).await.unwrap();
+    submit(&with_sha("ab".repeat(32)).cluster(), &two_roles())
+        .await
+        .unwrap();
     let other = with_sha("cd".repeat(32));
     let error = submit(&other.cluster(), &two_roles()).await.unwrap_err();
     assert!(matches!(error, SubmitError::OtherBundle { .. }));
-    assert!(other.writes().iter().all(|write| !write.contains("DELETE") || !write.contains("bundle")));
+    assert!(
+        other
+            .writes()
+            .iter()
+            .all(|write| !write.contains("DELETE") || !write.contains("bundle"))
+    );
 }
 
 #[tokio::test]
 async fn a_missing_namespace_is_named_with_the_remedy() {
     let fake = Fake::new(|_| status(404, "NotFound", "namespaces \"team\" not found"));
-    let error = preflight(&fake.cluster(), "team").await.unwrap_err().to_string();
-    assert!(error.contains("no namespace \"team\": create it with `kubectl create namespace team`"), "{error}");
+    let error = preflight(&fake.cluster(), "team")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no namespace \"team\": create it with `kubectl create namespace team`"),
+        "{error}"
+    );
     let forbidden = Fake::new(|_| status(403, "Forbidden", "no"));
     preflight(&forbidden.cluster(), "team").await.unwrap();
 }

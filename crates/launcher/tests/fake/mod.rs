@@ -20,14 +20,14 @@ use longshore_client::Cluster;
 use serde_json::{Value, json};
 
 /// What a request is answered with.
-pub enum Answer {
+pub(crate) enum Answer {
     Json(u16, Value),
     /// Pieces of a stream that then ends properly, or breaks, or stays open.
     Stream(Vec<String>, End),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     Ends,
     Breaks,
     StaysOpen,
@@ -35,36 +35,41 @@ pub enum End {
 
 /// A request as a test sees it.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    pub method: String,
-    pub path: String,
-    pub query: String,
-    pub body: Value,
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) body: Value,
 }
 
 type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 #[derive(Clone)]
-pub struct Fake {
+pub(crate) struct Fake {
     handler: Arc<Handler>,
-    pub asked: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Fake {
-    pub fn new(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        Self { handler: Arc::new(handler), asked: Arc::default() }
+    pub(crate) fn new(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        Self {
+            handler: Arc::new(handler),
+            asked: Arc::default(),
+        }
     }
 
-    pub fn cluster(&self) -> Cluster {
+    pub(crate) fn cluster(&self) -> Cluster {
         Cluster::from_service(self.clone(), "default")
     }
 
     /// `METHOD path` of all requests that change something.
-    pub fn writes(&self) -> Vec<String> {
+    pub(crate) fn writes(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let writes = asked.iter().filter(|asked| asked.method != "GET");
-        writes.map(|asked| format!("{} {}", asked.method, asked.path)).collect()
+        writes
+            .map(|asked| format!("{} {}", asked.method, asked.path))
+            .collect()
     }
 }
 
@@ -97,7 +102,9 @@ where
                 Answer::Json(code, value) => (code, vec![value.to_string()], End::Ends),
                 Answer::Stream(pieces, end) => (200, pieces, end),
             };
-            let frames = pieces.into_iter().map(|piece| Ok(Frame::data(Bytes::from(piece))));
+            let frames = pieces
+                .into_iter()
+                .map(|piece| Ok(Frame::data(Bytes::from(piece))));
             let frames = stream::iter(frames.collect::<Vec<_>>());
             let rest = match end {
                 End::Ends => stream::empty().boxed(),
@@ -106,13 +113,16 @@ where
             };
             let body = StreamBody::new(frames.chain(rest)).boxed_unsync();
             let response = Response::builder().status(code);
-            Ok(response.header("content-type", "application/json").body(body).unwrap())
+            Ok(response
+                .header("content-type", "application/json")
+                .body(body)
+                .unwrap())
         })
     }
 }
 
 /// A list as the server sends it.
-pub fn list(kind: &str, api_version: &str, items: Vec<Value>) -> Answer {
+pub(crate) fn list(kind: &str, api_version: &str, items: Vec<Value>) -> Answer {
     Answer::Json(
         200,
         json!({
@@ -123,7 +133,7 @@ pub fn list(kind: &str, api_version: &str, items: Vec<Value>) -> Answer {
 }
 
 /// A failure as the server sends it.
-pub fn status(code: u16, reason: &str, message: &str) -> Answer {
+pub(crate) fn status(code: u16, reason: &str, message: &str) -> Answer {
     Answer::Json(
         code,
         json!({
@@ -134,14 +144,14 @@ pub fn status(code: u16, reason: &str, message: &str) -> Answer {
 }
 
 /// Answers that are given one after the other; the last one stays.
-pub struct Script(Mutex<VecDeque<(Vec<String>, End)>>);
+pub(crate) struct Script(Mutex<VecDeque<(Vec<String>, End)>>);
 
 impl Script {
-    pub fn new(answers: impl IntoIterator<Item = (Vec<String>, End)>) -> Self {
+    pub(crate) fn new(answers: impl IntoIterator<Item = (Vec<String>, End)>) -> Self {
         Self(Mutex::new(answers.into_iter().collect()))
     }
 
-    pub fn next(&self) -> Answer {
+    pub(crate) fn next(&self) -> Answer {
         let mut answers = self.0.lock().unwrap();
         let (pieces, end) = match answers.len() {
             1 => answers[0].clone(),
