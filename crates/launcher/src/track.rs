@@ -240,7 +240,7 @@ impl Track {
                 // A pod that somebody deletes ends by a signal: the task's
                 // failure only if the Job says so too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
-                if !gives_up || (deleted && !job.is_some_and(|job| job.failure().is_some())) {
+                if !gives_up || (deleted && job.is_none_or(|job| job.failure().is_none())) {
                     continue;
                 }
                 State::Failed(pod)
