@@ -40,7 +40,7 @@ const HEAD: Duration = Duration::from_secs(120);
 /// How often HTTP/2 clients are asked whether they are still there.
 const PING: Duration = Duration::from_secs(30);
 /// How long requests may go on once the server is stopping.
-const FAREWELL: Duration = Duration::from_secs(3);
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What a server is made of.
 pub struct Options {
@@ -109,7 +109,7 @@ impl ApiServer {
     }
 
     /// Serves a loopback listener until `shutdown` is done or the server is
-    /// closed. Streams end then; other requests get a few seconds more.
+    /// closed. Streams end then; other requests get a second more.
     ///
     /// # Errors
     /// The listener is not on a loopback address.
