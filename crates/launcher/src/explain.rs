@@ -153,6 +153,46 @@ pub fn stuck(pod: &PodEvidence) -> Option<(Explanation, Patience)> {
         })
 }
 
+/// Whether nothing of a pod runs or has run yet, not even what prepares it.
+#[must_use]
+pub fn is_idle(pod: &PodEvidence) -> bool {
+    let mut statuses = pod
+        .status
+        .init_container_statuses
+        .iter()
+        .chain(&pod.status.container_statuses);
+    let has_begun =
+        statuses.any(|status| status.state.running.is_some() || status.state.terminated.is_some());
+    !has_begun && !pod.is_over()
+}
+
+/// Why a pod is given up that has been idle too long, when its status names
+/// no cause: a volume whose Secret is missing shows in its events only.
+#[must_use]
+pub fn slow(pod: &PodEvidence, limit: Duration) -> Explanation {
+    if let Some((explanation, _)) = stuck(pod) {
+        return explanation;
+    }
+    let statuses = pod
+        .status
+        .init_container_statuses
+        .iter()
+        .chain(&pod.status.container_statuses);
+    let waiting = statuses.filter_map(|status| status.state.waiting.as_ref());
+    let state = waiting
+        .map(|waiting| waiting.reason.as_str())
+        .find(|reason| !reason.is_empty());
+    let cause = format!(
+        "it did not start within {} s ({})",
+        limit.as_secs(),
+        state.unwrap_or("no reason given")
+    );
+    Explanation::new(
+        cause,
+        "look at its events, `kubectl describe pod`; or raise `start_timeout`",
+    )
+}
+
 fn unschedulable_remedy(message: &str) -> String {
     let resource = message.split("Insufficient ").nth(1).map(|rest| {
         let word = rest.split([',', ' ']).next().unwrap_or(rest);

@@ -62,6 +62,8 @@ pub(crate) struct Track {
     jobs: BTreeMap<String, JobEvidence>,
     /// What holds a pod up, and since when it has been seen.
     stuck: BTreeMap<String, (Explanation, Timestamp)>,
+    /// Since when a pod that has not started has been seen.
+    unstarted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
     ended: BTreeSet<String>,
     progress: Option<Progress>,
@@ -96,6 +98,7 @@ impl Track {
             pods: BTreeMap::new(),
             jobs: BTreeMap::new(),
             stuck: BTreeMap::new(),
+            unstarted: BTreeMap::new(),
             reading: BTreeSet::new(),
             ended: BTreeSet::new(),
             progress: None,
@@ -130,6 +133,7 @@ impl Track {
             Seen::Pod(pod) => self.see_pod(*pod, now, &mut steps),
             Seen::PodGone(uid) => {
                 self.stuck.remove(&uid);
+                self.unstarted.remove(&uid);
                 self.end(&uid, &mut steps);
                 // A pod that ended well is not undone by its removal.
                 if self.pods.get(&uid).is_some_and(|pod| !pod.is_over()) {
@@ -197,6 +201,11 @@ impl Track {
             None => {
                 self.stuck.remove(&uid);
             }
+        }
+        if explain::is_idle(&pod) {
+            self.unstarted.entry(uid.clone()).or_insert(now);
+        } else {
+            self.unstarted.remove(&uid);
         }
         self.pods.insert(uid, pod);
     }
@@ -398,6 +407,14 @@ impl Track {
             };
             if waited(*since, now) >= patience {
                 return Some((not_started(pod.task(), explanation), BTreeSet::new()));
+            }
+        }
+        for (uid, since) in &self.unstarted {
+            if let Some(pod) = self.pods.get(uid)
+                && waited(*since, now) >= self.start_timeout
+            {
+                let explanation = explain::slow(pod, self.start_timeout);
+                return Some((not_started(pod.task(), &explanation), BTreeSet::new()));
             }
         }
         let idle = self.roles.iter().find(|role| {

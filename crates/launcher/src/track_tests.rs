@@ -321,6 +321,22 @@ fn unschedulable_tasks_wait_as_long_as_the_run_allows() {
 }
 
 #[test]
+fn a_pod_that_never_starts_is_given_up() {
+    let mut track = track(&[role("main", 1)]);
+    let state = json!({"waiting": {"reason": "ContainerCreating"}});
+    track.see(pod("main", 0, main(state.clone(), "Pending")), at(0));
+    track.see(pod("main", 0, main(state, "Pending")), at(300));
+    assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
+    let steps = track.see(Seen::Tick, at(600));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(found.ending, Ending::NotStarted);
+    assert_eq!(
+        found.reason,
+        "main/0: it did not start within 600 s (ContainerCreating)"
+    );
+}
+
+#[test]
 fn a_run_whose_pods_are_never_made_ends() {
     let mut track = track(&[role("main", 1)]);
     assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
