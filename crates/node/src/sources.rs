@@ -1,11 +1,16 @@
-//! Fetches the ConfigMaps and Secrets that a pod refers to.
+//! Fetches the ConfigMaps and Secrets that a pod refers to, and follows those
+//! of its volumes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use k8s_openapi::api::core::v1::{Container, Pod};
-use longshore_client::{Cluster, Error, Kind, View};
+use longshore_client::{Cluster, Error, FieldSelector, Kind, View};
 use serde::Deserialize;
+use tokio::task::JoinSet;
 
 use crate::{environment::Lookup, volumes};
 
@@ -108,6 +113,59 @@ pub(crate) async fn fetch(
         }
     }
     Ok(sources)
+}
+
+/// Most pods are over by then, and need no watches.
+const FOLLOW_AFTER: Duration = Duration::from_secs(2);
+const FOLLOW_AGAIN: Duration = Duration::from_secs(10);
+
+/// Calls `changed` whenever one of `references` may have changed.
+/// Begins after a moment.
+pub(crate) async fn follow(
+    cluster: Cluster,
+    namespace: String,
+    references: References,
+    changed: impl Fn() -> bool + Clone + Send + 'static,
+) {
+    tokio::time::sleep(FOLLOW_AFTER).await;
+    let mut watches = JoinSet::new();
+    for name in references.config_maps {
+        watches.spawn(follow_one(
+            cluster.configmaps(),
+            namespace.clone(),
+            name,
+            changed.clone(),
+        ));
+    }
+    for name in references.secrets {
+        watches.spawn(follow_one(
+            cluster.secrets(),
+            namespace.clone(),
+            name,
+            changed.clone(),
+        ));
+    }
+    while watches.join_next().await.is_some() {}
+}
+
+async fn follow_one<K: Kind>(
+    view: View<K>,
+    namespace: String,
+    name: String,
+    changed: impl Fn() -> bool + Send,
+) {
+    let Ok(view) = view.in_namespace(&namespace) else {
+        return;
+    };
+    let view = view.fields(FieldSelector::everything().with("metadata.name", name));
+    loop {
+        match view.watch().await {
+            // What changed before the watch is told once it stands.
+            Ok(mut watch) => while changed() && watch.next(None).await.is_ok() {},
+            Err(error) => tracing::debug!(%error, "a source of volumes is not watched"),
+        }
+        tokio::time::sleep(FOLLOW_AGAIN).await;
+    }
 }
 
 async fn data<K: Kind>(view: &View<K>, namespace: &str, name: &str) -> Result<Option<Data>, Error> {

@@ -444,6 +444,50 @@ async fn peers_find_each_other_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn volumes_follow_their_sources() {
+    let stage = Stage::new().await;
+    let maps = stage.cluster.configmaps().in_namespace("default").unwrap();
+    let map = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map"},
+            "data": {"a": value}})
+    };
+    maps.create(&map("first")).await.unwrap();
+    let script = "for word in second third; do \
+        until grep -q $word /etc/longshore-test/a; do sleep 0.01; done; echo $word; done";
+    let mut main = shell(script);
+    main["volumeMounts"] = json!([{"name": "map", "mountPath": "/etc/longshore-test"}]);
+    stage
+        .run(
+            "reader",
+            json!({
+                "restartPolicy": "Never",
+                "containers": [main],
+                "volumes": [{"name": "map", "configMap": {"name": "map"}}],
+            }),
+        )
+        .await;
+    let pod = stage
+        .until("reader", |pod| pod["status"]["phase"] == "Running")
+        .await;
+    let logs = stage.agent.as_ref().unwrap().logs();
+    let follow = LogQuery {
+        follow: true,
+        ..query(&pod)
+    };
+    let mut stream = Box::pin(logs.open(follow).await.unwrap());
+    for word in ["second", "third"] {
+        maps.replace("map", &map(word)).await.unwrap();
+        let line = tokio::time::timeout(AT_MOST, stream.next())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        assert_eq!(line, format!("{word}\n"));
+    }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_pods_leave_nothing_behind() {
     let stage = Stage::new().await;
     for index in 0..100 {

@@ -16,6 +16,7 @@ use longshore_client::{DeleteOptions, Error, Patch};
 use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, watch},
+    task::JoinSet,
     time::{Instant, sleep_until},
 };
 
@@ -47,6 +48,13 @@ pub(crate) enum Message {
     Updated(Box<Pod>),
     /// The object is gone.
     Removed,
+}
+
+/// What a pod's own tasks tell it.
+enum Inner {
+    Ended(RunEnd),
+    /// A ConfigMap or Secret of a volume may have changed.
+    SourcesChanged,
 }
 
 /// The end of a container's run.
@@ -94,7 +102,9 @@ struct Worker {
     /// When a container may start; absent: at once. `None`: never.
     due: HashMap<usize, Option<Instant>>,
     config_retry: HashMap<usize, Retry>,
-    ends: mpsc::Sender<RunEnd>,
+    inner: mpsc::Sender<Inner>,
+    /// Watches the sources of volumes; ends with the worker.
+    refresher: JoinSet<()>,
     address: Option<Ipv4Addr>,
     volumes: Option<BTreeMap<String, Prepared>>,
     setup_retry: Retry,
@@ -115,16 +125,16 @@ pub(crate) async fn run(
     pod: Pod,
     mut messages: mpsc::UnboundedReceiver<Message>,
 ) {
-    let (ends, mut ended) = mpsc::channel(16);
+    let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
-    let mut worker = Worker::new(shared, pod, ends);
+    let mut worker = Worker::new(shared, pod, inner);
     let stopped = tokio::select! {
-        () = worker.live(&mut messages, &mut ended) => false,
+        () = worker.live(&mut messages, &mut reports) => false,
         _ = stopping.wait_for(|stop| *stop) => true,
     };
     worker
         .end_all(
-            &mut ended,
+            &mut reports,
             if stopped { STOP_GRACE } else { Duration::ZERO },
         )
         .await;
@@ -135,7 +145,7 @@ pub(crate) async fn run(
 }
 
 impl Worker {
-    fn new(shared: Arc<Shared>, pod: Pod, ends: mpsc::Sender<RunEnd>) -> Self {
+    fn new(shared: Arc<Shared>, pod: Pod, inner: mpsc::Sender<Inner>) -> Self {
         let now = Timestamp::now();
         let metadata = &pod.metadata;
         let status = pod.status.as_ref();
@@ -165,7 +175,8 @@ impl Worker {
             running: HashMap::new(),
             due: HashMap::new(),
             config_retry: HashMap::new(),
-            ends,
+            inner,
+            refresher: JoinSet::new(),
             address: None,
             volumes: None,
             setup_retry: Retry::default(),
@@ -184,7 +195,7 @@ impl Worker {
     async fn live(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,
-        ended: &mut mpsc::Receiver<RunEnd>,
+        reports: &mut mpsc::Receiver<Inner>,
     ) {
         loop {
             self.step().await;
@@ -211,11 +222,22 @@ impl Worker {
                         Some(Message::Removed) | None => return,
                     }
                 }
-                Some(end) = ended.recv() => self.container_ended(end),
+                Some(report) = reports.recv() => self.hear(report).await,
                 () = sleep => {}
             }
-            while let Ok(end) = ended.try_recv() {
-                self.container_ended(end);
+            while let Ok(report) = reports.try_recv() {
+                self.hear(report).await;
+            }
+        }
+    }
+
+    async fn hear(&mut self, report: Inner) {
+        match report {
+            Inner::Ended(end) => self.container_ended(end),
+            Inner::SourcesChanged => {
+                if let Err((_, message)) = self.prepare_volumes().await {
+                    tracing::debug!(pod = self.name, message, "volumes are not updated");
+                }
             }
         }
     }
@@ -455,14 +477,35 @@ impl Worker {
             .hosts
             .add(&self.uid, self.host(address), &folder.join("hosts"))
             .map_err(failed)?;
+        let prepared = self.prepare_volumes().await?;
+        let references = References::of_volumes(&self.pod);
+        if !references.is_empty() && self.refresher.is_empty() {
+            let cluster = self.shared.cluster.clone();
+            let inner = self.inner.clone();
+            let changed = move || inner.try_send(Inner::SourcesChanged).is_ok();
+            self.refresher.spawn(sources::follow(
+                cluster,
+                self.namespace.clone(),
+                references,
+                changed,
+            ));
+        }
+        Ok(prepared)
+    }
+
+    async fn prepare_volumes(&self) -> Result<BTreeMap<String, Prepared>, (&'static str, String)> {
+        let failed = |error: &dyn std::fmt::Display| ("FailedMount", error.to_string());
+        let Some(address) = self.address else {
+            return Ok(BTreeMap::new());
+        };
         let references = References::of_volumes(&self.pod);
         let sources = self
             .fetch(&references)
             .await
-            .map_err(|error| ("FailedMount", error.to_string()))?;
+            .map_err(|error| failed(&error))?;
         let facts = start::facts(&self.shared, address);
-        volumes::prepare(&self.pod, &folder.join("volumes"), &sources, &facts)
-            .map_err(|error| ("FailedMount", error.to_string()))
+        let folder = self.shared.pod_folder(&self.uid).join("volumes");
+        volumes::prepare(&self.pod, &folder, &sources, &facts).map_err(|error| failed(&error))
     }
 
     async fn fetch(&self, references: &References) -> Result<Sources, Error> {
@@ -606,7 +649,7 @@ impl Worker {
             "started"
         );
         self.running.insert(index, process.clone());
-        let ends = self.ends.clone();
+        let inner = self.inner.clone();
         tokio::spawn(async move {
             let (stop, stopped) = watch::channel(false);
             let copying = capture(writer, started.output, started.errors, stopped);
@@ -617,7 +660,7 @@ impl Worker {
                 code
             };
             let (tail, code) = tokio::join!(copying, waiting);
-            let _ = ends.send(RunEnd { index, code, tail }).await;
+            let _ = inner.send(Inner::Ended(RunEnd { index, code, tail })).await;
         });
     }
 
@@ -750,23 +793,29 @@ impl Worker {
     }
 
     /// Ends all containers and waits until they are reaped.
-    async fn end_all(&mut self, ended: &mut mpsc::Receiver<RunEnd>, grace: Duration) {
+    async fn end_all(&mut self, reports: &mut mpsc::Receiver<Inner>, grace: Duration) {
         if !grace.is_zero() {
             self.running
                 .values()
                 .for_each(|process| process.terminate());
             let all = async {
                 while !self.running.is_empty() {
-                    let Some(end) = ended.recv().await else { break };
-                    self.running.remove(&end.index);
+                    match reports.recv().await {
+                        Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
+                        Some(Inner::SourcesChanged) => {}
+                        None => break,
+                    }
                 }
             };
             let _ = tokio::time::timeout(grace, all).await;
         }
         self.running.values().for_each(|process| process.kill());
         while !self.running.is_empty() {
-            let Some(end) = ended.recv().await else { break };
-            self.running.remove(&end.index);
+            match reports.recv().await {
+                Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
+                Some(Inner::SourcesChanged) => {}
+                None => break,
+            }
         }
     }
 
@@ -776,6 +825,7 @@ impl Worker {
             return;
         }
         self.released = true;
+        self.refresher.abort_all();
         self.shared.hosts.remove(&self.uid);
         if let Some(address) = self.address {
             self.shared.addresses.release(address);

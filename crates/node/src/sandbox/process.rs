@@ -115,7 +115,10 @@ fn execute_error(command: &Command, code: i32) -> StartError {
         libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
             format!("stat {program}: no such file or directory")
         }
-        libc::ENOENT | libc::ENOTDIR => "executable file not found in $PATH".to_owned(),
+        // A search goes on past what it may not run, and finds nothing.
+        libc::ENOENT | libc::ENOTDIR | libc::EACCES if !program.contains('/') => {
+            "executable file not found in $PATH".to_owned()
+        }
         libc::EACCES => "permission denied".to_owned(),
         libc::ENOEXEC => "exec format error".to_owned(),
         _ => io::Error::from_raw_os_error(code).to_string(),

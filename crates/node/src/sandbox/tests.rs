@@ -272,3 +272,74 @@ async fn volumes_at_paths_that_exist_and_that_do_not() {
         assert!(!Path::new(path).exists(), "{path}");
     }
 }
+
+/// Not a test of its own: the agent that the next one kills.
+#[tokio::test]
+#[ignore = "run by a_killed_agent_leaves_no_process"]
+async fn agent_to_be_killed() {
+    let Ok(file) = std::env::var("LONGSHORE_TEST_PIDS") else {
+        return;
+    };
+    let stages = both().await;
+    let mut running = Vec::new();
+    for (number, stage) in stages.iter().enumerate() {
+        let mut started = stage
+            .spawner
+            .run(&shell("sleep 1000 & echo ready; wait"))
+            .await
+            .unwrap();
+        started.output.read_exact(&mut [0; 6]).await.unwrap();
+        fs::write(format!("{file}.{number}"), started.process.id().to_string()).unwrap();
+        running.push(started);
+    }
+    fs::write(&file, "").unwrap();
+    std::future::pending::<()>().await;
+}
+
+/// The processes that are descendants of `pid`, itself among them.
+fn family(pid: &str) -> Vec<String> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let mut all = vec![pid.to_owned()];
+    for child in children.unwrap_or_default().split_whitespace() {
+        all.extend(family(child));
+    }
+    all
+}
+
+/// Whether the process runs, so is not a zombie that nobody reaps.
+fn runs(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    status.is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
+#[test]
+fn a_killed_agent_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pids");
+    let mut agent = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sandbox::tests::agent_to_be_killed", "--ignored"])
+        .env("LONGSHORE_TEST_PIDS", &file)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(5));
+    while !file.exists() {
+        assert!(
+            agent.try_wait().unwrap().is_none(),
+            "the agent ended by itself"
+        );
+        pause();
+    }
+    let pids = ["0", "1"].map(|number| fs::read_to_string(file.with_extension(number)).unwrap());
+    let families: Vec<String> = pids.iter().flat_map(|pid| family(pid)).collect();
+    assert!(
+        families.len() >= 6,
+        "init, shell and sleep, twice: {families:?}"
+    );
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    // They end soon after, or this test never does.
+    while families.iter().any(|pid| runs(pid)) {
+        pause();
+    }
+}
