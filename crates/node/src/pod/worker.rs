@@ -722,6 +722,8 @@ impl Worker {
         if self.deleted || !self.report_retry.is_due() {
             return;
         }
+        // A time that has passed must not wake the task again.
+        self.report_retry.at = None;
         if self.reported.is_none() && Phase::of(&self.pod).is_terminal() {
             return;
         }

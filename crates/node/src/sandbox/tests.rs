@@ -39,7 +39,8 @@ impl Stage {
             started.errors.read_to_string(&mut errors),
             started.process.wait(),
         );
-        (out.unwrap(), err.unwrap());
+        out.unwrap();
+        err.unwrap();
         Ok((code, output, errors))
     }
 
