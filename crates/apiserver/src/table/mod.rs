@@ -36,33 +36,35 @@ impl Column {
     }
 }
 
+/// Fills the cells of an object's row; ages are as of the time given.
+type Cells = fn(&Value, Timestamp) -> Vec<Value>;
+
 /// How a kind is shown.
 pub(crate) struct Printer {
     columns: &'static [Column],
-    cells: fn(&Value, Timestamp) -> Vec<Value>,
+    cells: Cells,
     conditions: fn(&Value) -> Option<Value>,
 }
 
 /// The printer of a kind; name and age for kinds without one of their own.
 pub(crate) fn printer(gvk: &Gvk) -> Printer {
-    let (columns, cells): (&'static [Column], fn(&Value, Timestamp) -> Vec<Value>) =
-        match (gvk.group.as_ref(), gvk.kind.as_ref()) {
-            ("", "Pod") => (columns::POD, pods::cells),
-            ("", "Node") => (columns::NODE, nodes::cells),
-            ("", "Service") => (columns::SERVICE, services::cells),
-            ("batch", "Job") => (columns::JOB, jobs::cells),
-            ("", "Namespace") => (columns::NAMESPACE, plain::namespace),
-            ("", "ConfigMap") => (columns::CONFIG_MAP, plain::config_map),
-            ("", "Secret") => (columns::SECRET, plain::secret),
-            ("", "ServiceAccount") => (columns::SERVICE_ACCOUNT, plain::service_account),
-            ("" | "events.k8s.io", "Event") => (columns::EVENT, plain::event),
-            ("coordination.k8s.io", "Lease") => (columns::LEASE, plain::lease),
-            _ => (columns::ANY, plain::any),
-        };
-    let conditions = if columns.len() == columns::POD.len() && gvk.kind == "Pod" {
-        pods::conditions
-    } else {
-        |_: &Value| None
+    let (columns, cells): (&'static [Column], Cells) = match (gvk.group.as_ref(), gvk.kind.as_ref())
+    {
+        ("", "Pod") => (columns::POD, pods::cells),
+        ("", "Node") => (columns::NODE, nodes::cells),
+        ("", "Service") => (columns::SERVICE, services::cells),
+        ("batch", "Job") => (columns::JOB, jobs::cells),
+        ("", "Namespace") => (columns::NAMESPACE, plain::namespace),
+        ("", "ConfigMap") => (columns::CONFIG_MAP, plain::config_map),
+        ("", "Secret") => (columns::SECRET, plain::secret),
+        ("", "ServiceAccount") => (columns::SERVICE_ACCOUNT, plain::service_account),
+        ("" | "events.k8s.io", "Event") => (columns::EVENT, plain::event),
+        ("coordination.k8s.io", "Lease") => (columns::LEASE, plain::lease),
+        _ => (columns::ANY, plain::any),
+    };
+    let conditions = match (gvk.group.as_ref(), gvk.kind.as_ref()) {
+        ("", "Pod") => pods::conditions,
+        _ => |_: &Value| None,
     };
     Printer {
         columns,
