@@ -1,2 +1,60 @@
-//! Benchmarks.
-fn main() {}
+//! Benchmarks, each beside its peer in one run: `cargo xtask bench [NAME…]`.
+//!
+//! Absolute times drift with the machine; quote the ratios.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers"
+)]
+
+mod decode;
+mod pods;
+mod program;
+mod report;
+mod run_true;
+mod start;
+mod store;
+
+use clap::Parser;
+use report::{Failure, Report};
+
+/// Runs the benchmarks named, or all of them.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench")]
+struct Arguments {
+    /// start, store, decode, run
+    names: Vec<String>,
+    /// How many pods `store` and `decode` use.
+    #[arg(long, default_value_t = 10_000)]
+    pods: usize,
+    /// How often each figure is taken; the median counts.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+}
+
+const NAMES: [&str; 4] = ["start", "decode", "run", "store"];
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    if let Some(name) = arguments
+        .names
+        .iter()
+        .find(|name| !NAMES.contains(&name.as_str()))
+    {
+        return Err(format!("no benchmark {name:?}: there are {}", NAMES.join(", ")).into());
+    }
+    for name in NAMES {
+        if !arguments.names.is_empty() && !arguments.names.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        let mut report = Report::new(name);
+        match name {
+            "start" => start::run(&mut report, arguments.runs).await?,
+            "decode" => decode::run(&mut report, arguments.runs, arguments.pods).await?,
+            "run" => run_true::run(&mut report, arguments.runs)?,
+            _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
+        }
+    }
+    Ok(())
+}

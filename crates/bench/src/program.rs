@@ -1,0 +1,95 @@
+//! The program `longshore` and the cluster it starts, in a folder of their own.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use tempfile::TempDir;
+
+use crate::report::Failure;
+
+/// An instance folder; its cluster is stopped when this is dropped.
+pub(crate) struct Instance {
+    folder: TempDir,
+}
+
+impl Instance {
+    /// A new folder, with nothing running.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    /// Where the kubeconfig goes.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// A folder for files of the benchmark.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs `longshore` with these arguments on this instance, to its end.
+    pub(crate) fn longshore(&self, arguments: &[&str]) -> Result<Output, Failure> {
+        let output = Command::new(binary()?)
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"))
+            .stdin(Stdio::null())
+            .output()?;
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("longshore {arguments:?}: {}\n{why}", output.status).into());
+        }
+        Ok(output)
+    }
+
+    /// Starts the cluster; returns when it is ready.
+    pub(crate) fn up(&self, more: &[&str]) -> Result<(), Failure> {
+        let kubeconfig = self.kubeconfig();
+        let kubeconfig = kubeconfig
+            .to_str()
+            .ok_or("the temporary folder's name is no UTF-8")?;
+        self.longshore(&[&["up", "--kubeconfig", kubeconfig], more].concat())
+            .map(drop)
+    }
+
+    /// Stops the cluster.
+    pub(crate) fn down(&self) -> Result<(), Failure> {
+        self.longshore(&["down"]).map(drop)
+    }
+
+    /// Memory of the cluster's process in MB: now, and at its peak.
+    pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
+        let status = self.longshore(&["status", "--output", "json"])?;
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
+        let pid = status["pid"].as_u64().ok_or("the status names no pid")?;
+        let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let field = |name: &str| -> Result<f64, Failure> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let line = line.ok_or_else(|| format!("no {name} in the process's status"))?;
+            Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+        };
+        Ok((field("VmRSS:")?, field("VmHWM:")?))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.down();
+    }
+}
+
+/// The program built beside this one.
+fn binary() -> Result<PathBuf, Failure> {
+    let binary = env::current_exe()?.with_file_name("longshore");
+    if binary.exists() {
+        Ok(binary)
+    } else {
+        Err(format!("{} is not built", binary.display()).into())
+    }
+}

@@ -1,0 +1,70 @@
+//! Figures: medians, printed as they come, beside peer and goal.
+
+use std::time::{Duration, Instant};
+
+/// What stops a benchmark.
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// Prints the figures of one benchmark.
+pub(crate) struct Report;
+
+impl Report {
+    /// Begins a benchmark.
+    pub(crate) fn new(name: &str) -> Self {
+        println!("\n{name}");
+        Self
+    }
+
+    /// One figure and what is aimed at.
+    pub(crate) fn figure(&mut self, what: &str, value: impl std::fmt::Display, goal: &str) {
+        let goal = if goal.is_empty() {
+            String::new()
+        } else {
+            format!("   goal: {goal}")
+        };
+        println!("  {what:<52} {value:>14}{goal}");
+    }
+}
+
+/// The median of the times that `runs` runs of `work` took.
+pub(crate) fn median(
+    runs: usize,
+    mut work: impl FnMut() -> Result<(), Failure>,
+) -> Result<Duration, Failure> {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let started = Instant::now();
+        work()?;
+        times.push(started.elapsed());
+    }
+    Ok(middle(times))
+}
+
+/// As [`median`], of something asynchronous.
+pub(crate) async fn median_async(
+    runs: usize,
+    mut work: impl AsyncFnMut() -> Result<(), Failure>,
+) -> Result<Duration, Failure> {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let started = Instant::now();
+        work().await?;
+        times.push(started.elapsed());
+    }
+    Ok(middle(times))
+}
+
+fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// `12.3 ms`.
+pub(crate) fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// `3.2 times`: how often `ours` fits into `theirs`.
+pub(crate) fn ratio(theirs: Duration, ours: Duration) -> String {
+    format!("{:.1} times", theirs.as_secs_f64() / ours.as_secs_f64())
+}
