@@ -9,7 +9,7 @@ use std::{
 use longshore_apiserver::{ApiServer, Authority};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
-use longshore_engine::{Engine, Storage};
+use longshore_engine::{Engine, OpenError, Storage};
 use longshore_node::NodeAgent;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -57,16 +57,7 @@ impl EmbeddedCluster {
             kubeconfig::check_place(path)?;
         }
 
-        let storage = if options.ephemeral {
-            Storage::Memory
-        } else {
-            Storage::File(layout.store())
-        };
-        let engine = Engine::open(longshore_engine::Options {
-            storage,
-            ..longshore_engine::Options::default()
-        })
-        .map_err(Error::part("store"))?;
+        let engine = open_store(&options, &layout).await?;
         let logs = LogBridge::default();
         let settings = Settings::load_or_new(&layout)?;
         let server = ApiServer::new(longshore_apiserver::Options {
@@ -271,6 +262,31 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
                 .tempdir()
                 .map_err(Error::file("create a folder in", parent))?;
             Ok((Layout::new(folder.path()), Some(folder)))
+        }
+    }
+}
+
+/// Opens the store. The instance is ours, so a store that is in use is in use
+/// by a predecessor that is about to end and let go of it.
+async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
+    const TRIES: u32 = 500;
+    let mut tries = 0;
+    loop {
+        let storage = if options.ephemeral {
+            Storage::Memory
+        } else {
+            Storage::File(layout.store())
+        };
+        let opened = Engine::open(longshore_engine::Options {
+            storage,
+            ..longshore_engine::Options::default()
+        });
+        match opened {
+            Err(OpenError::InUse { .. }) if tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            opened => return opened.map_err(Error::part("store")),
         }
     }
 }

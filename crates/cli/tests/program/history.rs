@@ -21,8 +21,8 @@ fn runs_and_logs_remain_without_a_cluster() {
         .iter()
         .map(|name| desk.longshore(&["logs", name]).expect(0).out)
         .collect();
-    assert!(logs.contains(&"worker/0 | first\n".to_owned()), "{logs:?}");
-    assert!(logs.contains(&"worker/0 | second\n".to_owned()), "{logs:?}");
+    assert!(logs.contains(&"main/0 | first\n".to_owned()), "{logs:?}");
+    assert!(logs.contains(&"main/0 | second\n".to_owned()), "{logs:?}");
     let table = desk.longshore(&["runs"]).expect(0).out;
     assert!(names.iter().all(|name| table.contains(name)), "{table}");
     desk.longshore(&["status"]).expect(3);
