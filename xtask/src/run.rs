@@ -20,8 +20,27 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What `cargo run` says of this program is not true of what it builds; some
+    // build scripts read it, and would run again each time.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if OF_THIS_PROGRAM
+            .iter()
+            .any(|prefix| text.starts_with(prefix))
+        {
+            command.env_remove(name);
+        }
+    }
     command
 }
+
+/// Beginnings of the variables that `cargo run` sets about what it runs.
+const OF_THIS_PROGRAM: [&str; 4] = [
+    "CARGO_PKG_",
+    "CARGO_MANIFEST_",
+    "CARGO_BIN_",
+    "CARGO_PRIMARY_PACKAGE",
+];
 
 /// Runs a command to its end, its output shown.
 pub(crate) fn finish(command: &mut Command) -> Outcome {
