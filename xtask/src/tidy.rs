@@ -115,8 +115,30 @@ fn check_files(package: &Value, refusals: &mut Vec<String>) -> Outcome {
                 path.display()
             ));
         }
+        check_modules(&path, refusals);
     }
     Ok(())
+}
+
+/// Every file of a test made of several is one of its modules.
+fn check_modules(folder: &Path, refusals: &mut Vec<String>) {
+    let Ok(main) = fs::read_to_string(folder.join("main.rs")) else {
+        return;
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let is_module = path.is_dir() || path.extension().is_some_and(|kind| kind == "rs");
+        let known = name == "main" || name == "snapshots" || main.contains(&format!("mod {name};"));
+        if is_module && !known {
+            refusals.push(format!(
+                "{} is no module of its test: nothing runs it",
+                path.display()
+            ));
+        }
+    }
 }
 
 /// Every Rust file says what it is for; gives the sizes for people to see.

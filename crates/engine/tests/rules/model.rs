@@ -1,19 +1,16 @@
 //! The engine against a plain sequential model: random operations must give
 //! the same answers, old versions must stay readable, and every watcher's
 //! replayed view must equal a list.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::collections::BTreeMap;
 
+use crate::support::{Api, kind, options};
 use longshore_engine::{
     Engine, Error, ListRequest, Options, ReadVersion, Storage, Watch, WatchEvent, WatchRequest,
     WatchStart,
 };
 use proptest::prelude::*;
 use serde_json::json;
-use support::{Api, kind, options};
 
 #[derive(Debug, Clone)]
 enum Step {

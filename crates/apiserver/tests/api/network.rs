@@ -1,12 +1,9 @@
 //! Over the network: TLS, the token, both versions of HTTP, a prompt end.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use crate::common::{CONFIG_MAPS, Server};
 use bytes::Bytes;
-use common::{CONFIG_MAPS, Server};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;

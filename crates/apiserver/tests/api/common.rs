@@ -1,5 +1,6 @@
 //! A server over an engine in memory, with a clock and ids that never differ,
 //! and calls through its service.
+
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::{

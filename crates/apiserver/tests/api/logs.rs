@@ -1,12 +1,9 @@
 //! `pods/log` through a node that is made up.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
+use crate::common::{PODS, Server};
 use bytes::Bytes;
-use common::{PODS, Server};
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use longshore_apiserver::{LogError, LogRequest, LogStream, NodeLogs};
 use serde_json::json;

@@ -1,4 +1,5 @@
 //! A fake API server: a queue of canned answers, and a record of requests.
+
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::{

@@ -1,12 +1,9 @@
 //! The rules of creates, updates and patches.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Api, api, config, job, pod, status};
 use longshore_engine::{Error, FieldValidation, Subresource, WriteOptions};
 use longshore_model::PatchKind;
 use serde_json::json;
-use support::{Api, api, config, job, pod, status};
 
 #[tokio::test]
 async fn one_revision_for_all_kinds_only_grows() {

@@ -1,13 +1,10 @@
 //! The rules of reads and watches.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Api, api, config, kind, names, options, pod, status, told};
 use longshore_engine::{
     Engine, Error, ListRequest, Options, ReadVersion, WatchEvent, WatchRequest, WatchStart,
 };
 use serde_json::json;
-use support::{Api, api, config, kind, names, options, pod, status, told};
 
 async fn filled(count: usize) -> Api {
     let api = api();

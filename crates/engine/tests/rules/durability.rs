@@ -1,7 +1,4 @@
 //! What survives: reopening, and a kill in the middle of writing.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-mod support;
 
 use std::{
     collections::BTreeSet,
@@ -10,11 +7,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::support::{Api, config, kind, names, options, pod};
 use longshore_engine::{
     Engine, Error, OpenError, Options, ReadVersion, Storage, WatchRequest, WatchStart,
 };
 use serde_json::json;
-use support::{Api, config, kind, names, options, pod};
 
 /// Tells the child its file.
 const FILE: &str = "LONGSHORE_ENGINE_TEST_FILE";
@@ -160,7 +157,12 @@ async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
     // Twice over the same file: the second start finds what a kill left.
     for lines in [300, 0] {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_that_writes", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "durability::child_that_writes",
+                "--ignored",
+                "--nocapture",
+            ])
             .env(FILE, &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,11 +1,8 @@
 //! The rules of deletion: grace, finalizers, propagation, namespaces.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Api, api, config, job, kind, names, pod, status};
 use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, Finalize, Propagation};
 use serde_json::{Value, json};
-use support::{Api, api, config, job, kind, names, pod, status};
 
 fn grace(seconds: i64) -> DeleteOptions {
     DeleteOptions {

@@ -1,9 +1,6 @@
 //! Watches: a JSON event a line, bookmarks, initial events, ends.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{CONFIG_MAPS, Server, TABLE};
+use crate::common::{CONFIG_MAPS, Server, TABLE};
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use longshore_apiserver::Body;

@@ -1,9 +1,6 @@
 //! Requests, refusals, retries and paging, on a fake API server.
-#![allow(clippy::unwrap_used)]
 
-mod fake;
-
-use fake::{Answer, Fake, list, pod, status};
+use crate::fake::{Answer, Fake, list, pod, status};
 use futures::StreamExt;
 use longshore_client::{
     Cluster, DeleteOptions, Error, FieldSelector, LogOptions, Patch, kinds::Any,

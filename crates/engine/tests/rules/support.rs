@@ -1,4 +1,5 @@
 //! Short ways to say what the tests say often.
+
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use std::sync::{

@@ -1,11 +1,8 @@
 //! Collections: pages, versions, shapes, compression.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::io::Read as _;
 
-use common::{CONFIG_MAPS, Server, TABLE, lines};
+use crate::common::{CONFIG_MAPS, Server, TABLE, lines};
 use serde_json::{Value, json};
 
 fn names(list: &Value) -> Vec<&str> {

@@ -1,9 +1,6 @@
 //! What items of the common kinds tell, and what they say when it is absent.
-#![allow(clippy::unwrap_used)]
 
-mod fake;
-
-use fake::{Answer, Fake};
+use crate::fake::{Answer, Fake};
 use longshore_client::{
     Error, Item, Kind,
     kinds::{Job, Namespace, Node, Pod, Secret, Service},

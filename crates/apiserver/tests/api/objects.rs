@@ -1,10 +1,7 @@
 //! Objects through HTTP: create, read, update, patch, delete, and everything
 //! that can be wrong with such a request.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{CONFIG_MAPS, PODS, Server};
+use crate::common::{CONFIG_MAPS, PODS, Server};
 use serde_json::json;
 
 #[tokio::test]

@@ -1,10 +1,7 @@
 //! What the server tells of itself: discovery, version, health, OpenAPI,
 //! and what it says to paths and methods it does not have.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::Server;
+use crate::common::Server;
 use serde_json::json;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

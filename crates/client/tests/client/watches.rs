@@ -1,11 +1,8 @@
 //! Watches, caches and waits, on a fake API server.
-#![allow(clippy::unwrap_used)]
-
-mod fake;
 
 use std::time::Duration;
 
-use fake::{Answer, End, Fake, bookmark, event, list, pod, status};
+use crate::fake::{Answer, End, Fake, bookmark, event, list, pod, status};
 use longshore_client::{Change, Error, Item, Watch, WatchEvent, kinds::Pod};
 use serde_json::json;
 

@@ -1,10 +1,7 @@
 //! What each kind refuses, and in which words.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{api, job, pod, status};
 use serde_json::{Value, json};
-use support::{api, job, pod, status};
 
 async fn refusal(plural: &str, object: Value) -> String {
     let (code, reason, message) = status(api().create(plural, object).await);

@@ -1,0 +1,11 @@
+//! The HTTP API, through the service and over the network.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+mod discovery;
+mod lists;
+mod logs;
+mod network;
+mod objects;
+mod watches;
