@@ -125,8 +125,10 @@ pub(crate) async fn to_the_end(
                 let wish = if cancelling {
                     Wish::Leave
                 } else {
-                    show.pause();
-                    wish(on_interrupt, caught, &mut interrupt).await
+                    show.spinner.pause();
+                    let wish = wish(on_interrupt, caught, &mut interrupt).await;
+                    show.spinner.resume();
+                    wish
                 };
                 match wish {
                     Wish::GoOn => {}
@@ -135,9 +137,8 @@ pub(crate) async fn to_the_end(
                         show.end();
                         target.keep()?;
                         let name = run.name.as_str();
-                        return Err(Error::new(Kind::Interrupted, format!("left the run {name} alone: it goes on")).hint(
-                            format!("`longshore logs {name} --follow` shows it, `longshore cancel {name}` ends it"),
-                        ));
+                        ui::note(format!("{} {name} goes on: `longshore logs {name} --follow` shows it, `longshore cancel {name}` ends it", head("left")));
+                        return Ok(exit_code(Kind::Interrupted));
                     }
                     Wish::Cancel => {
                         cancelling = true;
@@ -324,11 +325,6 @@ impl Show {
             }
             Event::Finished(_) => {}
         }
-    }
-
-    /// Makes room for a question.
-    fn pause(&self) {
-        self.spinner.aside(ui::flush);
     }
 
     fn end(&self) {

@@ -43,6 +43,21 @@ impl Spinner {
         }
     }
 
+    /// Takes the line away until [`Spinner::resume`], for a question.
+    pub(crate) fn pause(&self) {
+        if let Some(bar) = &self.bar {
+            bar.suspend(ui::flush);
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// Shows the line again.
+    pub(crate) fn resume(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
     /// Takes the line away.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
