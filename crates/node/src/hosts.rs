@@ -2,7 +2,7 @@
 //! which names all pods that have a subdomain and is kept up to date in place.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     io,
     net::Ipv4Addr,
@@ -66,12 +66,40 @@ pub(crate) fn render<'a>(
     text
 }
 
+/// A pod in the table: its file, as long as something may read it.
+type Entry = (Host, Option<PathBuf>);
+
 /// The pods that are named, and the files that name them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     machine: String,
-    table: Mutex<BTreeMap<String, (Host, PathBuf)>>,
+    table: Mutex<BTreeMap<String, Entry>>,
     changed: Notify,
+}
+
+/// The pods to name. One that is over keeps its name, so that a slower peer
+/// still finds it, until another has taken its place.
+fn known(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
+    let name = |host: &Host| {
+        let Host {
+            namespace,
+            hostname,
+            subdomain,
+            ..
+        } = host;
+        (namespace.clone(), hostname.clone(), subdomain.clone())
+    };
+    let is_alive = |entry: &&Entry| entry.1.is_some();
+    let living: BTreeSet<_> = table
+        .values()
+        .filter(is_alive)
+        .map(|(host, _)| name(host))
+        .collect();
+    table
+        .values()
+        .filter(|entry| is_alive(entry) || !living.contains(&name(&entry.0)))
+        .map(|(host, _)| host)
+        .collect()
 }
 
 impl Hosts {
@@ -89,14 +117,21 @@ impl Hosts {
         let named = host.subdomain.is_some();
         let text = {
             let mut table = self.table.lock();
-            table.insert(uid.to_owned(), (host.clone(), file.to_owned()));
-            render(&self.machine, &host, table.values().map(|(host, _)| host))
+            table.insert(uid.to_owned(), (host.clone(), Some(file.to_owned())));
+            render(&self.machine, &host, known(&table))
         };
         std::fs::write(file, text)?;
         if named {
             self.changed.notify_one();
         }
         Ok(())
+    }
+
+    /// A pod is over: its file is left as it is, its name stays.
+    pub(crate) fn retire(&self, uid: &str) {
+        if let Some((_, file)) = self.table.lock().get_mut(uid) {
+            *file = None;
+        }
     }
 
     /// Takes a pod out.
@@ -112,10 +147,17 @@ impl Hosts {
     pub(crate) async fn maintain(&self) {
         loop {
             self.changed.notified().await;
-            let entries: Vec<_> = self.table.lock().values().cloned().collect();
-            for (own, file) in &entries {
-                let text = render(&self.machine, own, entries.iter().map(|(host, _)| host));
-                if let Err(error) = overwrite(file, &text) {
+            let texts: Vec<(PathBuf, String)> = {
+                let table = self.table.lock();
+                let hosts = known(&table);
+                let text = |own: &Host| render(&self.machine, own, hosts.iter().copied());
+                table
+                    .values()
+                    .filter_map(|(own, file)| Some((file.clone()?, text(own))))
+                    .collect()
+            };
+            for (file, text) in texts {
+                if let Err(error) = overwrite(&file, &text) {
                     tracing::debug!(?file, %error, "hosts file not updated");
                 }
             }
@@ -172,6 +214,24 @@ mod tests {
             .push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
         let text = render("", &own, [&own]);
         assert!(text.ends_with("127.16.0.1\talone\n10.0.0.1\tx\ty\n"));
+    }
+
+    #[test]
+    fn a_finished_pod_keeps_its_name_until_another_takes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = Hosts::new();
+        let file = |name: &str| folder.path().join(name);
+        let add = |uid: &str, hostname: &str, last: u8| {
+            let host = host("a", hostname, Some("w"), last);
+            hosts.add(uid, host, &file(uid)).unwrap();
+            std::fs::read_to_string(file(uid)).unwrap()
+        };
+        add("first", "w-0", 1);
+        hosts.retire("first");
+        assert!(add("peer", "w-1", 2).contains("127.16.0.1\tw-0 "));
+        let again = add("second", "w-0", 3);
+        assert!(again.contains("127.16.0.3\tw-0 "), "{again}");
+        assert!(!again.contains("127.16.0.1\tw-0 "), "{again}");
     }
 
     #[tokio::test]

@@ -128,9 +128,12 @@ pub(crate) async fn run(
     let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
+    // The agent's stop closes `messages`, too: without an order, a pod would
+    // now and then count as removed and lose its logs.
     let stopped = tokio::select! {
-        () = worker.live(&mut messages, &mut reports) => false,
+        biased;
         _ = stopping.wait_for(|stop| *stop) => true,
+        () = worker.live(&mut messages, &mut reports) => false,
     };
     worker
         .end_all(
@@ -327,7 +330,7 @@ impl Worker {
             self.phase = Phase::Failed;
         }
         if self.phase.is_terminal() {
-            self.release();
+            self.retire();
         }
     }
 
@@ -819,6 +822,13 @@ impl Worker {
                 None => break,
             }
         }
+    }
+
+    /// Nothing runs any more: no file needs to be kept up to date. Address and
+    /// names stay until the pod is removed, for peers that are slower to look.
+    fn retire(&mut self) {
+        self.refresher.abort_all();
+        self.shared.hosts.retire(&self.uid);
     }
 
     /// Gives address and names back.
