@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    evidence::{JobEvidence, PodEvidence},
+    evidence::{Condition, JobEvidence, PodEvidence},
     explain::{self, Explanation, Patience},
     follow::{Ending, Outcome, Progress, RoleProgress},
     names::Task,
@@ -304,7 +304,8 @@ impl Track {
             return;
         }
         let found = self
-            .failed_task()
+            .overdue()
+            .or_else(|| self.failed_task())
             .or_else(|| self.failed_job())
             .or_else(|| self.cancelled())
             .or_else(|| self.success())
@@ -339,15 +340,17 @@ impl Track {
             .iter()
             .filter(|(role, _)| self.settled.contains(*role))
             .find_map(|(role, job)| Some((role, job.failure()?)))?;
-        let explanation = explain::job_failure(condition);
-        let outcome = Outcome {
-            ending: Ending::Failed,
-            exit_code: 1,
-            task: None,
-            reason: format!("{role}: {}", explanation.cause),
-            remedy: Some(explanation.remedy),
-        };
-        Some((outcome, BTreeSet::new()))
+        Some((job_outcome(role, condition), BTreeSet::new()))
+    }
+
+    /// The run took too long: its tasks were then ended by a signal, which is
+    /// no failure of theirs.
+    fn overdue(&self) -> Option<(Outcome, BTreeSet<String>)> {
+        let (role, condition) = self.jobs.iter().find_map(|(role, job)| {
+            let failure = job.failure()?;
+            (failure.reason == "DeadlineExceeded").then_some((role, failure))
+        })?;
+        Some((job_outcome(role, condition), BTreeSet::new()))
     }
 
     fn cancelled(&self) -> Option<(Outcome, BTreeSet<String>)> {
@@ -436,6 +439,17 @@ impl Track {
             };
             (not_started(None, &explanation), BTreeSet::new())
         })
+    }
+}
+
+fn job_outcome(role: &str, condition: &Condition) -> Outcome {
+    let explanation = explain::job_failure(condition);
+    Outcome {
+        ending: Ending::Failed,
+        exit_code: 1,
+        task: None,
+        reason: format!("{role}: {}", explanation.cause),
+        remedy: Some(explanation.remedy),
     }
 }
 

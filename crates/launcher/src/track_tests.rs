@@ -215,13 +215,28 @@ fn a_failed_job_waits_for_the_pod_that_tells_why() {
 }
 
 #[test]
-fn a_job_without_pods_decides_after_a_while() {
-    let mut failed = track(&[role("main", 1)]);
-    failed.see(job("main", condition("Failed", "DeadlineExceeded")), at(1));
-    let steps = failed.see(Seen::Tick, at(4));
+fn tasks_that_a_deadline_ended_are_not_the_reason() {
+    let mut track = track(&[role("main", 1)]);
+    let steps = track.see(
+        job("main", condition("FailureTarget", "DeadlineExceeded")),
+        at(1),
+    );
     let (found, _) = outcome(&steps).unwrap();
     assert_eq!((found.ending, found.exit_code), (Ending::Failed, 1));
     assert_eq!(found.reason, "main: the run took longer than its `timeout`");
+}
+
+#[test]
+fn a_job_without_pods_decides_after_a_while() {
+    let mut failed = track(&[role("main", 1)]);
+    let steps = failed.see(
+        job("main", condition("Failed", "BackoffLimitExceeded")),
+        at(1),
+    );
+    assert_eq!(outcome(&steps), None);
+    let steps = failed.see(Seen::Tick, at(4));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::Failed, 1));
 
     let mut complete = track(&[role("main", 1)]);
     let steps = complete.see(
