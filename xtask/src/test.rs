@@ -21,7 +21,10 @@ pub(crate) struct Arguments {
 
 /// Checks the map, builds, runs every test, looks for processes left behind.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    leftovers::adopt()?;
+    leftovers::watch(|| test(arguments))
+}
+
+fn test(arguments: &Arguments) -> Outcome {
     tidy::run()?;
     let kubectls = env::join_paths(tools::fetch()?).map_err(|error| error.to_string())?;
     let scope = match &arguments.package {
@@ -29,12 +32,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => vec!["--workspace"],
     };
     finish(cargo().args(["build", "--release", "--workspace", "--bins"]))?;
-    let tests = finish(
+    finish(
         cargo()
             .args(["test", "--release", "--no-fail-fast"])
             .args(scope)
             .args(&arguments.rest)
             .env("LONGSHORE_TEST_KUBECTLS", kubectls),
-    );
-    tests.and(leftovers::check())
+    )
 }
