@@ -22,7 +22,7 @@ use super::{
     backoff::BackoffLimits,
     facts::PodFacts,
     names,
-    plan::{Observed, Plan, Removal, plan},
+    plan::{Observed, Plan, Removal, is_decided, plan},
     pods::{self, NewPod},
     store::Store,
 };
@@ -214,6 +214,14 @@ impl Controller {
                 return Ok(Next::Done);
             };
             let has_actions = !plan.create.is_empty() || !plan.delete.is_empty();
+            if !is_decided(job.status.as_ref()) && is_decided(Some(&plan.status)) {
+                // The verdict is stored before the pods are deleted for it:
+                // their end must not look like a failure with its own verdict.
+                if !self.store_status(key, &job, &plan).await? {
+                    return Ok(Next::Done);
+                }
+                continue;
+            }
             if has_actions && acted.is_none() {
                 acted = Some(self.act(&job, &plan).await);
                 continue;

@@ -186,6 +186,11 @@ fn target(status: &JobStatus) -> Option<(&'static str, String, String)> {
         })
 }
 
+/// Whether it is decided that the Job ends.
+pub(crate) fn is_decided(status: Option<&JobStatus>) -> bool {
+    status.is_some_and(|status| target(status).is_some())
+}
+
 type Ending = (&'static str, &'static str, String);
 
 /// Whether the Job is to end now, how and why.
