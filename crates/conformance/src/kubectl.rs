@@ -36,10 +36,11 @@ pub struct Ran {
 }
 
 impl Kubectl {
-    /// Every kubectl to test with, oldest first, on one cluster.
+    /// Every kubectl to test with, oldest first, on one cluster. None where
+    /// `cargo xtask test` could not fetch them; it says so.
     ///
     /// # Panics
-    /// When there is none: `cargo xtask test` says where they are.
+    /// Outside `cargo xtask test`, which says where they are.
     #[must_use]
     pub fn all(kubeconfig: &Path) -> Vec<Self> {
         let binaries = env::var_os("LONGSHORE_TEST_KUBECTLS");
@@ -47,6 +48,7 @@ impl Kubectl {
             "LONGSHORE_TEST_KUBECTLS names the kubectls to test with: run `cargo xtask test`",
         );
         env::split_paths(&binaries)
+            .filter(|binary| !binary.as_os_str().is_empty())
             .map(|binary| Self {
                 binary,
                 kubeconfig: kubeconfig.to_owned(),
@@ -58,7 +60,10 @@ impl Kubectl {
     /// Its name, for messages and for names of objects: `kubectl-v32`.
     #[must_use]
     pub fn name(&self) -> String {
-        self.binary.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.binary
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -129,7 +134,10 @@ impl Kubectl {
     pub fn follow(&self, arguments: &[&str]) -> Following {
         let mut child = self.command(arguments).spawn().expect("kubectl starts");
         let stdout = child.stdout.take().expect("its standard output is a pipe");
-        Following { _child: child, lines: BufReader::new(stdout).lines() }
+        Following {
+            _child: child,
+            lines: BufReader::new(stdout).lines(),
+        }
     }
 }
 

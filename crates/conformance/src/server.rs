@@ -24,7 +24,9 @@ impl Server {
             kubeconfig: Some(folder.path().join("kubeconfig")),
             ..Options::default()
         };
-        let cluster = EmbeddedCluster::start(options).await.expect("the cluster starts");
+        let cluster = EmbeddedCluster::start(options)
+            .await
+            .expect("the cluster starts");
         Self { cluster, folder }
     }
 

@@ -31,13 +31,19 @@ async fn with_each_kubectl(session: impl AsyncFn(&Kubectl, &str)) {
 async fn nodes_and_namespaces_are_shown() {
     with_each_kubectl(async |kubectl, namespace| {
         let shown = kubectl.ok(&["get", "nodes,ns"]).await;
-        let node = shown.lines().find(|line| line.starts_with("node/longshore")).unwrap();
+        let node = shown
+            .lines()
+            .find(|line| line.starts_with("node/longshore"))
+            .unwrap();
         assert!(node.contains("Ready"), "{shown}");
         for name in ["default", "kube-system", namespace] {
             let line = format!("namespace/{name} ");
-            let row = shown.lines().find(|row| row.starts_with(&line)).unwrap_or_else(|| {
-                panic!("no namespace {name} in:\n{shown}");
-            });
+            let row = shown
+                .lines()
+                .find(|row| row.starts_with(&line))
+                .unwrap_or_else(|| {
+                    panic!("no namespace {name} in:\n{shown}");
+                });
             assert!(row.contains("Active"), "{row}");
         }
     })
@@ -50,18 +56,44 @@ async fn a_job_runs_prints_and_goes() {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.ok(&[words, &n].concat()).await;
         kubectl
-            .ok(&["-n", namespace, "create", "job", "hello", "--image=x", "--", "echo", "hi"])
+            .ok(&[
+                "-n",
+                namespace,
+                "create",
+                "job",
+                "hello",
+                "--image=x",
+                "--",
+                "echo",
+                "hi",
+            ])
             .await;
-        run(&["wait", "--for=condition=complete", "job/hello", "--timeout=30s"]).await;
+        run(&[
+            "wait",
+            "--for=condition=complete",
+            "job/hello",
+            "--timeout=30s",
+        ])
+        .await;
         assert_eq!(run(&["logs", "job/hello"]).await, "hi\n");
         let pods = run(&["get", "pods"]).await;
-        assert!(pods.contains("Completed") && pods.contains("hello-"), "{pods}");
+        assert!(
+            pods.contains("Completed") && pods.contains("hello-"),
+            "{pods}"
+        );
         let jobs = run(&["get", "jobs"]).await;
         assert!(jobs.contains("1/1"), "{jobs}");
         let described = run(&["describe", "job", "hello"]).await;
         assert!(described.contains("1 Succeeded"), "{described}");
         run(&["delete", "job", "hello"]).await;
-        run(&["wait", "--for=delete", "pod", "--selector=job-name=hello", "--timeout=30s"]).await;
+        run(&[
+            "wait",
+            "--for=delete",
+            "pod",
+            "--selector=job-name=hello",
+            "--timeout=30s",
+        ])
+        .await;
         let none = kubectl.run(&[&["get", "pods"][..], &n].concat()).await;
         assert!(none.stderr.contains("No resources found"), "{none:?}");
     })
@@ -73,7 +105,17 @@ async fn a_watch_shows_a_pod_from_its_start_to_its_end() {
     with_each_kubectl(async |kubectl, namespace| {
         let mut watch = kubectl.follow(&["get", "pods", "--watch", "-n", namespace]);
         kubectl
-            .ok(&["-n", namespace, "create", "job", "seen", "--image=x", "--", "echo", "hi"])
+            .ok(&[
+                "-n",
+                namespace,
+                "create",
+                "job",
+                "seen",
+                "--image=x",
+                "--",
+                "echo",
+                "hi",
+            ])
             .await;
         watch.until(&["seen-", "Completed"]).await;
     })
@@ -84,11 +126,28 @@ async fn a_watch_shows_a_pod_from_its_start_to_its_end() {
 async fn applying_twice_changes_once() {
     with_each_kubectl(async |kubectl, namespace| {
         let apply = ["apply", "-n", namespace, "-f", "-"];
-        assert_eq!(kubectl.ok_with(&apply, CONFIG_MAP).await, "configmap/settings created\n");
-        assert_eq!(kubectl.ok_with(&apply, CONFIG_MAP).await, "configmap/settings unchanged\n");
+        assert_eq!(
+            kubectl.ok_with(&apply, CONFIG_MAP).await,
+            "configmap/settings created\n"
+        );
+        assert_eq!(
+            kubectl.ok_with(&apply, CONFIG_MAP).await,
+            "configmap/settings unchanged\n"
+        );
         let red = CONFIG_MAP.replace("blue", "red");
-        assert_eq!(kubectl.ok_with(&apply, &red).await, "configmap/settings configured\n");
-        let colour = ["get", "cm", "settings", "-n", namespace, "-o", "jsonpath={.data.colour}"];
+        assert_eq!(
+            kubectl.ok_with(&apply, &red).await,
+            "configmap/settings configured\n"
+        );
+        let colour = [
+            "get",
+            "cm",
+            "settings",
+            "-n",
+            namespace,
+            "-o",
+            "jsonpath={.data.colour}",
+        ];
         assert_eq!(kubectl.ok(&colour).await, "red");
     })
     .await;
@@ -98,10 +157,14 @@ async fn applying_twice_changes_once() {
 async fn a_mistake_is_refused_before_anything_is_stored() {
     with_each_kubectl(async |kubectl, namespace| {
         let wrong = CONFIG_MAP.replace("data:", "dtaa:");
-        let ran = kubectl.run_with(&["apply", "-n", namespace, "-f", "-"], &wrong).await;
+        let ran = kubectl
+            .run_with(&["apply", "-n", namespace, "-f", "-"], &wrong)
+            .await;
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains("dtaa"), "{ran:?}");
-        let none = kubectl.run(&["get", "cm", "settings", "-n", namespace]).await;
+        let none = kubectl
+            .run(&["get", "cm", "settings", "-n", namespace])
+            .await;
         assert!(none.stderr.contains("(NotFound)"), "{none:?}");
     })
     .await;
