@@ -151,12 +151,18 @@ struct Source {
 }
 
 impl Source {
-    /// Takes what is in the pipe now, and closes it.
+    /// Takes what is in the pipe now, and closes it. Asks the kernel itself:
+    /// tokio says that there is nothing as long as its reactor has not heard.
     fn drain(&mut self, writer: &mut LogWriter) {
         let mut records = Vec::new();
+        let mut chunk = [0; 8192];
         while self.open {
-            match self.pipe.try_read_buf(&mut self.pending) {
-                Ok(count) if count > 0 => self.record(count, writer, &mut records),
+            match rustix::io::read(&self.pipe, &mut chunk) {
+                Ok(count) if count > 0 => {
+                    self.pending.extend_from_slice(&chunk[..count]);
+                    self.record(count, writer, &mut records);
+                }
+                Err(rustix::io::Errno::INTR) => {}
                 _ => self.open = false,
             }
         }
@@ -195,6 +201,32 @@ mod tests {
             .map(|line| record::parse(&line[..line.len() - 1]).unwrap())
             .map(|record| (record.full, record.text.to_vec()))
             .collect()
+    }
+
+    /// What was written just before the stop is in the pipe, but the reactor
+    /// has had no chance to hear of it.
+    #[tokio::test]
+    async fn a_stop_takes_what_is_in_the_pipes() {
+        use std::io::{Read as _, Seek as _};
+
+        let mut file = tempfile::tempfile().unwrap();
+        let (progress, _) = watch::channel(Progress::default());
+        let writer = LogWriter::new(file.try_clone().unwrap(), progress);
+        let pipe = || {
+            let (end, sender) = std::io::pipe().unwrap();
+            (Receiver::from_owned_fd(end.into()).unwrap(), sender)
+        };
+        let ((output, mut words), (errors, _keep_open)) = (pipe(), pipe());
+        words.write_all(b"last words\n").unwrap();
+        let (_stop, stopped) = watch::channel(true);
+        assert_eq!(
+            capture(writer, output, errors, stopped).await,
+            "last words\n"
+        );
+        file.rewind().unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with("last words\n"), "{text}");
     }
 
     #[test]

@@ -128,21 +128,18 @@ pub(crate) async fn run(
     let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
-    // The agent's stop closes `messages`, too: without an order, a pod would
-    // now and then count as removed and lose its logs.
-    let stopped = tokio::select! {
-        biased;
-        _ = stopping.wait_for(|stop| *stop) => true,
-        () = worker.live(&mut messages, &mut reports) => false,
+    let removed = tokio::select! {
+        removed = worker.live(&mut messages, &mut reports) => removed,
+        _ = stopping.wait_for(|stop| *stop) => false,
     };
     worker
         .end_all(
             &mut reports,
-            if stopped { STOP_GRACE } else { Duration::ZERO },
+            if removed { Duration::ZERO } else { STOP_GRACE },
         )
         .await;
     worker.release();
-    if !stopped {
+    if removed {
         worker.remove_files();
     }
 }
@@ -194,12 +191,13 @@ impl Worker {
         }
     }
 
-    /// Until the object is gone.
+    /// Until the object is gone (`true`), or the agent ends: then nobody sends
+    /// messages any more, and the pod's logs are to stay.
     async fn live(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,
         reports: &mut mpsc::Receiver<Inner>,
-    ) {
+    ) -> bool {
         loop {
             self.step().await;
             self.report().await;
@@ -222,7 +220,8 @@ impl Worker {
                     }
                     match message {
                         Some(Message::Updated(pod)) => self.updated(*pod),
-                        Some(Message::Removed) | None => return,
+                        Some(Message::Removed) => return true,
+                        None => return false,
                     }
                 }
                 Some(report) = reports.recv() => self.hear(report).await,
