@@ -1,5 +1,6 @@
 //! The program as its users meet it: the real binary, each test with an
 //! embedded cluster's folder of its own.
+
 #![allow(clippy::unwrap_used)]
 
 mod desk;
