@@ -132,7 +132,11 @@ impl Events {
             () = sleep_until(self.deadline) => return None,
             () = async { sleep_until(bookmark.unwrap_or(self.deadline)).await }, if bookmark.is_some() => {
                 self.bookmark = next_bookmark(Instant::now(), self.deadline);
-                self.watch.bookmark().map(WatchEvent::Bookmark)
+                match self.watch.bookmark() {
+                    // Initial events are still being told: they say more.
+                    Ok(0) => self.watch.next().await,
+                    told => told.map(WatchEvent::Bookmark),
+                }
             }
             event = self.watch.next() => event,
         };

@@ -1,4 +1,5 @@
 //! A cluster that answers as a test tells it to: no sockets.
+
 #![allow(clippy::unwrap_used, dead_code)]
 
 use std::{
