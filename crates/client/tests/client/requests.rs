@@ -468,7 +468,10 @@ async fn the_proxy_takes_any_success_and_keeps_the_query() {
 #[tokio::test]
 async fn logs_and_bindings_go_to_their_subresources() {
     let fake = Fake::new([
-        Answer::Lines(vec!["one\n".into(), "two\n".into()], fake::End::Clean),
+        Answer::Lines(
+            vec!["one\n".into(), "two\n".into()],
+            crate::fake::End::Clean,
+        ),
         Answer::status(400, "BadRequest", "container is waiting to start"),
         Answer::json(201, &json!({"kind": "Status", "status": "Success"})),
     ]);
