@@ -38,7 +38,7 @@ pub enum Error {
     Cluster(#[from] longshore_client::Error),
     /// The connection was closed while the run went on.
     #[error(
-        "the connection to the cluster was closed; the run goes on, `longshore attach` follows it again"
+        "the connection to the cluster was closed; the run goes on, `longshore logs --follow` shows it again"
     )]
     Closed,
 }
