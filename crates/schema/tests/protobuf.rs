@@ -242,11 +242,14 @@ proptest! {
         }
         let _ = decode(&bytes);
     }
+}
 
-    /// … nor those that end too early. An object is never half decoded.
-    #[test]
-    fn cut_bodies_are_refused(length in 4..1000_usize) {
-        let bytes = body("job-of-everything.bin");
-        prop_assert!(decode(&bytes[..length.min(bytes.len() - 3)]).is_err());
+/// An object is never half decoded. (The last four bytes of a body are two
+/// empty fields that say nothing.)
+#[test]
+fn cut_bodies_are_refused() {
+    let bytes = body("job-of-everything.bin");
+    for length in 0..bytes.len() - 4 {
+        assert!(decode(&bytes[..length]).is_err(), "cut to {length} bytes");
     }
 }

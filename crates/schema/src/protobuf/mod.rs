@@ -97,6 +97,12 @@ pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
         // Options and Status travel under the version of any group.
         .or_else(|| table.find(&format!("{}.{kind}", packages::META)))
         .ok_or_else(unknown)?;
+    // Clients write it also when the object is empty: without it, the body was
+    // cut behind the type.
+    let raw = raw.ok_or_else(|| DecodeError::Damaged {
+        message: "Unknown".to_owned(),
+        field: 2,
+    })?;
     let mut object = Map::new();
     decode::message(message, raw, &mut object, 0)?;
     object.insert("apiVersion".to_owned(), api_version.into());
@@ -108,7 +114,7 @@ pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
 struct Envelope<'a> {
     api_version: &'a str,
     kind: &'a str,
-    raw: &'a [u8],
+    raw: Option<&'a [u8]>,
 }
 
 impl<'a> Envelope<'a> {
@@ -116,13 +122,13 @@ impl<'a> Envelope<'a> {
         let mut envelope = Self {
             api_version: "",
             kind: "",
-            raw: &[],
+            raw: None,
         };
         let mut reader = Reader::new("Unknown", body);
         while let Some((number, value)) = reader.next()? {
             match (number, value) {
                 (1, Wire::Bytes(bytes)) => envelope.read_type(bytes)?,
-                (2, Wire::Bytes(bytes)) => envelope.raw = bytes,
+                (2, Wire::Bytes(bytes)) => envelope.raw = Some(bytes),
                 (3 | 4, Wire::Bytes(bytes)) => {
                     let encoding = String::from_utf8_lossy(bytes);
                     if !encoding.is_empty() && encoding != "application/vnd.kubernetes.protobuf" {
