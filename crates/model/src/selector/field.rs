@@ -85,27 +85,26 @@ impl FromStr for FieldSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |problem: String| SelectorError {
+            selector: text.to_owned(),
+            problem,
+        };
         let mut terms = Vec::new();
-        for term in split_unescaped(text) {
-            if term.trim().is_empty() {
-                continue;
+        for term in split_unescaped(text)
+            .into_iter()
+            .filter(|term| !term.is_empty())
+        {
+            let (path, equal, value) = split_at_operator(term)
+                .ok_or_else(|| error(format!("{term:?} has no operator: use =, == or !=")))?;
+            if path.is_empty() {
+                return Err(error(format!("{term:?} names no field")));
             }
-            let (path, equal, value) = term
-                .split_once("!=")
-                .map(|(path, value)| (path, false, value))
-                .or_else(|| {
-                    term.split_once("==")
-                        .map(|(path, value)| (path, true, value))
-                })
-                .or_else(|| {
-                    term.split_once('=')
-                        .map(|(path, value)| (path, true, value))
-                })
-                .ok_or_else(|| SelectorError {
-                    selector: text.to_owned(),
-                    problem: format!("{term:?} has no operator: use =, == or !="),
-                })?;
-            terms.push((path.trim().to_owned(), equal, unescape(value.trim())));
+            let value = unescape(value).ok_or_else(|| {
+                error(format!(
+                    "{value:?} has a backslash before something other than \\ , ="
+                ))
+            })?;
+            terms.push((path.to_owned(), equal, value));
         }
         Ok(Self { terms })
     }
@@ -124,15 +123,26 @@ fn split_unescaped(text: &str) -> Vec<&str> {
     parts
 }
 
-fn unescape(text: &str) -> String {
-    let (mut out, mut escaped) = (String::with_capacity(text.len()), false);
-    for c in text.chars() {
-        if c == '\\' && !escaped {
-            escaped = true;
-        } else {
-            out.push(c);
-            escaped = false;
-        }
+/// The path, whether the value must be equal, and the value as written. The
+/// first operator counts, wherever others follow.
+fn split_at_operator(term: &str) -> Option<(&str, bool, &str)> {
+    let at = term.find('=')?;
+    let (path, rest) = (&term[..at], &term[at + 1..]);
+    Some(match path.strip_suffix('!') {
+        Some(path) => (path, false, rest),
+        None => (path, true, rest.strip_prefix('=').unwrap_or(rest)),
+    })
+}
+
+/// `None` when a backslash stands before anything that needs none.
+fn unescape(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        out.push(match c {
+            '\\' => rest.next().filter(|c| matches!(c, '\\' | ',' | '='))?,
+            c => c,
+        });
     }
-    out
+    Some(out)
 }
