@@ -55,7 +55,6 @@ macro_rules! kinds {
             fn every_marker_is_in_the_table() {
                 let names = [$($name.info().gvk.kind.as_ref(),)*];
                 assert_eq!(names, [$(stringify!($name),)*]);
-                assert_eq!(names.len(), longshore_model::kind::BUILTIN.len());
             }
         }
     };

@@ -24,14 +24,14 @@ const OWN: [&str; 5] = ["Pod", "Node", "Job", "Namespace", "ServiceAccount"];
 impl Caches {
     /// Lists and watches every kind.
     pub(crate) async fn open(cluster: &Cluster) -> Result<Self, Error> {
-        let mut others = Vec::new();
-        for kind in BUILTIN {
-            let word = kind.gvk.kind.as_ref();
-            if word != "Event" && !OWN.contains(&word) {
-                let view = cluster.view_of(Any::new(Arc::new(kind.clone())));
-                others.push((kind, view.cache().await?));
-            }
-        }
+        let other = BUILTIN
+            .iter()
+            .filter(|kind| kind.gvk.kind != "Event" && !OWN.contains(&kind.gvk.kind.as_ref()));
+        let others = other.map(async |kind| {
+            let view = cluster.view_of(Any::new(Arc::new(kind.clone())));
+            Ok::<_, Error>((kind, view.cache().await?))
+        });
+        let others = futures::future::try_join_all(others).await?;
         // Owners before what they own: whoever sees a pod can know its Job.
         let jobs = cluster.jobs().cache().await?;
         Ok(Self {

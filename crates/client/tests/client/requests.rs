@@ -501,29 +501,29 @@ async fn logs_and_bindings_go_to_their_subresources() {
 #[tokio::test]
 async fn kinds_are_discovered_once() {
     let groups = json!({"kind": "APIGroupList", "groups": [{
-        "name": "apps", "versions": [{"groupVersion": "apps/v1", "version": "v1"}],
-        "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"},
+        "name": "example.org", "versions": [{"groupVersion": "example.org/v1", "version": "v1"}],
+        "preferredVersion": {"groupVersion": "example.org/v1", "version": "v1"},
     }]});
     let core = json!({"kind": "APIVersions", "versions": []});
-    let apps = json!({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [
-        {"name": "deployments", "singularName": "deployment", "namespaced": true, "kind": "Deployment", "shortNames": ["deploy"], "verbs": []},
-        {"name": "deployments/status", "singularName": "", "namespaced": true, "kind": "Deployment", "verbs": []},
+    let apps = json!({"kind": "APIResourceList", "groupVersion": "example.org/v1", "resources": [
+        {"name": "boots", "singularName": "boot", "namespaced": true, "kind": "Boot", "shortNames": ["bt"], "verbs": []},
+        {"name": "boots/status", "singularName": "", "namespaced": true, "kind": "Boot", "verbs": []},
     ]});
     let again = [core.clone(), json!({"kind": "APIGroupList", "groups": []})];
     let fake =
         Fake::new([&core, &groups, &apps, &again[0], &again[1]].map(|v| Answer::json(200, v)));
     let cluster = fake.cluster();
-    let view = cluster.kind("deploy").await.unwrap();
+    let view = cluster.kind("bt").await.unwrap();
     assert_eq!(
         view.kind().collection_path(Some("n")),
-        "/apis/apps/v1/namespaces/n/deployments"
+        "/apis/example.org/v1/namespaces/n/boots"
     );
     assert!(view.kind().has_subresource("status"));
-    cluster.kind("Deployment").await.unwrap();
-    cluster.kind("deployments.apps").await.unwrap();
+    cluster.kind("Boot").await.unwrap();
+    cluster.kind("boots.example.org").await.unwrap();
     cluster.kind("po").await.unwrap();
     assert_eq!(fake.seen().len(), 3);
-    let unknown = cluster.kind("shoes").await.err().unwrap();
+    let unknown = cluster.kind("hats").await.err().unwrap();
     assert!(matches!(unknown, Error::Invalid(_)), "{unknown}");
     assert_eq!(fake.seen().len(), 5);
 }
