@@ -6,7 +6,8 @@
 //! field, `Type word…` about every object of the type. Words: `patch=` the
 //! strategies of strategic merge, `key=` its merge key, `list=` the list type
 //! of server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
-//! list, `map=atomic` an object that is applied as a whole.
+//! list, `map=atomic` an object that is applied as a whole, `default=` what a key
+//! of a map list is when it is left out.
 
 use std::collections::HashMap;
 
@@ -21,6 +22,7 @@ pub(crate) struct Fact {
     pub(crate) list: Option<ListType>,
     pub(crate) keys: &'static [&'static str],
     pub(crate) atomic: bool,
+    pub(crate) default: Option<&'static str>,
 }
 
 /// The table by full name of type, then field; the type itself is field `""`.
@@ -62,6 +64,7 @@ fn with_word(mut fact: Fact, word: &'static str) -> Fact {
         // The table is read once; its few key lists live as long as it does.
         Some(("keys", keys)) => fact.keys = keys.split(',').collect::<Vec<_>>().leak(),
         Some(("map", _)) => fact.atomic = true,
+        Some(("default", value)) => fact.default = Some(value),
         _ => debug_assert!(false, "facts/lists.txt: unknown word {word}"),
     }
     fact
@@ -80,7 +83,7 @@ mod tests {
                         ["merge", "merge,retainKeys", "retainKeys", "replace"].contains(&value)
                     }
                     Some(("list", value)) => ["atomic", "set", "map"].contains(&value),
-                    Some(("key" | "keys", value)) => !value.is_empty(),
+                    Some(("key" | "keys" | "default", value)) => !value.is_empty(),
                     Some(("map", value)) => value == "atomic",
                     _ => false,
                 };

@@ -148,6 +148,18 @@ impl TypeRef {
         self.node().fact.keys
     }
 
+    /// What a field that is a key of a map list is when it is left out: the
+    /// default, or the zero of its type.
+    #[must_use]
+    pub fn key_default(self) -> Option<Value> {
+        match (self.node().fact.default, self.shape()) {
+            (Some(default), _) => Some(default.into()),
+            (None, Shape::String) => Some("".into()),
+            (None, Shape::Integer) => Some(0.into()),
+            _ => None,
+        }
+    }
+
     /// Whether server-side apply owns an object or map as a whole.
     #[must_use]
     pub fn is_atomic(self) -> bool {

@@ -136,7 +136,8 @@ def message_line(name, fields, go, package, known):
 
 
 def list_facts(name, go):
-    """Facts of the fields of a type, those of inlined types among them."""
+    """Facts of the fields of a type, those of inlined types among them. Of the
+    defaults only those of keys of lists count, and no other key has one."""
     for go_field in go[name].fields if name in go else []:
         name_in_json, *options = go_field.json()
         if "inline" in options:
@@ -153,6 +154,9 @@ def list_facts(name, go):
                 words.append(f"{word}={value}")
         if is_atomic(go_field.markers):
             words.append("map=atomic")
+        if go_field.marked("default") and name_in_json == "protocol":
+            default = go_field.marked("default")[0].strip('"')
+            words.append(f"default={default}")
         if words and name_in_json not in ("", "-"):
             yield f".{name_in_json} {' '.join(words)}"
 

@@ -1,0 +1,232 @@
+//! What server-side apply must know of a type: which values are owned as a
+//! whole, which field by field or item by item. One view over the built-in
+//! types and those that a CustomResourceDefinition declares.
+
+use serde_json::Value;
+
+use crate::{ListType, Shape, TypeRef};
+
+/// A type that a definition declares at run time, as server-side apply walks it.
+pub trait DeclaredType: std::fmt::Debug + Send + Sync {
+    /// What the value may be; [`Shape::Any`] where nothing is declared.
+    fn shape(&self) -> Shape;
+
+    /// The type of the field `name` of an object, or of a map's values; `None`
+    /// when it is not declared. Where unknown fields are preserved, those are
+    /// [`OwnedType::Any`].
+    fn field(&self, name: &str) -> Option<OwnedType<'_>>;
+
+    /// Whether the field is declared by its name, not as any key of a map.
+    fn names_field(&self, name: &str) -> bool;
+
+    /// The type of a list's elements.
+    fn items(&self) -> Option<OwnedType<'_>>;
+
+    /// `x-kubernetes-list-type`; atomic when it is not said.
+    fn list_type(&self) -> ListType;
+
+    /// `x-kubernetes-list-map-keys`.
+    fn list_map_keys(&self) -> &[String];
+
+    /// `x-kubernetes-map-type: atomic`.
+    fn is_atomic(&self) -> bool;
+
+    /// The default of a value that is left out.
+    fn default(&self) -> Option<&Value>;
+}
+
+/// The type of a value at one place of an object.
+#[derive(Debug, Clone, Copy)]
+pub enum OwnedType<'a> {
+    /// A built-in type.
+    Builtin(TypeRef),
+    /// A type declared by a CustomResourceDefinition.
+    Declared(&'a dyn DeclaredType),
+    /// Nothing is known: objects are owned field by field, lists as a whole.
+    Any,
+}
+
+/// How a value is owned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ownership {
+    /// As a whole.
+    Whole,
+    /// Field by field, key by key.
+    Fields,
+    /// A list, value by value.
+    Values,
+    /// A list, item by item; [`OwnedType::keys`] tell them apart.
+    Items,
+}
+
+impl<'a> OwnedType<'a> {
+    /// How `value` is owned, if it is of this type. One of another type is
+    /// owned as a whole.
+    #[must_use]
+    pub fn ownership(self, value: &Value) -> Ownership {
+        match value {
+            Value::Object(_) => match self.shape() {
+                Shape::Object | Shape::Map | Shape::Any if !self.is_atomic() => Ownership::Fields,
+                _ => Ownership::Whole,
+            },
+            Value::Array(_) if self.shape() == Shape::List => match self.list_type() {
+                ListType::Atomic => Ownership::Whole,
+                ListType::Set => Ownership::Values,
+                ListType::Map => Ownership::Items,
+            },
+            _ => Ownership::Whole,
+        }
+    }
+
+    /// What the value may be.
+    #[must_use]
+    pub fn shape(self) -> Shape {
+        match self {
+            Self::Builtin(at) => at.shape(),
+            Self::Declared(at) => at.shape(),
+            Self::Any => Shape::Any,
+        }
+    }
+
+    /// The type of the field `name`, of any key's value in a map; `None` when
+    /// there is no such field.
+    #[must_use]
+    pub fn field(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Builtin(at) if at.shape() == Shape::Any => Some(Self::Any),
+            Self::Builtin(at) => at.field(name).map(Self::Builtin),
+            Self::Declared(at) => at.field(name),
+            Self::Any => Some(Self::Any),
+        }
+    }
+
+    /// Whether the field is declared by its name, not as any key of a map.
+    #[must_use]
+    pub fn names_field(self, name: &str) -> bool {
+        match self {
+            Self::Builtin(at) => at.shape() == Shape::Object && at.field(name).is_some(),
+            Self::Declared(at) => at.names_field(name),
+            Self::Any => false,
+        }
+    }
+
+    /// The type of a list's elements.
+    #[must_use]
+    pub fn items(self) -> Self {
+        match self {
+            Self::Builtin(at) => at.items().map_or(Self::Any, Self::Builtin),
+            Self::Declared(at) => at.items().unwrap_or(Self::Any),
+            Self::Any => Self::Any,
+        }
+    }
+
+    /// How a list is owned.
+    #[must_use]
+    pub fn list_type(self) -> ListType {
+        match self {
+            Self::Builtin(at) => at.list_type(),
+            Self::Declared(at) => at.list_type(),
+            Self::Any => ListType::Atomic,
+        }
+    }
+
+    /// The fields that tell the items of a list apart, in the order declared.
+    pub fn keys(self) -> impl Iterator<Item = &'a str> {
+        let (builtin, declared): (&'a [&'a str], &'a [String]) = match self {
+            Self::Builtin(at) => (at.list_map_keys(), &[]),
+            Self::Declared(at) => (&[], at.list_map_keys()),
+            Self::Any => (&[], &[]),
+        };
+        let declared = declared.iter().map(String::as_str);
+        builtin.iter().copied().chain(declared)
+    }
+
+    /// Whether an object or map is owned as a whole.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        match self {
+            Self::Builtin(at) => at.is_atomic(),
+            Self::Declared(at) => at.is_atomic(),
+            Self::Any => false,
+        }
+    }
+
+    /// What the field that is a key of a list is when an item leaves it out.
+    #[must_use]
+    pub fn key_default(self) -> Option<Value> {
+        match self {
+            Self::Builtin(at) => at.key_default(),
+            Self::Declared(at) => at.default().cloned(),
+            Self::Any => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use serde_json::json;
+
+    use super::*;
+    use crate::registry;
+
+    fn at(path: &str) -> OwnedType<'static> {
+        let root = registry().root(&Gvk::from_api_version("v1", "Pod"));
+        path.split('.')
+            .fold(OwnedType::Builtin(root.unwrap()), |at, name| match name {
+                "*" => at.items(),
+                name => at.field(name).unwrap(),
+            })
+    }
+
+    #[test]
+    fn rule_18_how_values_of_built_in_types_are_owned() {
+        for (path, value, ownership) in [
+            ("spec", json!({}), Ownership::Fields),
+            ("metadata.labels", json!({}), Ownership::Fields),
+            ("metadata.labels.a", json!("x"), Ownership::Whole),
+            ("metadata.finalizers", json!([]), Ownership::Values),
+            ("metadata.ownerReferences", json!([]), Ownership::Items),
+            ("metadata.ownerReferences.*", json!({}), Ownership::Whole),
+            ("spec.containers", json!([]), Ownership::Items),
+            ("spec.containers.*", json!({}), Ownership::Fields),
+            ("spec.containers.*.command", json!([]), Ownership::Whole),
+            ("spec.tolerations", json!([]), Ownership::Whole),
+            ("spec.nodeSelector", json!({}), Ownership::Whole),
+        ] {
+            assert_eq!(at(path).ownership(&value), ownership, "{path}");
+        }
+        let lists = OwnedType::Any.ownership(&json!([{"name": "a"}]));
+        assert_eq!(lists, Ownership::Whole);
+    }
+
+    #[test]
+    fn rule_18_keys_and_their_defaults() {
+        let ports = at("spec.containers.*.ports");
+        assert_eq!(
+            ports.keys().collect::<Vec<_>>(),
+            ["containerPort", "protocol"]
+        );
+        let default = |name| ports.items().field(name).and_then(OwnedType::key_default);
+        assert_eq!(default("protocol"), Some(json!("TCP")));
+        assert_eq!(default("containerPort"), Some(json!(0)));
+        assert_eq!(
+            at("spec.containers.*.env.*.name").key_default(),
+            Some(json!(""))
+        );
+        let spread = at("spec.topologySpreadConstraints");
+        assert_eq!(
+            spread.keys().collect::<Vec<_>>(),
+            ["topologyKey", "whenUnsatisfiable"]
+        );
+    }
+
+    #[test]
+    fn named_fields_are_not_keys_of_maps() {
+        assert!(at("spec").names_field("nodeName"));
+        assert!(!at("spec").names_field("shoes"));
+        assert!(!at("metadata.labels").names_field("a"));
+        assert!(at("metadata.labels").field("a").is_some());
+    }
+}
