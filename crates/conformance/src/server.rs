@@ -16,13 +16,30 @@ impl Server {
     ///
     /// # Panics
     /// When it does not start: a test cannot go on without.
-    #[allow(clippy::expect_used, reason = "tests stop here")]
     pub async fn start() -> Self {
+        Self::start_with(Options::default()).await
+    }
+
+    /// Starts an API server alone: nothing acts on what is stored.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub async fn bare() -> Self {
+        Self::start_with(Options {
+            controllers: false,
+            node: false,
+            ..Options::default()
+        })
+        .await
+    }
+
+    #[allow(clippy::expect_used, reason = "tests stop here")]
+    async fn start_with(options: Options) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let options = Options {
             listen: Some(([127, 0, 0, 1], 0).into()),
             kubeconfig: Some(folder.path().join("kubeconfig")),
-            ..Options::default()
+            ..options
         };
         let cluster = EmbeddedCluster::start(options)
             .await
@@ -40,6 +57,11 @@ impl Server {
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
+    }
+
+    /// Its watch history is forgotten now.
+    pub async fn expire_history(&self) {
+        self.cluster.expire_history().await;
     }
 
     /// Stops it and everything it started.

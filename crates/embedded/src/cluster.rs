@@ -22,6 +22,7 @@ use crate::{
 /// closes the endpoint, but does not wait for anything.
 pub struct EmbeddedCluster {
     cluster: Cluster,
+    engine: Engine,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
     node: Option<NodeAgent>,
@@ -61,7 +62,7 @@ impl EmbeddedCluster {
         let logs = LogBridge::default();
         let settings = Settings::load_or_new(&layout)?;
         let server = ApiServer::new(longshore_apiserver::Options {
-            engine,
+            engine: engine.clone(),
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(logs.clone()),
         });
@@ -69,6 +70,7 @@ impl EmbeddedCluster {
 
         let mut started = Self {
             cluster: cluster.clone(),
+            engine,
             endpoint: None,
             controllers: None,
             node: None,
@@ -97,7 +99,12 @@ impl EmbeddedCluster {
         settings: Settings,
         logs: &LogBridge,
     ) -> Result<(), Error> {
-        let controllers = Controllers::start(self.cluster.clone());
+        let controllers = async {
+            if !options.controllers {
+                return Ok(None);
+            }
+            Controllers::start(self.cluster.clone()).await.map(Some)
+        };
         let node = async {
             if !options.node {
                 return Ok(None);
@@ -119,7 +126,7 @@ impl EmbeddedCluster {
         };
         let (controllers, node) = tokio::join!(controllers, node);
         // Both are kept before either is judged, so that a stop finds them.
-        let controllers = controllers.map(|parts| self.controllers = Some(parts));
+        let controllers = controllers.map(|parts| self.controllers = parts);
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;
         node?;
@@ -183,6 +190,13 @@ impl EmbeddedCluster {
     #[must_use]
     pub fn cluster(&self) -> Cluster {
         self.cluster.clone()
+    }
+
+    /// Forgets the history now, as a cluster does after some minutes: watches
+    /// and pages that begin before this moment are told `410 Expired`. For
+    /// tests of programs that must bear that.
+    pub async fn expire_history(&self) {
+        self.engine.expire_history().await;
     }
 
     /// Where other processes reach it; `None` without an endpoint.

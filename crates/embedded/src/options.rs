@@ -18,6 +18,9 @@ pub struct Options {
     /// Where to write the kubeconfig, besides the instance's folder. Only with
     /// `listen`.
     pub kubeconfig: Option<PathBuf>,
+    /// Whether controllers act on what is stored. Without them, and without
+    /// `node`, it is an API server alone: for tests of one's own controllers.
+    pub controllers: bool,
     /// Whether a node runs pods, as local processes.
     pub node: bool,
     /// A folder that comes first in the `PATH` of pods: that of the program
@@ -32,6 +35,7 @@ impl Default for Options {
             data_dir: None,
             listen: None,
             kubeconfig: None,
+            controllers: true,
             node: true,
             program_dir: None,
         }

@@ -50,6 +50,7 @@ pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result
         data_dir: Some(options.dir.clone()),
         listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
         kubeconfig: options.kubeconfig.clone(),
+        controllers: true,
         node: true,
         program_dir: options.program_dir.clone(),
     });

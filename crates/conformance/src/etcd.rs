@@ -1,0 +1,45 @@
+//! Compaction of the real server's store, through etcd's HTTP gateway.
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+/// Forgets everything before etcd's newest revision.
+pub(crate) async fn compact(etcd: &str) {
+    // Any range tells the newest revision in its header.
+    let range = call(etcd, "/v3/kv/range", &json!({"key": "AA==", "limit": 1})).await;
+    let revision = &range["header"]["revision"];
+    let compacted = json!({"revision": revision, "physical": true});
+    call(etcd, "/v3/kv/compaction", &compacted).await;
+}
+
+#[allow(clippy::expect_used, reason = "tests stop here")]
+async fn call(etcd: &str, path: &str, body: &Value) -> Value {
+    let authority = etcd.trim_start_matches("http://");
+    let stream = TcpStream::connect(authority)
+        .await
+        .unwrap_or_else(|error| panic!("cannot connect to etcd at {etcd}: {error}"));
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .expect("HTTP is spoken");
+    tokio::spawn(connection);
+    let request = Request::post(path)
+        .header("host", authority)
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body.to_string())))
+        .expect("a request");
+    let answer = sender.send_request(request).await.expect("an answer");
+    let code = answer.status();
+    let bytes = answer.into_body().collect().await.expect("a body");
+    let bytes = bytes.to_bytes();
+    assert_eq!(
+        code,
+        200,
+        "etcd {path}: {}",
+        String::from_utf8_lossy(&bytes)
+    );
+    serde_json::from_slice(&bytes).expect("JSON")
+}

@@ -1,0 +1,89 @@
+//! Which server is judged: an embedded one, or the real one that
+//! `cargo xtask test --cluster real` runs.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Server;
+
+/// Names the file that describes the real server; unset: embedded ones.
+const REAL: &str = "LONGSHORE_TEST_REAL";
+
+/// The kind of server that is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// Ours: it is as Kubernetes 1.34.
+    Embedded,
+    /// Kubernetes' own, of version 1.20, without controllers and nodes.
+    Real,
+}
+
+/// What the file of the real server says.
+#[derive(Deserialize)]
+struct Real {
+    kubeconfig: PathBuf,
+    /// Base of etcd's HTTP gateway, `http://127.0.0.1:2379`.
+    etcd: String,
+}
+
+/// The server of one test.
+pub(crate) struct Target {
+    pub(crate) flavour: Flavour,
+    pub(crate) kubeconfig: PathBuf,
+    /// `127.0.0.1:6443`
+    pub(crate) authority: String,
+    pub(crate) token: String,
+    /// The embedded one.
+    pub(crate) server: Option<Server>,
+    /// The real one's.
+    pub(crate) etcd: Option<String>,
+}
+
+impl Target {
+    /// The real server when there is one, or else a fresh embedded one.
+    pub(crate) async fn find() -> Self {
+        let Some(file) = env::var_os(REAL) else {
+            let server = Server::bare().await;
+            let (authority, token) = read_kubeconfig(&server.kubeconfig());
+            return Self {
+                flavour: Flavour::Embedded,
+                kubeconfig: server.kubeconfig(),
+                authority,
+                token,
+                server: Some(server),
+                etcd: None,
+            };
+        };
+        let text = fs::read(&file).unwrap_or_else(|error| panic!("{REAL}={file:?}: {error}"));
+        let real: Real = serde_json::from_slice(&text)
+            .unwrap_or_else(|error| panic!("{REAL}={file:?}: {error}"));
+        let (authority, token) = read_kubeconfig(&real.kubeconfig);
+        Self {
+            flavour: Flavour::Real,
+            kubeconfig: real.kubeconfig,
+            authority,
+            token,
+            server: None,
+            etcd: Some(real.etcd),
+        }
+    }
+}
+
+/// The server's address and the token of a kubeconfig with one cluster.
+fn read_kubeconfig(path: &Path) -> (String, String) {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let config: Value =
+        serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let server = word(&config["clusters"][0]["cluster"]["server"]);
+    let authority = server.trim_start_matches("https://").trim_end_matches('/');
+    (
+        authority.to_owned(),
+        word(&config["users"][0]["user"]["token"]),
+    )
+}

@@ -1,0 +1,106 @@
+//! One HTTP/2 connection over TLS, as Kubernetes' own clients have it. Whose
+//! certificate it is does not matter here: both servers are on loopback.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::{body::Incoming, client::conn::http2::SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::PATIENCE;
+
+/// The connection of a test; requests share it.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    sender: SendRequest<Full<Bytes>>,
+}
+
+impl Transport {
+    /// Connects to `127.0.0.1:6443`.
+    #[allow(clippy::expect_used, reason = "tests stop here")]
+    pub(crate) async fn connect(authority: &str) -> Self {
+        let provider = Arc::new(ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .expect("ring knows the protocols")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = TcpStream::connect(authority)
+            .await
+            .unwrap_or_else(|error| panic!("cannot connect to {authority}: {error}"));
+        let name = ServerName::try_from("localhost").expect("a name");
+        let stream = TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .expect("TLS is agreed upon");
+        let (sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+                .await
+                .expect("HTTP/2 is spoken");
+        // Ends with the last sender.
+        tokio::spawn(connection);
+        Self { sender }
+    }
+
+    /// Sends one request; gives the answer's head.
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
+        let asked = format!("{} {}", request.method(), request.uri().path());
+        let answer = timeout(PATIENCE, self.sender.clone().send_request(request)).await;
+        answer
+            .unwrap_or_else(|_| panic!("{asked}: no answer"))
+            .unwrap_or_else(|error| panic!("{asked}: {error}"))
+    }
+}
+
+/// Takes every certificate; signatures are checked all the same.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,10 @@
+//! Kubernetes' rules for its API, one test or more for each: a test is named
+//! `rule_NN_what`, after the rule's number in docs/conformance.md.
+//!
+//! They are written from the rules, at the level of HTTP, and hold on the
+//! embedded server and on a real kube-apiserver alike.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+mod rule_01;
+mod rule_02;

@@ -1,0 +1,167 @@
+//! Rule 2: which version a GET or LIST answers from.
+
+use longshore_conformance::{Answer, Judge};
+
+use crate::common::{config_map, items, number, version};
+
+#[track_caller]
+fn too_large(answer: &Answer) {
+    let status = answer.refused_for(504, "Timeout", &[("ResourceVersionTooLarge", "")]);
+    assert_eq!(status["details"]["retryAfterSeconds"], 1, "{status}");
+    assert_eq!(answer.header("retry-after"), "1");
+}
+
+#[tokio::test]
+async fn rule_02_without_a_version_reads_are_of_the_latest_state() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    for name in ["a", "b", "c"] {
+        let made = judge.create(&maps, &config_map(name)).await;
+        let read = judge.get(&format!("{maps}/{name}")).await.ok();
+        assert_eq!(read, made);
+        let list = judge.get(&maps).await.ok();
+        assert!(items(&list).contains(&name.to_owned()), "{list}");
+        assert!(number(&list) >= number(&made));
+    }
+    let list = judge.get(&format!("{maps}?resourceVersion=")).await.ok();
+    assert_eq!(items(&list), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn rule_02_zero_takes_any_state() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    judge.create(&maps, &config_map("a")).await;
+    let list = judge.get(&format!("{maps}?resourceVersion=0")).await.ok();
+    assert_eq!(list["kind"], "ConfigMapList");
+    let version = version(&list);
+    assert_ne!(version, "0", "it says which state it is");
+    // An older state may lack the object.
+    let one = judge.get(&format!("{maps}/a?resourceVersion=0")).await;
+    assert!([200, 404].contains(&one.code), "{}", one.text());
+    let list = judge
+        .get(&format!(
+            "{maps}?resourceVersion=0&resourceVersionMatch=NotOlderThan"
+        ))
+        .await;
+    list.ok();
+}
+
+#[tokio::test]
+async fn rule_02_a_version_means_not_older() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let first = judge.create(&maps, &config_map("a")).await;
+    let second = judge.create(&maps, &config_map("b")).await;
+    let newest = version(&second);
+    for query in ["", "&resourceVersionMatch=NotOlderThan"] {
+        let list = judge
+            .get(&format!("{maps}?resourceVersion={newest}{query}"))
+            .await
+            .ok();
+        assert_eq!(items(&list), ["a", "b"]);
+        assert!(number(&list) >= number(&second));
+    }
+    let one = judge
+        .get(&format!("{maps}/b?resourceVersion={newest}"))
+        .await
+        .ok();
+    assert_eq!(one, second);
+    // Older than the object is no matter: it means "not older than".
+    let older = version(&first);
+    let one = judge
+        .get(&format!("{maps}/b?resourceVersion={older}"))
+        .await;
+    assert_eq!(one.ok(), second);
+}
+
+#[tokio::test]
+async fn rule_02_exact_takes_that_state() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let first = judge.create(&maps, &config_map("a")).await;
+    judge.create(&maps, &config_map("b")).await;
+    judge.delete(&format!("{maps}/a")).await.ok();
+    let then = version(&first);
+    let list = judge
+        .get(&format!(
+            "{maps}?resourceVersion={then}&resourceVersionMatch=Exact"
+        ))
+        .await
+        .ok();
+    assert_eq!(items(&list), ["a"]);
+    assert_eq!(version(&list), then);
+    // With a limit a version alone means the same.
+    let page = judge
+        .get(&format!("{maps}?resourceVersion={then}&limit=10"))
+        .await
+        .ok();
+    assert_eq!(items(&page), ["a"]);
+    assert_eq!(version(&page), then);
+}
+
+#[tokio::test]
+async fn rule_02_a_version_from_the_future_is_too_large() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let map = judge.create(&maps, &config_map("a")).await;
+    let future = number(&map) + 1_000_000;
+    too_large(&judge.get(&format!("{maps}?resourceVersion={future}")).await);
+    too_large(
+        &judge
+            .get(&format!("{maps}/a?resourceVersion={future}"))
+            .await,
+    );
+    let exact = format!("{maps}?resourceVersion={future}&resourceVersionMatch=Exact");
+    let answer = judge.get(&exact).await;
+    if judge.newer("a list at an exact version from the future: 1.20 answers 500") {
+        too_large(&answer);
+    }
+}
+
+#[tokio::test]
+async fn rule_02_what_is_no_version_is_refused() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    judge.create(&maps, &config_map("a")).await;
+    for wrong in ["abc", "-1", "1.5"] {
+        for path in [maps.clone(), format!("{maps}/a")] {
+            let answer = judge.get(&format!("{path}?resourceVersion={wrong}")).await;
+            if judge.newer("a version that is no number: 1.20 answers 500") {
+                answer.refused(400, "BadRequest");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn rule_02_a_match_that_makes_no_sense_is_invalid() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    for name in ["a", "b"] {
+        judge.create(&maps, &config_map(name)).await;
+    }
+    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let token = page["metadata"]["continue"].as_str().unwrap().to_owned();
+    let now = version(&page);
+    let forbidden = ("FieldValueForbidden", "resourceVersionMatch");
+    for (query, cause) in [
+        ("resourceVersionMatch=NotOlderThan".to_owned(), forbidden),
+        ("resourceVersionMatch=Exact".to_owned(), forbidden),
+        (
+            "resourceVersion=0&resourceVersionMatch=Exact".to_owned(),
+            forbidden,
+        ),
+        (
+            format!("limit=1&continue={token}&resourceVersionMatch=Exact&resourceVersion={now}"),
+            forbidden,
+        ),
+        (
+            format!("resourceVersion={now}&resourceVersionMatch=Newest"),
+            ("FieldValueNotSupported", "resourceVersionMatch"),
+        ),
+    ] {
+        let answer = judge.get(&format!("{maps}?{query}")).await;
+        answer.refused_for(422, "Invalid", &[cause]);
+    }
+}
