@@ -33,7 +33,7 @@ struct Resource {
 }
 
 struct Sub {
-    name: &'static str,
+    name: String,
     kind: String,
     verbs: &'static [&'static str],
 }
@@ -237,7 +237,7 @@ fn resource(info: &KindInfo) -> Resource {
         subresources: info
             .subresources
             .iter()
-            .filter_map(|&name| {
+            .filter_map(|name| {
                 let (kind, verbs): (&str, &'static [&'static str]) = match name {
                     "status" => (&info.gvk.kind, &["get", "patch", "update"]),
                     "log" => (&info.gvk.kind, &["get"]),
@@ -246,7 +246,7 @@ fn resource(info: &KindInfo) -> Resource {
                     _ => return None,
                 };
                 Some(Sub {
-                    name,
+                    name: name.to_owned(),
                     kind: kind.to_owned(),
                     verbs,
                 })

@@ -158,8 +158,8 @@ impl Presenter {
             }
             _ => {
                 let head = format!(
-                    r#"{{"kind":"{}List","apiVersion":"{}","metadata":{metadata},"items":["#,
-                    self.info.gvk.kind,
+                    r#"{{"kind":"{}","apiVersion":"{}","metadata":{metadata},"items":["#,
+                    self.info.list_kind(),
                     self.info.api_version()
                 );
                 let bytes: usize = items.iter().map(|item| item.bytes().len()).sum();

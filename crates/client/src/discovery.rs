@@ -1,9 +1,12 @@
 //! Which kinds the cluster serves: asked once, when a kind is wanted that
 //! this crate does not know.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
-use longshore_model::{Gvk, KindInfo, Scope, kind};
+use longshore_model::{
+    Gvk, KindInfo, Scope,
+    kind::{self, Words},
+};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -170,33 +173,20 @@ fn served(
         }
         .into(),
         // Short names known only at run time are kept beside.
-        short_names: Cow::Borrowed(&[]),
-        categories: Cow::Borrowed(&[]),
+        short_names: Words::default(),
+        categories: Words::default(),
         scope: if namespaced {
             Scope::Namespaced
         } else {
             Scope::Cluster
         },
-        subresources: Cow::Owned(subresources.iter().filter_map(|name| known(name)).collect()),
+        subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
+        list_kind: None,
     };
     Served {
         info: Arc::new(info),
         short_names,
     }
-}
-
-/// The subresources that anything here asks about.
-fn known(subresource: &str) -> Option<&'static str> {
-    const KNOWN: [&str; 7] = [
-        "status",
-        "scale",
-        "log",
-        "binding",
-        "eviction",
-        "finalize",
-        "ephemeralcontainers",
-    ];
-    KNOWN.into_iter().find(|known| *known == subresource)
 }
 
 #[derive(Deserialize)]

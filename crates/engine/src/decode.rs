@@ -2,11 +2,11 @@
 //! refuses wrong types, finds and drops unknown fields, drops nulls, and
 //! brings times and quantities to their usual form.
 
-use longshore_model::{KindInfo, Quantity, time};
+use longshore_model::{Quantity, time};
 use longshore_schema::{Shape, TypeRef, registry};
 use serde_json::{Map, Value, map::Entry};
 
-use crate::{Error, FieldValidation};
+use crate::{Error, FieldValidation, view::View};
 
 /// A readable object, and what to warn of.
 #[derive(Debug)]
@@ -40,10 +40,11 @@ impl From<Problem> for Error {
 
 /// Reads an object of a kind.
 pub(crate) fn decode(
-    kind: &KindInfo,
+    view: &View,
     object: Value,
     validation: FieldValidation,
 ) -> Result<Decoded, Problem> {
+    let kind = &view.info;
     let (api_version, name) = (kind.api_version(), &kind.gvk.kind);
     let cannot = |problem: String| {
         format!(
@@ -242,7 +243,9 @@ mod tests {
     use super::*;
 
     fn pod(value: Value, validation: FieldValidation) -> Result<Decoded, Problem> {
-        decode(builtin("", "Pod").unwrap(), value, validation)
+        let info = std::sync::Arc::new(builtin("", "Pod").unwrap().clone());
+        let view = View::stored(info, crate::facts::of("", "Pod").into());
+        decode(&view, value, validation)
     }
 
     #[test]

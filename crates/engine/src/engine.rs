@@ -5,7 +5,7 @@ use std::{sync::Arc, thread::JoinHandle};
 
 use arc_swap::ArcSwap;
 use longshore_model::KindInfo;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     Bind, Create, Delete, DeleteCollection, Deleted, Error, Finalize, ListRequest, Object,
@@ -13,8 +13,9 @@ use crate::{
     Written,
     decode::decode,
     journal::{Journal, NoJournal},
-    kinds::{KindId, Kinds},
+    kinds::Kinds,
     list,
+    load::Loader,
     machine::{self, Machine, Transaction},
     object,
     options::Ids,
@@ -65,20 +66,13 @@ impl Engine {
     /// # Errors
     /// The file is in use, of another format, or cannot be read or written.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let kinds = Arc::new(Kinds::builtin());
         let (mut journal, state): (Box<dyn Journal>, State) = match &options.storage {
-            Storage::Memory => (Box::new(NoJournal), State::new(kinds.len(), 0)),
+            Storage::Memory => (Box::new(NoJournal), State::new(Kinds::builtin(), 0)),
             Storage::File(path) => {
-                let mut objects = Vec::new();
-                let (store, revision) = Store::open(path, &mut |kind, key, json| {
-                    objects.push(restore(&kinds, kind, key, json)?);
-                    Ok(())
-                })?;
-                let mut state = State::new(kinds.len(), revision);
-                objects
-                    .into_iter()
-                    .for_each(|(kind, object)| state.load(kind, object));
-                (Box::new(store), state)
+                let mut loader = Loader::default();
+                let (store, revision) =
+                    Store::open(path, &mut |kind, key, json| loader.take(kind, key, json))?;
+                (Box::new(store), loader.finish(revision)?)
             }
         };
         let limits = Limits {
@@ -86,7 +80,7 @@ impl Engine {
             bytes: options.history_bytes,
         };
         let ids = options.ids.clone();
-        let mut machine = Machine::new(state, kinds.clone(), options.clock, options.ids, limits);
+        let mut machine = Machine::new(state, options.clock, options.ids, limits);
         machine::bootstrap(&mut machine).map_err(|error| match &options.storage {
             Storage::File(path) => OpenError::Storage {
                 path: path.clone(),
@@ -106,14 +100,8 @@ impl Engine {
                     problem,
                 })?;
         }
-        let news = (0..kinds.len())
-            .map(|_| watch::Sender::new(machine.state.revision))
-            .collect();
-        let current = ArcSwap::from_pointee(machine.state.clone());
         let shared = Arc::new(Shared {
-            kinds,
-            current,
-            news,
+            current: ArcSwap::from_pointee(machine.state.clone()),
         });
         let (queue, jobs) = mpsc::channel(writer::QUEUE);
         let for_writer = shared.clone();
@@ -139,18 +127,14 @@ impl Engine {
     /// The kinds that are served.
     #[must_use]
     pub fn kinds(&self) -> Vec<Arc<KindInfo>> {
-        self.inner
-            .shared
-            .kinds
-            .iter()
-            .map(|(_, entry)| entry.info.clone())
-            .collect()
+        let state = self.state();
+        state.kinds.views().map(|view| view.info.clone()).collect()
     }
 
     /// The kind at a place in the API.
     #[must_use]
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
-        self.inner.shared.kinds.find(group, version, plural)
+        self.state().kinds.find(group, version, plural)
     }
 
     /// The newest revision.
@@ -171,13 +155,13 @@ impl Engine {
         name: &str,
         at: ReadVersion,
     ) -> Result<Arc<Object>, Error> {
-        let id = self.inner.shared.kinds.id(kind)?;
         let state = self.state();
+        let (id, view) = state.kinds.resolve(kind)?;
         let key = object::key(namespace.filter(|_| kind.is_namespaced()), name);
         let missing = || Error::NotFound(Subject::new(kind, name));
-        match at {
+        let object = match at {
             ReadVersion::AtLeast(asked) | ReadVersion::Exact(asked) if asked > state.revision => {
-                Err(too_large(asked, state.revision))
+                return Err(too_large(asked, state.revision));
             }
             ReadVersion::Exact(asked) => state
                 .table(id)
@@ -187,15 +171,11 @@ impl Engine {
                     cursor: None,
                 })?
                 .get(&*key)
-                .cloned()
-                .ok_or_else(missing),
-            _ => state
-                .table(id)
-                .objects
-                .get(&*key)
-                .cloned()
-                .ok_or_else(missing),
-        }
+                .cloned(),
+            _ => state.table(id).objects.get(&*key).cloned(),
+        };
+        let object = object.ok_or_else(missing)?;
+        Ok(view.present(&object))
     }
 
     /// A page of objects.
@@ -204,7 +184,7 @@ impl Engine {
     /// [`Error::BadRequest`] for an unknown field in the selector or a token
     /// that cannot be read; [`Error::Expired`], [`Error::VersionTooLarge`].
     pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
-        list::list(&self.state(), &self.inner.shared.kinds, request)
+        list::list(&self.state(), request)
     }
 
     /// Starts a watch.
@@ -223,12 +203,7 @@ impl Engine {
     pub async fn create(&self, request: Create) -> Result<Written, Error> {
         let dry_run = request.options.dry_run;
         // All that needs no state is done here, beside the writer.
-        let draft = machine::admit(
-            &self.state(),
-            &self.inner.shared.kinds,
-            &*self.inner.ids,
-            request,
-        )?;
+        let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
         self.submit(dry_run, move |tx| machine::create(tx, draft))
             .await
     }
@@ -238,11 +213,10 @@ impl Engine {
     /// # Errors
     /// What the rules of updates and of the kind refuse.
     pub async fn update(&self, mut request: Update) -> Result<Written, Error> {
-        let kind = &request.target.kind;
-        let id = self.inner.shared.kinds.id(kind)?;
-        let info = &self.inner.shared.kinds.entry(id).info;
+        let state = self.state();
+        let (_, view) = state.kinds.resolve(&request.target.kind)?;
         let object = std::mem::take(&mut request.object);
-        let decoded = decode(info, object, request.options.field_validation)?;
+        let decoded = decode(view, object, request.options.field_validation)?;
         self.submit(request.options.dry_run, move |tx| {
             machine::update(tx, request, decoded)
         })
@@ -338,25 +312,4 @@ impl Engine {
             .map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
-}
-
-/// An object as a store held it.
-fn restore(
-    kinds: &Kinds,
-    kind: &str,
-    key: &str,
-    json: &[u8],
-) -> Result<(KindId, Arc<Object>), OpenError> {
-    let corrupt = |problem: String| OpenError::Corrupt {
-        key: format!("{kind} {key}"),
-        problem,
-    };
-    let id = kinds
-        .by_store_name(kind)
-        .ok_or_else(|| corrupt("this program does not know the kind".to_owned()))?;
-    let object = Object::decode(json, kinds.entry(id).facts).map_err(corrupt)?;
-    if **object.key() != *key {
-        return Err(corrupt(format!("it calls itself {}", object.key())));
-    }
-    Ok((id, Arc::new(object)))
 }

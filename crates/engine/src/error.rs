@@ -97,6 +97,9 @@ pub enum Error {
         /// Why, for programs.
         causes: Vec<StatusCause>,
     },
+    /// The kind is served no longer: a watch of it ends.
+    #[error("the server could not find the requested resource ({})", .0.qualified(&.0.resource))]
+    KindGone(Subject),
     /// The version asked for is compacted away (410).
     #[error("{message}")]
     Expired {
@@ -176,6 +179,9 @@ impl Error {
         };
         match self {
             Self::NotFound(subject) => {
+                with(StatusReason::NotFound, subject.details(&subject.resource))
+            }
+            Self::KindGone(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }
             Self::AlreadyExists(subject) => with(

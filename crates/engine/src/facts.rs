@@ -1,6 +1,8 @@
 //! Facts about each kind that the machinery needs, as a table. What the table
 //! does not name behaves as [`PLAIN`].
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Map, Value};
 
 /// How names of a kind are checked.
@@ -133,12 +135,83 @@ pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {
         .unwrap_or(&PLAIN)
 }
 
-impl Facts {
-    /// Whether a field selector may name `path`.
-    pub(crate) fn selects_by(&self, path: &str) -> bool {
-        matches!(path, "metadata.name" | "metadata.namespace") || self.fields.contains(&path)
+/// The facts of a kind as it is served: a row of the table, and what its
+/// definition or its view adds.
+#[derive(Debug, Clone)]
+pub(crate) struct KindFacts {
+    row: &'static Facts,
+    /// Selectable fields that the definition of a custom kind names.
+    own: Arc<[String]>,
+    /// Selectable fields under other names than in the stored objects.
+    renamed: &'static [(&'static str, &'static str)],
+}
+
+impl From<&'static Facts> for KindFacts {
+    fn from(row: &'static Facts) -> Self {
+        static NONE: OnceLock<Arc<[String]>> = OnceLock::new();
+        Self {
+            row,
+            own: NONE.get_or_init(|| Arc::new([])).clone(),
+            renamed: &[],
+        }
+    }
+}
+
+impl std::ops::Deref for KindFacts {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        self.row
+    }
+}
+
+impl KindFacts {
+    /// With selectable fields of its own.
+    pub(crate) fn with_fields(row: &'static Facts, own: Arc<[String]>) -> Self {
+        Self {
+            own,
+            ..Self::from(row)
+        }
     }
 
+    /// With other names for the row's selectable fields: these alone can be
+    /// selected by, each given with the name it has in the row.
+    pub(crate) fn with_names(
+        row: &'static Facts,
+        renamed: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self {
+            renamed,
+            ..Self::from(row)
+        }
+    }
+
+    /// Whether a field selector may name `path`.
+    pub(crate) fn selects_by(&self, path: &str) -> bool {
+        matches!(path, "metadata.name" | "metadata.namespace")
+            || self.own.iter().any(|own| own == path)
+            || self.place(path).is_some()
+    }
+
+    /// Where the value of a selectable field stands in what `extract` made.
+    pub(crate) fn place(&self, path: &str) -> Option<usize> {
+        let path = if self.renamed.is_empty() {
+            path
+        } else {
+            let (_, stored) = self.renamed.iter().find(|(shown, _)| *shown == path)?;
+            stored
+        };
+        self.row.fields.iter().position(|field| *field == path)
+    }
+
+    /// The value of a field of the definition's own.
+    pub(crate) fn own_field(&self, object: &Map<String, Value>, path: &str) -> Option<String> {
+        let known = self.own.iter().any(|own| own == path);
+        known.then(|| field(object, path))
+    }
+}
+
+impl Facts {
     /// The values of the selectable fields, each ended by a NUL.
     pub(crate) fn extract(&self, object: &Map<String, Value>) -> Box<str> {
         let mut text = String::new();

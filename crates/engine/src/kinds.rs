@@ -1,40 +1,67 @@
-//! The kinds an engine serves, by a small number that finds their table.
+//! The kinds an engine serves. They are part of the state, so that a write that
+//! makes or changes a kind is rolled back like any other, and a reader sees
+//! kinds and objects of one moment. Each stored kind has a number that finds
+//! its table, and one view or more: the versions it is served in.
 
 use std::sync::Arc;
 
 use longshore_model::{KindInfo, kind::BUILTIN};
+use tokio::sync::watch;
 
 use crate::{
     Error,
-    facts::{self, Facts},
+    facts::{self, KindFacts},
+    view::View,
 };
 
 /// Which kind: an index into the tables of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct KindId(pub(crate) usize);
 
-#[derive(Debug)]
+/// A stored kind.
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
+    /// The kind as it is stored.
     pub(crate) info: Arc<KindInfo>,
-    pub(crate) facts: &'static Facts,
+    pub(crate) facts: KindFacts,
     /// The name of the kind in the store: `pods`, `jobs.batch`.
     pub(crate) store_name: String,
+    /// The versions it is served in.
+    pub(crate) views: Vec<Arc<View>>,
+    /// The revision of its newest event; watches wait on it.
+    pub(crate) news: Arc<watch::Sender<u64>>,
+    /// Tells kinds apart that were stored under one number after another: the
+    /// uid of the definition, empty for built-in kinds.
+    pub(crate) uid: Box<str>,
+    /// Whether it is still there.
+    pub(crate) live: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Kinds {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
+    /// Grows with every change of the kinds.
+    epoch: u64,
 }
 
 impl Kinds {
     pub(crate) fn builtin() -> Self {
-        let entry = |info: &KindInfo| Entry {
-            facts: facts::of(&info.gvk.group, &info.gvk.kind),
-            store_name: info.qualified(),
-            info: Arc::new(info.clone()),
+        let entry = |info: &KindInfo| {
+            let info = Arc::new(info.clone());
+            let facts = KindFacts::from(facts::of(&info.gvk.group, &info.gvk.kind));
+            Arc::new(Entry {
+                store_name: info.qualified(),
+                views: vec![Arc::new(View::stored(info.clone(), facts.clone()))],
+                info,
+                facts,
+                news: Arc::default(),
+                uid: "".into(),
+                live: true,
+            })
         };
         Self {
             entries: BUILTIN.iter().map(entry).collect(),
+            epoch: 0,
         }
     }
 
@@ -42,36 +69,56 @@ impl Kinds {
         self.entries.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (KindId, &Entry)> {
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The kinds that are there.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (KindId, &Arc<Entry>)> {
         self.entries
             .iter()
             .enumerate()
+            .filter(|(_, entry)| entry.live)
             .map(|(index, entry)| (KindId(index), entry))
+    }
+
+    /// The versions that are served.
+    pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.iter().flat_map(|(_, entry)| &entry.views)
+    }
+
+    /// The number and the view of a kind.
+    pub(crate) fn resolve(&self, info: &KindInfo) -> Result<(KindId, &Arc<View>), Error> {
+        let gvk = &info.gvk;
+        self.find_view(&gvk.group, &gvk.version, &info.plural)
+            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))
     }
 
     /// The number of a kind.
     pub(crate) fn id(&self, info: &KindInfo) -> Result<KindId, Error> {
-        self.entries
-            .iter()
-            .position(|entry| {
-                entry.info.plural == info.plural && entry.info.gvk.group == info.gvk.group
-            })
-            .map(KindId)
-            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))
+        self.resolve(info).map(|(id, _)| id)
+    }
+
+    fn find_view(&self, group: &str, version: &str, plural: &str) -> Option<(KindId, &Arc<View>)> {
+        self.iter().find_map(|(id, entry)| {
+            let is_it = |view: &&Arc<View>| {
+                let info = &view.info;
+                info.plural == plural && info.gvk.group == group && info.gvk.version == version
+            };
+            Some((id, entry.views.iter().find(is_it)?))
+        })
     }
 
     pub(crate) fn builtin_id(&self, group: &str, kind: &str) -> Option<KindId> {
-        self.entries
-            .iter()
-            .position(|entry| entry.info.gvk.group == group && entry.info.gvk.kind == kind)
-            .map(KindId)
+        self.iter()
+            .find(|(_, entry)| entry.info.gvk.group == group && entry.info.gvk.kind == kind)
+            .map(|(id, _)| id)
     }
 
     pub(crate) fn by_store_name(&self, name: &str) -> Option<KindId> {
-        self.entries
-            .iter()
-            .position(|entry| entry.store_name == name)
-            .map(KindId)
+        self.iter()
+            .find(|(_, entry)| entry.store_name == name)
+            .map(|(id, _)| id)
     }
 
     pub(crate) fn entry(&self, id: KindId) -> &Entry {
@@ -79,12 +126,24 @@ impl Kinds {
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
-        self.entries
-            .iter()
-            .map(|entry| &entry.info)
-            .find(|info| {
-                info.plural == plural && info.gvk.group == group && info.gvk.version == version
-            })
-            .cloned()
+        self.find_view(group, version, plural)
+            .map(|(_, view)| view.info.clone())
+    }
+
+    /// Puts a kind in, in the place of one that is gone if there is such.
+    pub(crate) fn add(&mut self, entry: Entry) -> KindId {
+        self.epoch += 1;
+        let free = self.entries.iter().position(|entry| !entry.live);
+        match free {
+            Some(index) => self.entries[index] = Arc::new(entry),
+            None => self.entries.push(Arc::new(entry)),
+        }
+        KindId(free.unwrap_or(self.entries.len() - 1))
+    }
+
+    /// Changes a kind.
+    pub(crate) fn change(&mut self, id: KindId, change: impl FnOnce(&mut Entry)) {
+        self.epoch += 1;
+        change(Arc::make_mut(&mut self.entries[id.0]));
     }
 }

@@ -14,6 +14,7 @@ mod journal;
 mod json;
 mod kinds;
 mod list;
+mod load;
 mod machine;
 mod object;
 mod options;
@@ -23,6 +24,7 @@ mod select;
 mod state;
 mod store;
 mod validate;
+mod view;
 mod watch;
 mod writer;
 

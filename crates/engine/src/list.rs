@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, ListRequest, Page, ReadVersion,
-    kinds::Kinds,
     select::Selection,
     state::{Objects, State, Table, too_large},
 };
@@ -69,11 +68,11 @@ const LIST_EXPIRED: &str = "The resourceVersion for the provided list is too old
 const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
 /// Answers a list from a state.
-pub(crate) fn list(state: &State, kinds: &Kinds, request: &ListRequest) -> Result<Page, Error> {
-    let id = kinds.id(&request.kind)?;
+pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> {
+    let (id, view) = state.kinds.resolve(&request.kind)?;
     let selection = Selection::new(
         &request.kind,
-        kinds.entry(id).facts,
+        &view.facts,
         request.namespace.as_deref(),
         &request.labels,
         &request.fields,

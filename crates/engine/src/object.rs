@@ -1,6 +1,7 @@
 //! A stored object: its JSON bytes, and the few facts that reads need at hand.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ops::Range,
     sync::{Arc, OnceLock},
@@ -9,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, KindFacts};
 
 /// Labels of an object; shared by its versions as long as they do not change.
 pub(crate) type Labels = Arc<BTreeMap<String, String>>;
@@ -88,14 +89,16 @@ impl Object {
     }
 
     /// The value of a selectable field; `None` when the kind has no such field.
-    pub(crate) fn field(&self, facts: &Facts, path: &str) -> Option<&str> {
+    pub(crate) fn field(&self, facts: &KindFacts, path: &str) -> Option<Cow<'_, str>> {
         match path {
-            "metadata.name" => Some(self.name()),
-            "metadata.namespace" => Some(self.namespace().unwrap_or_default()),
-            _ => {
-                let index = facts.fields.iter().position(|field| *field == path)?;
-                self.fields.split('\0').nth(index)
-            }
+            "metadata.name" => Some(self.name().into()),
+            "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
+            _ => match facts.place(path) {
+                Some(index) => self.fields.split('\0').nth(index).map(Cow::Borrowed),
+                // Definitions of kinds change while their objects stay, so
+                // their own fields are looked up when they are asked for.
+                None => facts.own_field(&self.map(), path).map(Cow::Owned),
+            },
         }
     }
 
@@ -258,11 +261,11 @@ mod tests {
             ("a", Some("n"), "u")
         );
         assert_eq!(pod.labels()["x"], "{");
-        let facts = facts::of("", "Pod");
-        assert_eq!(pod.field(facts, "spec.nodeName"), Some("here"));
-        assert_eq!(pod.field(facts, "spec.hostNetwork"), Some("true"));
-        assert_eq!(pod.field(facts, "status.phase"), Some("Running"));
-        assert_eq!(pod.field(facts, "status.podIP"), Some(""));
+        let facts = &KindFacts::from(facts::of("", "Pod"));
+        assert_eq!(pod.field(facts, "spec.nodeName"), Some("here".into()));
+        assert_eq!(pod.field(facts, "spec.hostNetwork"), Some("true".into()));
+        assert_eq!(pod.field(facts, "status.phase"), Some("Running".into()));
+        assert_eq!(pod.field(facts, "status.podIP"), Some("".into()));
         assert_eq!(pod.field(facts, "spec.shoes"), None);
     }
 

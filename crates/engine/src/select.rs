@@ -2,7 +2,7 @@
 
 use longshore_model::{FieldSelector, KindInfo, LabelSelector};
 
-use crate::{Error, Object, facts::Facts};
+use crate::{Error, Object, facts::KindFacts};
 
 /// A checked selection of objects of one kind.
 #[derive(Debug, Clone)]
@@ -11,14 +11,14 @@ pub(crate) struct Selection {
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    facts: &'static Facts,
+    facts: KindFacts,
 }
 
 impl Selection {
     /// Checks that the kind can be selected by these fields.
     pub(crate) fn new(
         kind: &KindInfo,
-        facts: &'static Facts,
+        facts: &KindFacts,
         namespace: Option<&str>,
         labels: &LabelSelector,
         fields: &FieldSelector,
@@ -42,7 +42,7 @@ impl Selection {
             prefix,
             labels: labels.clone(),
             fields: fields.clone(),
-            facts,
+            facts: facts.clone(),
         })
     }
 
@@ -58,6 +58,6 @@ impl Selection {
             && (self.fields.is_everything()
                 || self
                     .fields
-                    .matches_with(|path| object.field(self.facts, path).map(str::to_owned)))
+                    .matches_with(|path| object.field(&self.facts, path).map(Into::into)))
     }
 }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
-use crate::{Error, Object, kinds::KindId};
+use crate::{
+    Error, Object,
+    kinds::{Entry, KindId, Kinds},
+};
 
 /// One write, as watches see it.
 #[derive(Debug, Clone)]
@@ -65,6 +68,11 @@ impl Table {
         Some(self.log.focus().narrow(low..).into_iter())
     }
 
+    /// The revision of the newest event in the log; 0 without one.
+    pub(crate) fn newest(&self) -> u64 {
+        self.log.back().map_or(0, |event| event.revision)
+    }
+
     /// The objects as they were at a revision; `None` when it is compacted away.
     pub(crate) fn at(&self, revision: u64) -> Option<Objects> {
         if revision < self.compacted {
@@ -97,20 +105,42 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) revision: u64,
+    pub(crate) kinds: Arc<Kinds>,
     tables: Vec<Arc<Table>>,
 }
 
 impl State {
     /// No objects, history compacted up to `revision`.
-    pub(crate) fn new(kinds: usize, revision: u64) -> Self {
-        let table = Arc::new(Table {
-            compacted: revision,
-            ..Table::default()
-        });
+    pub(crate) fn new(kinds: Kinds, revision: u64) -> Self {
         Self {
             revision,
-            tables: vec![table; kinds],
+            tables: vec![empty(revision); kinds.len()],
+            kinds: Arc::new(kinds),
         }
+    }
+
+    /// Sets the revision a loaded state is of; its history begins after it.
+    pub(crate) fn start_at(&mut self, revision: u64) {
+        self.revision = revision;
+        for table in &mut self.tables {
+            Arc::make_mut(table).compacted = revision;
+        }
+    }
+
+    /// Serves one more kind, without objects or history.
+    pub(crate) fn add_kind(&mut self, entry: Entry) -> KindId {
+        let id = Arc::make_mut(&mut self.kinds).add(entry);
+        let table = empty(self.revision);
+        match self.tables.get_mut(id.0) {
+            Some(place) => *place = table,
+            None => self.tables.push(table),
+        }
+        id
+    }
+
+    /// Changes a kind.
+    pub(crate) fn change_kind(&mut self, id: KindId, change: impl FnOnce(&mut Entry)) {
+        Arc::make_mut(&mut self.kinds).change(id, change);
     }
 
     pub(crate) fn table(&self, kind: KindId) -> &Table {
@@ -155,6 +185,14 @@ impl State {
             table.compacted = self.revision;
         }
     }
+}
+
+/// A table whose history begins after `revision`.
+fn empty(revision: u64) -> Arc<Table> {
+    Arc::new(Table {
+        compacted: revision,
+        ..Table::default()
+    })
 }
 
 /// Why a version in the future cannot be read.

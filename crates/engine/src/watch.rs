@@ -7,10 +7,11 @@ use std::{collections::VecDeque, ops::Bound, sync::Arc};
 use tokio::sync::watch;
 
 use crate::{
-    Error, Object, WatchEvent, WatchRequest, WatchStart,
+    Error, Object, Subject, WatchEvent, WatchRequest, WatchStart,
     kinds::KindId,
     select::Selection,
     state::{Event, State, too_large},
+    view::View,
     writer::Shared,
 };
 
@@ -22,6 +23,9 @@ const CHUNK: usize = 256;
 pub struct Watch {
     shared: Arc<Shared>,
     kind: KindId,
+    /// Of the kind's definition, to know when it is another's number.
+    uid: Box<str>,
+    view: Arc<View>,
     selection: Selection,
     news: watch::Receiver<u64>,
     /// Events up to here have been read.
@@ -36,17 +40,27 @@ pub struct Watch {
 
 impl Watch {
     pub(crate) fn start(shared: Arc<Shared>, request: &WatchRequest) -> Result<Self, Error> {
-        let kind = shared.kinds.id(&request.kind)?;
+        // Subscribed before the state is read: an event between the two is seen.
+        let (kind, uid, news) = {
+            let state = shared.current.load();
+            let kind = state.kinds.id(&request.kind)?;
+            let entry = state.kinds.entry(kind);
+            (kind, entry.uid.clone(), entry.news.subscribe())
+        };
+        let state = shared.current.load_full();
+        let (now, view) = state.kinds.resolve(&request.kind)?;
+        if now != kind || state.kinds.entry(kind).uid != uid {
+            // Made anew in between: as if it had been asked for a moment ago.
+            return Err(Error::NotFound(Subject::new(&request.kind, "")));
+        }
+        let view = view.clone();
         let selection = Selection::new(
             &request.kind,
-            shared.kinds.entry(kind).facts,
+            &view.facts,
             request.namespace.as_deref(),
             &request.labels,
             &request.fields,
         )?;
-        // Subscribed before the state is read: an event between the two is seen.
-        let news = shared.news[kind.0].subscribe();
-        let state = shared.current.load_full();
         let from_state = request.initial_events || request.since == WatchStart::Latest;
         let (position, initial) = match request.since {
             WatchStart::After(asked) if !from_state => {
@@ -62,6 +76,8 @@ impl Watch {
         Ok(Self {
             shared,
             kind,
+            uid,
+            view,
             selection,
             news,
             position,
@@ -95,7 +111,7 @@ impl Watch {
     /// As [`Watch::next`].
     pub fn try_next(&mut self) -> Result<Option<WatchEvent>, Error> {
         if let Some(object) = self.initial.next() {
-            return Ok(Some(WatchEvent::Added(object)));
+            return Ok(Some(WatchEvent::Added(self.view.present(&object))));
         }
         if let Some(revision) = self.end_of_initial.take() {
             self.delivered = revision;
@@ -127,6 +143,27 @@ impl Watch {
         Ok(self.delivered)
     }
 
+    /// Ends the watch of a kind or version that is served no longer; follows
+    /// one that has changed.
+    fn check_kind(&mut self, state: &State) -> Result<(), Error> {
+        let entry = state.kinds.entry(self.kind);
+        let info = &self.view.info;
+        let same = |view: &&Arc<View>| view.info.gvk.version == info.gvk.version;
+        match entry.views.iter().find(same) {
+            Some(view) if entry.live && entry.uid == self.uid => {
+                self.view = view.clone();
+                Ok(())
+            }
+            // The last deletions are still told.
+            _ if entry.uid == self.uid && self.position < self.newest(state) => Ok(()),
+            _ => Err(Error::KindGone(Subject::new(info, ""))),
+        }
+    }
+
+    fn newest(&self, state: &State) -> u64 {
+        state.table(self.kind).newest()
+    }
+
     /// Reads events until some are selected or the newest is reached.
     fn read(&mut self) -> Result<(), Error> {
         // Marked first: what is published from here on wakes the next wait.
@@ -135,13 +172,14 @@ impl Watch {
         if self.position >= state.revision {
             return Ok(());
         }
+        self.check_kind(&state)?;
         let table = state.table(self.kind);
         let Some(events) = table.events_after(self.position) else {
             return Err(expired(self.position, table.compacted));
         };
         for event in events {
             self.position = event.revision;
-            if let Some(selected) = select(&self.selection, event) {
+            if let Some(selected) = select(&self.selection, &self.view, event) {
                 self.waiting.push_back((event.revision, selected));
                 if self.waiting.len() == CHUNK {
                     return Ok(());
@@ -182,20 +220,20 @@ fn expired(asked: u64, compacted: u64) -> Error {
 }
 
 /// What an event is to those who watch a selection.
-fn select(selection: &Selection, event: &Event) -> Option<WatchEvent> {
+fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEvent> {
     let was = event
         .before
         .as_ref()
         .filter(|before| selection.matches(before));
     if event.deleted {
-        return was.map(|_| WatchEvent::Deleted(event.after.clone()));
+        return was.map(|_| WatchEvent::Deleted(view.present(&event.after)));
     }
     match (was, selection.matches(&event.after)) {
-        (None, true) => Some(WatchEvent::Added(event.after.clone())),
-        (Some(_), true) => Some(WatchEvent::Modified(event.after.clone())),
-        (Some(before), false) => Some(WatchEvent::Deleted(Arc::new(
-            before.with_revision(event.revision),
-        ))),
+        (None, true) => Some(WatchEvent::Added(view.present(&event.after))),
+        (Some(_), true) => Some(WatchEvent::Modified(view.present(&event.after))),
+        (Some(before), false) => Some(WatchEvent::Deleted(
+            view.present(&Arc::new(before.with_revision(event.revision))),
+        )),
         (None, false) => None,
     }
 }

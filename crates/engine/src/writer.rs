@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
-use crate::{Error, journal::Journal, kinds::Kinds, machine::Machine, state::State};
+use crate::{Error, journal::Journal, machine::Machine, state::State};
 
 /// Pieces of work in one commit, at most.
 const BATCH: usize = 512;
@@ -23,11 +23,8 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Machine) -> Answer + Send>;
 /// What readers share with the writer.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) kinds: Arc<Kinds>,
     /// The newest durable state.
     pub(crate) current: ArcSwap<State>,
-    /// For each kind the revision of its newest event; watches wait on it.
-    pub(crate) news: Vec<watch::Sender<u64>>,
 }
 
 /// Works until all senders are gone.
@@ -64,7 +61,8 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
     }
     shared.current.store(Arc::new(machine.state.clone()));
     for kind in changes.touched {
-        shared.news[kind.0].send_replace(machine.state.revision);
+        let entry = machine.state.kinds.entry(kind);
+        entry.news.send_replace(machine.state.revision);
     }
     Ok(())
 }
@@ -77,6 +75,7 @@ mod tests {
     use super::*;
     use crate::{
         journal::Record,
+        kinds::Kinds,
         options::{RandomIds, SystemClock},
         state::Limits,
     };
@@ -96,33 +95,22 @@ mod tests {
     }
 
     fn parts() -> (Machine, Shared) {
-        let kinds = Arc::new(Kinds::builtin());
-        let state = State::new(kinds.len(), 0);
+        let state = State::new(Kinds::builtin(), 0);
         let limits = Limits {
             events: 10,
             bytes: 1000,
         };
-        let news = (0..kinds.len()).map(|_| watch::Sender::new(0)).collect();
-        let current = ArcSwap::from_pointee(state.clone());
         let shared = Shared {
-            kinds: kinds.clone(),
-            current,
-            news,
+            current: ArcSwap::from_pointee(state.clone()),
         };
         (
-            Machine::new(
-                state,
-                kinds,
-                Arc::new(SystemClock),
-                Arc::new(RandomIds),
-                limits,
-            ),
+            Machine::new(state, Arc::new(SystemClock), Arc::new(RandomIds), limits),
             shared,
         )
     }
 
     fn put(machine: &mut Machine, name: &str) {
-        let kind = machine.kinds.builtin_id("", "Node").unwrap();
+        let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": name}});
         machine
             .execute(false, |tx| tx.put(kind, value.as_object().unwrap()))
@@ -141,8 +129,8 @@ mod tests {
         assert_eq!(shared.current.load().revision, 1);
         put(&mut machine, "c");
         finish(&mut machine, &mut journal, &shared).unwrap();
-        let kind = shared.kinds.builtin_id("", "Node").unwrap();
         let state = shared.current.load();
+        let kind = state.kinds.builtin_id("", "Node").unwrap();
         let names: Vec<_> = state
             .table(kind)
             .objects
@@ -160,10 +148,9 @@ mod tests {
         let (mut machine, shared) = parts();
         put(&mut machine, "a");
         assert_eq!(shared.current.load().revision, 0);
-        assert_eq!(
-            *shared.news[machine.kinds.builtin_id("", "Node").unwrap().0].borrow(),
-            0
-        );
+        let kinds = &machine.state.kinds;
+        let node = kinds.entry(kinds.builtin_id("", "Node").unwrap());
+        assert_eq!(*node.news.borrow(), 0);
         finish(&mut machine, &mut Flaky(0), &shared).unwrap();
         assert_eq!(shared.current.load().revision, 1);
     }
@@ -171,7 +158,7 @@ mod tests {
     #[test]
     fn failed_and_dry_work_leaves_nothing() {
         let (mut machine, _) = parts();
-        let kind = machine.kinds.builtin_id("", "Node").unwrap();
+        let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
         let value = value.as_object().unwrap();
         machine.execute(true, |tx| tx.put(kind, value)).unwrap();
@@ -187,7 +174,7 @@ mod tests {
     #[test]
     fn a_panic_in_the_rules_fails_one_write_alone() {
         let (mut machine, _) = parts();
-        let kind = machine.kinds.builtin_id("", "Node").unwrap();
+        let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
         let failed: Result<(), _> = machine.execute(false, |tx| {
             tx.put(kind, value.as_object().unwrap())?;

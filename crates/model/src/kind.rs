@@ -2,7 +2,7 @@
 //! hang together. [`BUILTIN`] is the table of the kinds the embedded cluster
 //! serves and the client has views for.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 type Text = Cow<'static, str>;
 
@@ -55,6 +55,64 @@ fn join_api_version(group: &str, version: &str) -> String {
     }
 }
 
+/// A few words: of the table of built-in kinds, or made at run time.
+///
+/// ```
+/// let words: longshore_model::kind::Words = ["po".to_owned()].into_iter().collect();
+/// assert!(words.contains("po") && words.iter().eq(["po"]));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Words(Inner);
+
+#[derive(Debug, Clone)]
+enum Inner {
+    Table(&'static [&'static str]),
+    Own(Arc<[String]>),
+}
+
+impl Words {
+    /// The words in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (table, own): (&[&str], &[String]) = match &self.0 {
+            Inner::Table(words) => (words, &[]),
+            Inner::Own(words) => (&[], words),
+        };
+        table.iter().copied().chain(own.iter().map(String::as_str))
+    }
+
+    /// Whether `word` is among them.
+    #[must_use]
+    pub fn contains(&self, word: &str) -> bool {
+        self.iter().any(|own| own == word)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self(Inner::Table(&[]))
+    }
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Words {}
+
+impl FromIterator<String> for Words {
+    fn from_iter<I: IntoIterator<Item = String>>(words: I) -> Self {
+        Self(Inner::Own(words.into_iter().collect()))
+    }
+}
+
 /// Whether objects live in namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -74,13 +132,15 @@ pub struct KindInfo {
     /// Singular for people: `pod`.
     pub singular: Text,
     /// Short names for people: `po`.
-    pub short_names: Cow<'static, [&'static str]>,
+    pub short_names: Words,
     /// Groups for people: `all`.
-    pub categories: Cow<'static, [&'static str]>,
+    pub categories: Words,
     /// Namespaced or not.
     pub scope: Scope,
     /// Subresources served: `status`, `log`, …
-    pub subresources: Cow<'static, [&'static str]>,
+    pub subresources: Words,
+    /// The kind of its lists, where it is not `<Kind>List`.
+    pub list_kind: Option<Text>,
 }
 
 impl KindInfo {
@@ -100,6 +160,14 @@ impl KindInfo {
         }
     }
 
+    /// The kind of its lists: `PodList`.
+    #[must_use]
+    pub fn list_kind(&self) -> Text {
+        self.list_kind
+            .clone()
+            .unwrap_or_else(|| Text::Owned(format!("{}List", self.gvk.kind)))
+    }
+
     /// Whether objects live in namespaces.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
@@ -109,7 +177,7 @@ impl KindInfo {
     /// Whether it has the subresource `name`.
     #[must_use]
     pub fn has_subresource(&self, name: &str) -> bool {
-        self.subresources.contains(&name)
+        self.subresources.contains(name)
     }
 
     /// The path of the group and version: `/api/v1`, `/apis/batch/v1`.
@@ -146,7 +214,7 @@ impl KindInfo {
         let is_name = |word: &str| {
             word == self.plural
                 || word == self.singular
-                || self.short_names.contains(&word)
+                || self.short_names.contains(word)
                 || self.gvk.kind.eq_ignore_ascii_case(word)
         };
         is_name(&word)
@@ -175,10 +243,11 @@ const fn kind(
         },
         plural: Text::Borrowed(plural),
         singular: Text::Borrowed(singular),
-        short_names: Cow::Borrowed(short_names),
-        categories: Cow::Borrowed(categories),
+        short_names: Words(Inner::Table(short_names)),
+        categories: Words(Inner::Table(categories)),
         scope,
-        subresources: Cow::Borrowed(subresources),
+        subresources: Words(Inner::Table(subresources)),
+        list_kind: None,
     }
 }
 
@@ -203,6 +272,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("", "Secret", "secrets", "secret", &[], &[], Namespaced, &[]),
     kind("", "Service", "services", "service", &["svc"], &["all"], Namespaced, &["status"]),
     kind("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], &[], Namespaced, &[]),
+    kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "customresourcedefinition", &["crd", "crds"], &["api-extensions"], Cluster, &["status"]),
     kind("apps", "ControllerRevision", "controllerrevisions", "controllerrevision", &[], &[], Namespaced, &[]),
     kind("apps", "DaemonSet", "daemonsets", "daemonset", &["ds"], &["all"], Namespaced, &["status"]),
     kind("apps", "Deployment", "deployments", "deployment", &["deploy"], &["all"], Namespaced, &["status"]),

@@ -52,7 +52,7 @@ fn quantities_have_the_units_of_kubernetes() {
 fn every_kind_is_found_by_each_of_its_names_alone() {
     for info in kind::BUILTIN {
         let names = [&info.plural, &info.singular, &info.gvk.kind].map(|name| name.to_string());
-        let short = info.short_names.iter().map(|name| (*name).to_owned());
+        let short = info.short_names.iter().map(str::to_owned);
         for name in names.into_iter().chain(short).chain([info.qualified()]) {
             assert_eq!(kind::called(&name).unwrap(), info, "{name}");
         }

@@ -12,7 +12,7 @@ use crate::{
     Create, Error, FieldValidation, Subject, Written,
     decode::{Problem, decode},
     defaults, json,
-    kinds::{KindId, Kinds},
+    kinds::KindId,
     object,
     options::Ids,
     state::State,
@@ -36,15 +36,11 @@ pub(crate) struct Draft {
 }
 
 /// Does all of a creation that needs no more than a look at the state.
-pub(crate) fn admit(
-    state: &State,
-    kinds: &Kinds,
-    ids: &dyn Ids,
-    request: Create,
-) -> Result<Draft, Error> {
-    let kind = kinds.id(&request.kind)?;
+pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Draft, Error> {
+    let kinds = &state.kinds;
+    let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
-    let decoded = decode(&info, request.object, request.options.field_validation)?;
+    let decoded = decode(view, request.object, request.options.field_validation)?;
     let (mut object, warnings) = (decoded.object, decoded.warnings);
     place(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
@@ -67,7 +63,7 @@ pub(crate) fn admit(
     let prefix = json::text(metadata, "generateName").to_owned();
     if let Some(namespace) = namespace_of(&info, &object) {
         let shown = if name.is_empty() { &prefix } else { &name };
-        namespace::check(state, kinds, &info, namespace, shown)?;
+        namespace::check(state, &info, namespace, shown)?;
     }
     if !name.is_empty() {
         prepare(&info, ids, &mut object)?;
@@ -168,7 +164,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     };
     if let Some(namespace) = namespace_of(&info, &object) {
         let name = json::text(&object, "metadata.name");
-        namespace::check(tx.state(), tx.kinds(), &info, namespace, name)?;
+        namespace::check(tx.state(), &info, namespace, name)?;
     }
     for _ in 1..TRIES {
         let Some(unnamed) = &unnamed else { break };
@@ -223,7 +219,7 @@ pub(super) fn create_here(
             ..crate::WriteOptions::default()
         },
     };
-    let draft = admit(tx.state(), tx.kinds(), tx.ids(), request)?;
+    let draft = admit(tx.state(), tx.ids(), request)?;
     create(tx, draft)
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn delete_collection(
         ..ListRequest::of(request.kind.clone())
     };
     let kind = tx.kinds().id(&request.kind)?;
-    let page = list::list(tx.state(), tx.kinds(), &wanted)?;
+    let page = list::list(tx.state(), &wanted)?;
     let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
     let mut deleted = Vec::with_capacity(page.items.len());
     for old in page.items {

@@ -21,7 +21,7 @@ pub(crate) use update::{patch, update};
 
 use crate::{
     Error, Object,
-    facts::Facts,
+    facts::KindFacts,
     journal::Record,
     kinds::{KindId, Kinds},
     options::{Clock, Ids},
@@ -37,7 +37,6 @@ const LARGEST: usize = 3 << 19;
 /// The working state and what it needs from outside.
 pub(crate) struct Machine {
     pub(crate) state: State,
-    pub(crate) kinds: Arc<Kinds>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) limits: Limits,
@@ -56,14 +55,12 @@ pub(crate) struct Changes {
 impl Machine {
     pub(crate) fn new(
         state: State,
-        kinds: Arc<Kinds>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
         limits: Limits,
     ) -> Self {
         Self {
             state,
-            kinds,
             clock,
             ids,
             limits,
@@ -118,15 +115,15 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn kinds(&self) -> &Kinds {
-        &self.machine.kinds
+        &self.machine.state.kinds
     }
 
     pub(crate) fn ids(&self) -> &dyn Ids {
         &*self.machine.ids
     }
 
-    pub(crate) fn facts(&self, kind: KindId) -> &'static Facts {
-        self.machine.kinds.entry(kind).facts
+    pub(crate) fn facts(&self, kind: KindId) -> &KindFacts {
+        &self.kinds().entry(kind).facts
     }
 
     pub(crate) fn get(&self, kind: KindId, key: &str) -> Option<&Arc<Object>> {
@@ -186,11 +183,12 @@ impl Transaction<'_> {
     }
 
     fn record(&mut self, kind: KindId, object: &Object, value: Option<bytes::Bytes>) {
-        self.machine.records.push(Record {
-            kind: self.machine.kinds.entry(kind).store_name.clone(),
+        let record = Record {
+            kind: self.kinds().entry(kind).store_name.clone(),
             key: object.key().clone(),
             value,
-        });
+        };
+        self.machine.records.push(record);
         if self.machine.touched.last() != Some(&kind) {
             self.machine.touched.push(kind);
         }

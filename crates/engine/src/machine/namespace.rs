@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Machine, Transaction, create, update};
 use crate::{
-    Error, FieldValidation, Finalize, Object, Subject, decode::decode, json, kinds::Kinds,
-    state::State,
+    Error, FieldValidation, Finalize, Object, Subject, decode::decode, json, state::State,
 };
 
 /// The namespaces every cluster has.
@@ -17,11 +16,11 @@ const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-
 /// Whether an object may be made in a namespace: it is there, and stays.
 pub(super) fn check(
     state: &State,
-    kinds: &Kinds,
     kind: &KindInfo,
     namespace: &str,
     name: &str,
 ) -> Result<(), Error> {
+    let kinds = &state.kinds;
     let Some(id) = kinds.builtin_id("", "Namespace") else {
         return Ok(());
     };
@@ -29,7 +28,10 @@ pub(super) fn check(
     let Some(object) = state.table(id).objects.get(namespace) else {
         return Err(Error::NotFound(Subject::new(info, namespace)));
     };
-    let terminating = object.field(kinds.entry(id).facts, "status.phase") == Some("Terminating");
+    let terminating = object
+        .field(&kinds.entry(id).facts, "status.phase")
+        .as_deref()
+        == Some("Terminating");
     if !terminating {
         return Ok(());
     }
@@ -62,13 +64,13 @@ pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), E
 
 /// Fills an empty store.
 pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
-    let Some(id) = machine.kinds.builtin_id("", "Namespace") else {
+    let Some(id) = machine.state.kinds.builtin_id("", "Namespace") else {
         return Ok(());
     };
     if !machine.state.table(id).objects.is_empty() {
         return Ok(());
     }
-    let info = machine.kinds.entry(id).info.clone();
+    let info = machine.state.kinds.entry(id).info.clone();
     machine.execute(false, |tx| {
         for name in INITIAL {
             let namespace = json!({"metadata": {"name": name}});
@@ -91,7 +93,12 @@ pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<A
         .ok_or_else(|| Error::Internal("namespaces are not served".into()))?;
     let info = tx.kinds().entry(id).info.clone();
     let subject = Subject::new(&info, &request.name);
-    let sent = decode(&info, request.object.clone(), FieldValidation::Ignore)?.object;
+    let sent = decode(
+        tx.kinds().resolve(&info)?.1,
+        request.object.clone(),
+        FieldValidation::Ignore,
+    )?
+    .object;
     let old = tx
         .get(id, &request.name)
         .cloned()

@@ -42,7 +42,7 @@ pub(super) fn allocate(
             .table(kind)
             .objects
             .values()
-            .filter_map(|other| other.field(facts, "spec.clusterIP").map(str::to_owned))
+            .filter_map(|other| other.field(facts, "spec.clusterIP").map(Into::into))
             .collect();
         let address =
             cluster_address(&own, js::text(service, "metadata.uid"), &used).map_err(invalid)?;

@@ -67,7 +67,8 @@ pub(crate) fn update(
 /// Patches an object or its status. Nobody writes in between, so a patch that
 /// names no version cannot conflict.
 pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
-    let kind = tx.kinds().id(&request.target.kind)?;
+    let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
+    let view = view.clone();
     let info = tx.kinds().entry(kind).info.clone();
     if request.kind == PatchKind::Apply {
         return Err(Error::UnsupportedPatch(
@@ -85,7 +86,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let Decoded {
         object: mut new,
         warnings,
-    } = decode(&info, patched, request.options.field_validation)
+    } = decode(&view, patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(subject))?;
     check_place(&info, namespace, name, &mut new)?;
     let object = replace(tx, kind, &old, before, new, request.subresource)?;

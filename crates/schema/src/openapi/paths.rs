@@ -99,7 +99,7 @@ pub(super) fn of_kind(info: &KindInfo) -> Vec<Path> {
             maker.make("delete", "delete", &["delete", ""], None),
         ],
     });
-    for subresource in info.subresources.iter().copied() {
+    for subresource in info.subresources.iter() {
         let suffix = camel(subresource);
         let make = |method, verb| maker.make(method, method, &[verb, &suffix], Some(subresource));
         let connect =

@@ -49,12 +49,7 @@ pub(super) fn of_kinds<'a>(
             todo.push(name.to_owned());
             todo.push(format!("{name}List"));
         }
-        for (group, version, kind) in info
-            .subresources
-            .iter()
-            .copied()
-            .filter_map(subresource_kind)
-        {
+        for (group, version, kind) in info.subresources.iter().filter_map(subresource_kind) {
             todo.extend(packages::definition(group, version, kind));
         }
     }
