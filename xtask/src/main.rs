@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test | tidy | bench | tools`.
+//! Chores of the repository: `cargo xtask test | tidy | bench | fuzz | tools`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod fuzz;
 mod leftovers;
 mod run;
 mod test;
@@ -32,6 +33,8 @@ enum Chore {
     Tidy,
     /// Run the benchmarks, each beside its peer.
     Bench(bench::Arguments),
+    /// Look for inputs that break the properties in `fuzz/`.
+    Fuzz(fuzz::Arguments),
     /// Fetch the pinned programs that the tests use as judges.
     Tools,
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Chore::Test(arguments) => test::run(&arguments),
         Chore::Tidy => tidy::run(),
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Tools => tools::fetch().map(|_| ()),
     };
     match done {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
+mod corpus;
 mod discovery;
 mod lists;
 mod logs;

@@ -1,0 +1,120 @@
+//! Patches: a line with the sort of patch and the kind (`merge pods`,
+//! `json jobs.batch status`), then the body, for an object of that kind. What a
+//! patch made reads back; a merge patch given twice is one given once.
+
+use longshore_model::PatchKind;
+use serde_json::{Value, json};
+
+use super::server;
+
+/// Objects to patch: kind, object.
+fn sample(word: &str) -> Option<Value> {
+    let pod_spec = json!({
+        "containers": [
+            {"name": "a", "image": "i:1", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}],
+             "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}],
+             "args": ["x", "y"], "volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+            {"name": "b", "image": "i:2", "resources": {"limits": {"cpu": "1"}}}],
+        "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {"name": "c"}}],
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["h"]}],
+    });
+    let metadata = json!({
+        "name": "x", "labels": {"a": "1", "b": "2"}, "annotations": {"n": "m"},
+        "finalizers": ["example.com/one", "example.com/two"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
+    });
+    let spec = match word {
+        "configmaps" => return Some(json!({"metadata": metadata, "data": {"a": "1", "b": "2"}})),
+        "pods" => pod_spec,
+        "deployments.apps" => json!({
+            "replicas": 2, "selector": {"matchLabels": {"a": "1"}}, "strategy": {"type": "RollingUpdate"},
+            "template": {"metadata": {"labels": {"a": "1"}}, "spec": pod_spec}}),
+        "services" => json!({
+            "selector": {"a": "1"}, "ports": [{"name": "p", "port": 80}, {"name": "q", "port": 81, "protocol": "UDP"}]}),
+        "jobs.batch" => {
+            let mut pod_spec = pod_spec;
+            pod_spec["restartPolicy"] = json!("Never");
+            json!({"completions": 2, "parallelism": 1, "template": {"spec": pod_spec}})
+        }
+        _ => return None,
+    };
+    Some(json!({"metadata": metadata, "spec": spec}))
+}
+
+pub fn check(data: &[u8]) {
+    let Some((line, body)) = server::first_line(data) else {
+        return;
+    };
+    let mut words = line.split(' ');
+    let sort = match words.next() {
+        Some("json") => PatchKind::Json,
+        Some("merge") => PatchKind::Merge,
+        Some("strategic") => PatchKind::Strategic,
+        _ => return,
+    };
+    let word = words.next().unwrap_or_default();
+    let Some(object) = sample(word) else { return };
+    let part = if words.next() == Some("status") {
+        "/status"
+    } else {
+        ""
+    };
+    server::with(|server| {
+        let Some(kind) = server::kind(server, word) else {
+            return;
+        };
+        let place = server::collection(&kind);
+        let made = server.call(
+            "POST",
+            &place,
+            "application/json",
+            object.to_string().as_bytes(),
+        );
+        assert_eq!(made.code, 201, "{}", made.text());
+        let path = format!("{place}/x");
+        let patch = |query: &str| {
+            server.call(
+                "PATCH",
+                &format!("{path}{part}{query}"),
+                sort.media_type(),
+                body,
+            )
+        };
+        let dry = patch("?dryRun=All&fieldValidation=Strict");
+        let done = patch("");
+        if done.is_success() {
+            let object = done.value();
+            let read = server.call("GET", &path, "application/json", b"");
+            // A patch that takes the last finalizer takes nothing else along.
+            assert_eq!(
+                read.value(),
+                object,
+                "what was answered is not what is kept"
+            );
+            let unconditional = !String::from_utf8_lossy(body).contains("resourceVersion");
+            if sort == PatchKind::Merge && unconditional {
+                let again = patch("");
+                assert!(
+                    again.is_success(),
+                    "taken once, refused twice: {}",
+                    again.text()
+                );
+                assert_eq!(again.value(), object, "a merge patch given twice differs");
+            }
+        } else {
+            assert!(
+                !dry.is_success(),
+                "a dry run takes what is refused: {}",
+                done.text()
+            );
+            let read = server.call("GET", &path, "application/json", b"");
+            assert_eq!(
+                read.value(),
+                made.value(),
+                "a refused patch changed the object"
+            );
+        }
+        server.remove(&path);
+    });
+}
