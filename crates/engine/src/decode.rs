@@ -2,11 +2,18 @@
 //! refuses wrong types, finds and drops unknown fields, drops nulls, and
 //! brings times and quantities to their usual form.
 
-use longshore_model::{Quantity, time};
-use longshore_schema::{Shape, TypeRef, registry};
+use longshore_model::{KindInfo, Quantity, time};
+use longshore_schema::{Shape, TypeRef, is_zero, registry};
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{Error, FieldValidation, view::View};
+
+/// Puts in the fields that the kind's objects always have.
+pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {
+    if let Some(root) = registry().root(&kind.gvk) {
+        longshore_schema::complete(root, object);
+    }
+}
 
 /// A readable object, and what to warn of.
 #[derive(Debug)]
@@ -137,6 +144,15 @@ fn word(value: &Value) -> &'static str {
     }
 }
 
+/// Lists of resources are kept in thousandths.
+fn round_up(amount: &mut Value) {
+    if let Value::String(text) = amount
+        && let Ok(quantity) = text.parse::<Quantity>()
+    {
+        *text = quantity.canonical_milli();
+    }
+}
+
 struct Walk {
     path: String,
     unknown: Vec<String>,
@@ -152,10 +168,21 @@ impl Walk {
             }
             self.path.push_str(name);
             let keep = match at.field(name) {
+                // A map's entry is there, be its value null.
+                Some(inner) if value.is_null() && at.shape() == Shape::Map => {
+                    let text = matches!(inner.shape(), Shape::String | Shape::Bytes);
+                    if text {
+                        *value = "".into();
+                    }
+                    text
+                }
                 Some(_) if value.is_null() => false,
                 Some(inner) => {
                     self.value(inner, value);
-                    true
+                    if at.shape() == Shape::Map && inner.shape() == Shape::Quantity {
+                        round_up(value);
+                    }
+                    !(inner.omits_zero() && is_zero(value))
                 }
                 None => {
                     self.unknown
@@ -188,12 +215,16 @@ impl Walk {
             | (Shape::Any, _) => {}
             (Shape::Integer | Shape::IntOrString, Value::Number(number))
                 if number.is_i64() || number.is_u64() => {}
-            (Shape::Quantity, Value::Number(number)) => *value = number.to_string().into(),
-            (Shape::Quantity, Value::String(text)) => {
-                if text.parse::<Quantity>().is_err() {
+            (Shape::Quantity, Value::Number(number)) => {
+                *value = number.to_string().into();
+                self.value(at, value);
+            }
+            (Shape::Quantity, Value::String(text)) => match text.parse::<Quantity>() {
+                Ok(quantity) => *text = quantity.canonical(),
+                Err(_) => {
                     self.fail("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into());
                 }
-            }
+            },
             (Shape::Time | Shape::MicroTime, Value::String(text)) => match time::parse(text) {
                 Some(at) if shape == Shape::Time => *text = time::seconds(at),
                 Some(at) => *text = time::micros(at),

@@ -1,4 +1,4 @@
-//! Quantities: `500m`, `2Gi`, `1e3`.
+//! Quantities: `500m`, `2Gi`, `1e3`, and the one way API servers write each.
 
 use std::{fmt, str::FromStr};
 
@@ -51,6 +51,148 @@ impl Quantity {
     }
 }
 
+/// Which suffixes a quantity is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// `Ki`, `Mi`, …
+    Binary,
+    /// `m`, `k`, `M`, …
+    Decimal,
+    /// `e3`, `e6`, …
+    Exponent,
+}
+
+const DECIMAL: [(i32, &str); 10] = [
+    (-9, "n"),
+    (-6, "u"),
+    (-3, "m"),
+    (0, ""),
+    (3, "k"),
+    (6, "M"),
+    (9, "G"),
+    (12, "T"),
+    (15, "P"),
+    (18, "E"),
+];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+impl Quantity {
+    /// The usual form: the largest suffix that leaves a whole number. What is
+    /// finer than a billionth is rounded up.
+    ///
+    /// ```
+    /// # use longshore_model::Quantity;
+    /// let canonical = |text: &str| text.parse::<Quantity>().unwrap().canonical();
+    /// assert_eq!(canonical("1000m"), "1");
+    /// assert_eq!(canonical("0.5"), "500m");
+    /// assert_eq!(canonical("1024Mi"), "1Gi");
+    /// assert_eq!(canonical("1.5Gi"), "1536Mi");
+    /// ```
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        self.rounded(-9).unwrap_or_else(|| self.text.clone())
+    }
+
+    /// The usual form of an amount in a list of resources, of which the API
+    /// keeps thousandths: what is finer is rounded up.
+    ///
+    /// ```
+    /// # use longshore_model::Quantity;
+    /// assert_eq!("0.1m".parse::<Quantity>().unwrap().canonical_milli(), "1m");
+    /// ```
+    #[must_use]
+    pub fn canonical_milli(&self) -> String {
+        self.rounded(-3).unwrap_or_else(|| self.text.clone())
+    }
+
+    /// Rounded up, away from zero, to a power of ten; `None` for numbers that
+    /// are too long to work with.
+    fn rounded(&self, finest: i32) -> Option<String> {
+        let (mut number, mut power, format) = self.exact()?;
+        if power < finest - 40 {
+            // No i128 has more digits than that.
+            (number, power) = (number.signum(), finest);
+        }
+        while power < finest && number != 0 {
+            let (quotient, rest) = (number / 10, number % 10);
+            number = quotient + rest.signum();
+            power += 1;
+        }
+        if number == 0 {
+            return Some("0".to_owned());
+        }
+        if format == Format::Binary {
+            let whole = match u32::try_from(power) {
+                Ok(power) => number.checked_mul(10_i128.checked_pow(power)?),
+                Err(_) => {
+                    let unit = 10_i128.checked_pow(power.unsigned_abs())?;
+                    (number % unit == 0).then_some(number / unit)
+                }
+            };
+            if let Some(whole) = whole
+                && whole.abs() >= 1024
+            {
+                return Some(binary(whole));
+            }
+        }
+        while number % 10 == 0 {
+            number /= 10;
+            power += 1;
+        }
+        while power.rem_euclid(3) != 0 {
+            number = number.checked_mul(10)?;
+            power -= 1;
+        }
+        if format == Format::Exponent {
+            return Some(match power {
+                0 => number.to_string(),
+                _ => format!("{number}e{power}"),
+            });
+        }
+        let (_, suffix) = DECIMAL.iter().find(|(of, _)| *of == power)?;
+        Some(format!("{number}{suffix}"))
+    }
+
+    /// The number without loss: digits, power of ten, and how it was written.
+    fn exact(&self) -> Option<(i128, i32, Format)> {
+        let text = self.text.as_str();
+        let end = text
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-' | '.')))
+            .unwrap_or(text.len());
+        let (digits, suffix) = text.split_at(end);
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let joined = format!("{whole}{fraction}");
+        let number: i128 = joined.parse().ok()?;
+        let power = -i32::try_from(fraction.len()).ok()?;
+        if let Some(step) = BINARY.iter().skip(1).position(|known| *known == suffix) {
+            let factor = 1024_i128.checked_pow(u32::try_from(step + 1).ok()?)?;
+            let number = number.checked_mul(factor)?;
+            let largest = i128::from(i64::MAX);
+            let limit = largest.checked_mul(10_i128.checked_pow(power.unsigned_abs())?)?;
+            return Some(if number.abs() > limit {
+                (largest * number.signum(), 0, Format::Binary)
+            } else {
+                (number, power, Format::Binary)
+            });
+        }
+        if let Some((of, _)) = DECIMAL.iter().find(|(_, known)| *known == suffix) {
+            return Some((number, power + of, Format::Decimal));
+        }
+        let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+        Some((number, power.checked_add(exponent)?, Format::Exponent))
+    }
+}
+
+/// A whole number with the largest binary suffix that divides it.
+fn binary(mut whole: i128) -> String {
+    let mut step = 0;
+    while whole % 1024 == 0 && step + 1 < BINARY.len() {
+        whole /= 1024;
+        step += 1;
+    }
+    format!("{whole}{}", BINARY[step])
+}
+
 impl FromStr for Quantity {
     type Err = QuantityError;
 
@@ -81,5 +223,54 @@ impl FromStr for Quantity {
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// As a real API server writes them in a list of resources.
+    #[test]
+    fn the_usual_form() {
+        for (text, usual) in [
+            ("1000m", "1"),
+            ("1024Mi", "1Gi"),
+            ("0.5", "500m"),
+            (".5", "500m"),
+            ("1500m", "1500m"),
+            ("1e3", "1e3"),
+            ("1e1", "10"),
+            ("1e4", "10e3"),
+            ("100e-2", "1"),
+            ("1e-3", "1e-3"),
+            ("12e6", "12e6"),
+            ("10e30", "10e30"),
+            ("1000", "1k"),
+            ("1000M", "1G"),
+            ("100k", "100k"),
+            ("0.1m", "1m"),
+            ("5n", "1m"),
+            ("1.5Gi", "1536Mi"),
+            ("0.5Ki", "512"),
+            ("1.1Ki", "1126400m"),
+            ("0.1Ki", "102400m"),
+            ("1023", "1023"),
+            ("1000Ki", "1000Ki"),
+            ("2048", "2048"),
+            ("000", "0"),
+            ("0Gi", "0"),
+            ("-1500m", "-1500m"),
+            ("123456789.123456789", "123456789124m"),
+            ("8Ei", "9223372036854775807"),
+            ("1Ei", "1Ei"),
+            ("1e-2000000000", "1e-3"),
+        ] {
+            let quantity: Quantity = text.parse().unwrap();
+            assert_eq!(quantity.canonical_milli(), usual, "{text}");
+        }
+        let finer: Quantity = "1.23456789123".parse().unwrap();
+        assert_eq!(finer.canonical(), "1234567892n");
     }
 }

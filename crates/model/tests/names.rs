@@ -68,8 +68,24 @@ proptest! {
     }
 
     #[test]
+    fn rule_32_the_usual_form_of_a_quantity_keeps_its_value_and_is_its_own(
+        number in -1_000_000_i64..1_000_000, fraction in 0_u32..1000,
+        suffix in prop::sample::select(vec!["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E2", "e-1"]),
+    ) {
+        let quantity: Quantity = format!("{number}.{fraction:03}{suffix}").parse().unwrap();
+        let usual: Quantity = quantity.canonical().parse().unwrap();
+        let difference = (usual.value() - quantity.value()).abs();
+        prop_assert!(difference <= quantity.value().abs() * 1e-9 + 1e-9, "{quantity} {usual}");
+        prop_assert_eq!(usual.canonical(), usual.to_string());
+        let milli: Quantity = quantity.canonical_milli().parse().unwrap();
+        prop_assert!((milli.value() - quantity.value()).abs() <= 1.1e-3 + quantity.value().abs() * 1e-9);
+        prop_assert_eq!(milli.canonical_milli(), milli.to_string());
+    }
+
+    #[test]
     fn quantities_never_panic(text in "\\PC{0,20}") {
         if let Ok(quantity) = text.parse::<Quantity>() {
+            quantity.canonical().parse::<Quantity>().unwrap();
             prop_assert_eq!(quantity.to_string(), text);
         }
     }

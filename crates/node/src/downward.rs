@@ -130,7 +130,11 @@ pub(crate) fn resource(
     };
     let divisor = if divisor == 0.0 { 1.0 } else { divisor };
     // A hair below a whole number is one that floating point could not hit.
-    Ok(format!("{}", (amount / divisor - 1e-9).ceil().max(0.0)))
+    // Adding zero: `max` may leave the sign on a zero.
+    Ok(format!(
+        "{}",
+        (amount / divisor - 1e-9).ceil().max(0.0) + 0.0
+    ))
 }
 
 fn read(written: &Written) -> Result<f64, FieldError> {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     facts::{Fact, Facts},
     registry::{DEFINITIONS, registry},
+    zeros,
 };
 
 /// What a value may be.
@@ -166,6 +167,22 @@ impl TypeRef {
         self.node().fact.atomic
     }
 
+    /// Whether the field is left out when its value is zero.
+    #[must_use]
+    pub fn omits_zero(self) -> bool {
+        self.node().omits_zero
+    }
+
+    /// The fields of an object that are always there, with their zero values.
+    #[must_use]
+    pub fn always(self) -> &'static [(&'static str, Value)] {
+        let graph = &registry().graph;
+        match &self.node().inside {
+            Inside::SameAs(target) => &graph.nodes[target.0 as usize].always,
+            _ => &self.node().always,
+        }
+    }
+
     /// The definition it refers to, if it is not written out in place.
     #[must_use]
     pub fn definition(self) -> Option<&'static str> {
@@ -186,6 +203,8 @@ struct Node {
     inside: Inside,
     fact: Fact,
     definition: Option<String>,
+    omits_zero: bool,
+    always: Vec<(&'static str, Value)>,
 }
 
 #[derive(Debug)]
@@ -211,6 +230,7 @@ impl Graph {
     }
 
     pub(crate) fn build(definitions: &Map<String, Value>, facts: &Facts) -> Self {
+        let zeros = zeros::read();
         let mut graph = Self::default();
         // All definitions get their node first: they refer to one another.
         for (name, schema) in definitions {
@@ -225,6 +245,10 @@ impl Graph {
                 inside: Inside::Nothing,
                 fact,
                 definition: Some(name.clone()),
+                omits_zero: false,
+                always: zeros
+                    .get(name)
+                    .map_or_else(Vec::new, |zeros| zeros.always.clone()),
             };
             let reference = graph.push(node);
             graph.definitions.insert(name.clone(), reference);
@@ -235,6 +259,12 @@ impl Graph {
             };
             if graph.nodes[index as usize].shape == Shape::Object {
                 let inside = graph.fields(schema, facts.get(name));
+                if let (Inside::Fields(fields), Some(zeros)) = (&inside, zeros.get(name)) {
+                    for TypeRef(field) in zeros.omitted.iter().filter_map(|name| fields.get(*name))
+                    {
+                        graph.nodes[*field as usize].omits_zero = true;
+                    }
+                }
                 graph.nodes[index as usize].inside = inside;
             }
         }
@@ -269,6 +299,8 @@ impl Graph {
                 inside: Inside::SameAs(target),
                 fact: Fact { atomic, ..fact },
                 definition: Some(name.to_owned()),
+                omits_zero: false,
+                always: Vec::new(),
             });
         }
         let shape = shape_of(schema);
@@ -283,6 +315,8 @@ impl Graph {
             inside,
             fact,
             definition: None,
+            omits_zero: false,
+            always: Vec::new(),
         })
     }
 }

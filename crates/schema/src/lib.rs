@@ -17,9 +17,11 @@ mod packages;
 pub mod protobuf;
 mod registry;
 mod roots;
+mod zeros;
 
 pub use duplicates::duplicate_fields;
 pub use fields::{prune, unknown_fields};
 pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
 pub use ownership::{DeclaredType, OwnedType, Ownership};
 pub use registry::{Registry, registry};
+pub use zeros::{complete, is_zero};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Draftable, Transaction, namespace};
 use crate::{
     Create, Error, FieldValidation, Subject, Written,
-    decode::{Problem, decode},
+    decode::{Problem, complete, decode},
     defaults, json,
     kinds::KindId,
     object,
@@ -141,6 +141,7 @@ fn prepare(info: &KindInfo, ids: &dyn Ids, object: &mut Draftable) -> Result<(),
     defaults::fill(info, object);
     let causes = validate::object(info, object);
     if causes.is_empty() {
+        complete(info, object);
         return Ok(());
     }
     let subject = Subject::new(info, json::text(object, "metadata.name"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Draftable, Transaction, create};
 use crate::{
     Error, Object, Patch, Subject, Subresource, Update, Written,
-    decode::{Decoded, decode},
+    decode::{Decoded, complete, decode},
     defaults, json,
     kinds::KindId,
     object, patch as patches,
@@ -198,6 +198,8 @@ fn replace(
             new
         }
     };
+    let mut new = new;
+    complete(&info, &mut new);
     store(tx, kind, old, &before, &new)
 }
 

@@ -1,12 +1,12 @@
-"""Writes lists.txt and messages.txt anew, for another release of Kubernetes.
+"""Writes lists.txt, zeros.txt and messages.txt anew, for another release of Kubernetes.
 
     python3 generate.py API APIMACHINERY APIEXTENSIONS
 
 The arguments are folders with the repositories kubernetes/api,
 kubernetes/apimachinery and kubernetes/apiextensions-apiserver, checked out at
 the same release. Only facts are taken from them: names, numbers, types and
-markers of fields. The form of the files is described in ../facts.rs and
-../protobuf/table.rs.
+markers of fields. The form of the files is described in ../facts.rs,
+../zeros.rs and ../protobuf/table.rs.
 """
 
 import re
@@ -63,6 +63,11 @@ class GoField:
 class GoType:
     markers: list
     fields: list = field(default_factory=list)
+
+
+def read_aliases(text, aliases):
+    """Collects the named types of a Go file that are no structs."""
+    aliases |= dict(re.findall(r"^type (\w+) =? ?((?:map\[|[*\[\]\w.])[^{\n]*?)$", text, flags=re.M))
 
 
 def read_go(text, types):
@@ -161,13 +166,52 @@ def list_facts(name, go):
             yield f".{name_in_json} {' '.join(words)}"
 
 
+ZEROS = {"string": '""', "bool": "false", "Time": "null", "MicroTime": "null", "Quantity": '"0"',
+    "IntOrString": "0", "RawExtension": "null", "JSON": "null", "UID": '""',
+    "ConditionStatus": '""'} | dict.fromkeys(["int", "int32", "int64", "uint32", "uint64", "float64"], "0")
+
+
+def zero(go_type, aliases):
+    """The JSON of a type's zero value; "list" for lists and maps, which omitempty drops too."""
+    name = go_type.rpartition(".")[2]
+    if go_type.startswith("*"):
+        return "pointer"
+    if go_type.startswith(("[", "map[")):
+        return "list"
+    if name in ZEROS:
+        return ZEROS[name]
+    if name in aliases:
+        return zero(aliases[name], aliases)
+    return "{}"
+
+
+def zero_facts(name, go, aliases):
+    """What each field is when nothing is said of it; those of inlined types among them."""
+    for go_field in go[name].fields if name in go else []:
+        name_in_json, *options = go_field.json()
+        if "inline" in options:
+            yield from zero_facts(go_field.type.rpartition(".")[2], go, aliases)
+            continue
+        if name_in_json in ("", "-"):
+            continue
+        value = zero(go_field.type, aliases)
+        plain = go_field.type.rpartition(".")[2] if value != "list" else ""
+        is_struct = value == "{}" or plain in ("Time", "MicroTime", "Quantity", "IntOrString", "RawExtension")
+        if "omitzero" in options or ("omitempty" in options and value == "pointer"):
+            continue
+        if "omitempty" in options and not is_struct:
+            yield f"{name_in_json}?"
+        else:
+            yield f"{name_in_json}={'null' if value in ('pointer', 'list') else value}"
+
+
 def is_atomic(markers):
     return not {"+structType=atomic", "+mapType=atomic"}.isdisjoint(markers)
 
 
 def main(api, machinery, extensions):
     sources = [(machinery, META)] + [(api, group) for group in GROUPS] + [(extensions, EXTENSIONS)]
-    packages = []
+    packages, aliases = [], {}
     for folder, path in sources:
         place = Path(folder) / path
         package, messages = read_proto((place / "generated.proto").read_text())
@@ -175,19 +219,24 @@ def main(api, machinery, extensions):
         for file in ["types.go", "types_jsonschema.go"]:
             if (place / file).exists():
                 read_go((place / file).read_text(), go)
+                read_aliases((place / file).read_text(), aliases)
         packages.append((package, messages, go))
     known = {f"{package}.{name}" for package, messages, _ in packages for name in messages}
-    lists, lines = [], []
+    lists, zeros, lines = [], [], []
     for package, messages, go in packages:
         lists.append(f"@{package}")
+        zeros.append(f"@{package}")
         lines.append(f"@{package}")
         for name in sorted(messages.keys() - SPECIAL):
             lines.append(message_line(name, messages[name], go, package, known | SPECIAL_ELSEWHERE))
             if name in go and is_atomic(go[name].markers):
                 lists.append(f"{name} map=atomic")
             lists += [name + fact for fact in list_facts(name, go)]
+            if words := list(zero_facts(name, go, aliases)):
+                zeros.append(" ".join([name, *words]))
     here = Path(__file__).parent
     (here / "lists.txt").write_text("\n".join(lists) + "\n")
+    (here / "zeros.txt").write_text("\n".join(zeros) + "\n")
     (here / "messages.txt").write_text("\n".join(lines) + "\n")
 
 
