@@ -6,21 +6,17 @@ use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
 
 /// A request that failed: what the client is told.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    status: Box<Status>,
-    /// The `Allow` header, of 405.
-    allow: Option<String>,
-}
+pub(crate) struct Fault(Box<Status>);
 
 impl Fault {
     pub(crate) fn new(reason: StatusReason, message: impl Into<String>) -> Self {
-        Status::failure(reason, message).into()
+        Self(Box::new(Status::failure(reason, message)))
     }
 
     /// Failures of HTTP itself carry empty details.
     fn plain(reason: StatusReason, message: impl Into<String>) -> Self {
         let mut fault = Self::new(reason, message);
-        fault.status.details = Some(StatusDetails::default());
+        fault.0.details = Some(StatusDetails::default());
         fault
     }
 
@@ -35,17 +31,11 @@ impl Fault {
         )
     }
 
-    /// The path has other methods than this one.
-    pub(crate) fn wrong_method(allow: &[&str]) -> Self {
-        let message = "the server does not allow this method on the requested resource";
-        Self {
-            allow: Some(allow.join(", ")),
-            ..Self::plain(StatusReason::MethodNotAllowed, message)
-        }
-    }
-
-    pub(crate) fn allow(&self) -> Option<&str> {
-        self.allow.as_deref()
+    pub(crate) fn wrong_method() -> Self {
+        Self::plain(
+            StatusReason::MethodNotAllowed,
+            "the server does not allow this method on the requested resource",
+        )
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -97,7 +87,7 @@ impl Fault {
             StatusReason::Invalid,
             format!("{kind}.meta.k8s.io \"\" is invalid: {joined}"),
         );
-        fault.status.details = Some(StatusDetails {
+        fault.0.details = Some(StatusDetails {
             group: "meta.k8s.io".into(),
             kind: kind.into(),
             causes,
@@ -106,48 +96,14 @@ impl Fault {
         fault
     }
 
-    /// A request that took longer than it may.
-    pub(crate) fn timeout() -> Self {
-        Self::plain(
-            StatusReason::Timeout,
-            "Timeout: request did not complete within requested timeout - context deadline exceeded",
-        )
-    }
-
-    /// A failure that a rule asks for.
-    pub(crate) fn injected(
-        code: u16,
-        reason: StatusReason,
-        message: String,
-        details: StatusDetails,
-    ) -> Self {
-        let mut fault = Self::new(reason, message);
-        fault.status.code = code;
-        fault.status.details = Some(details);
-        fault
-    }
-
-    pub(crate) fn set_details(&mut self, details: StatusDetails) {
-        self.status.details = Some(details);
-    }
-
     pub(crate) fn status(&self) -> &Status {
-        &self.status
-    }
-}
-
-impl From<Status> for Fault {
-    fn from(status: Status) -> Self {
-        Self {
-            status: Box::new(status),
-            allow: None,
-        }
+        &self.0
     }
 }
 
 impl From<longshore_engine::Error> for Fault {
     fn from(error: longshore_engine::Error) -> Self {
-        error.status().into()
+        Self(Box::new(error.status()))
     }
 }
 

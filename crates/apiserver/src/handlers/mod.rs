@@ -5,7 +5,6 @@ mod delete;
 mod logs;
 mod meta;
 mod read;
-mod twice;
 mod watch;
 mod write;
 
@@ -14,8 +13,6 @@ use std::sync::Arc;
 use http::Method;
 use longshore_engine::{Subresource, Target};
 use longshore_model::KindInfo;
-
-pub(crate) use watch::error_line;
 
 use crate::{
     fault::Fault,
@@ -27,19 +24,11 @@ use crate::{
     service::Call,
 };
 
-pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
+pub(crate) async fn dispatch(call: Call, route: Route, body: RequestBody) -> Reply {
     match route {
         Route::Resource(resource) => self::resource(call, resource, body).await,
-        // Probes use whatever method they like.
-        Route::Health(..) => meta::dispatch(call, route).await,
-        Route::Version | Route::GroupVersion { .. } if call.method != Method::GET => {
-            Err(Fault::wrong_method(&["GET"]))
-        }
-        route if matches!(call.method, Method::GET | Method::HEAD) => {
-            call.method = Method::GET;
-            meta::dispatch(call, route).await
-        }
-        _ => Err(Fault::wrong_method(&["GET", "HEAD"])),
+        _ if call.method != Method::GET => Err(Fault::wrong_method()),
+        route => meta::dispatch(call, route).await,
     }
 }
 
@@ -47,14 +36,8 @@ async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
     if let Some(review) = review::find(&path.group, &path.version, &path.plural) {
         return match (&path.name, &path.namespace) {
             (None, None) if call.method == Method::POST => write::review(call, review, body).await,
-            (None, None) => Err(Fault::wrong_method(&["POST"])),
+            (None, None) => Err(Fault::wrong_method()),
             _ => Err(Fault::unknown_path()),
-        };
-    }
-    if path.is_bindings() {
-        return match call.method {
-            Method::POST => write::bindings(call, path.namespace, body).await,
-            _ => Err(Fault::wrong_method(&["POST"])),
         };
     }
     let info = call
@@ -65,12 +48,6 @@ async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
     let namespaced = info.is_namespaced();
     if namespaced != path.namespace.is_some() && (path.name.is_some() || !namespaced) {
         return Err(Fault::unknown_path());
-    }
-    if path.watch {
-        return match call.method {
-            Method::GET => watch::watch(call, info, path.namespace, path.name),
-            _ => Err(Fault::wrong_method(&["GET"])),
-        };
     }
     let Some(name) = path.name else {
         return collection(call, info, path.namespace, body).await;
@@ -95,20 +72,18 @@ async fn collection(
     namespace: Option<String>,
     body: RequestBody,
 ) -> Reply {
-    // Over all namespaces, objects can be read but not written. Namespaces go
-    // one at a time, as each takes everything in it along.
+    // Over all namespaces, objects can be read but not written.
     let writable = !info.is_namespaced() || namespace.is_some();
-    let sweepable = writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
     match call.method {
         Method::GET if call.query.flag("watch") == Some(true) => {
-            watch::watch(call, info, namespace, None)
+            watch::watch(call, info, namespace)
         }
         Method::GET => read::list(call, info, namespace),
         Method::POST if writable => write::create(call, info, namespace, body).await,
-        Method::DELETE if sweepable => delete::collection(call, info, namespace, body).await,
-        _ if sweepable => Err(Fault::wrong_method(&["GET", "POST", "DELETE"])),
-        _ if writable => Err(Fault::wrong_method(&["GET", "POST"])),
-        _ => Err(Fault::wrong_method(&["GET"])),
+        Method::DELETE if writable && info.gvk.kind != "Namespace" => {
+            delete::collection(call, info, namespace, body).await
+        }
+        _ => Err(Fault::wrong_method()),
     }
 }
 
@@ -118,7 +93,7 @@ async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
         Method::PUT => write::update(call, target, Subresource::None, body).await,
         Method::PATCH => write::patch(call, target, Subresource::None, body).await,
         Method::DELETE => delete::item(call, target, body).await,
-        _ => Err(Fault::wrong_method(&["GET", "PUT", "PATCH", "DELETE"])),
+        _ => Err(Fault::wrong_method()),
     }
 }
 
@@ -127,14 +102,10 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("status", Method::GET) => read::get(&call, &target),
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
-        ("status", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
         ("finalize", Method::PUT) => write::finalize(call, target, body).await,
-        ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,
-        ("binding", _) => Err(Fault::wrong_method(&["POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
-        ("log", _) => Err(Fault::wrong_method(&["GET"])),
-        _ => Err(Fault::unknown_path()),
+        _ => Err(Fault::wrong_method()),
     }
 }
 

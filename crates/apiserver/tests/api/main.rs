@@ -5,7 +5,6 @@
 mod common;
 mod corpus;
 mod discovery;
-mod faults;
 mod lists;
 mod logs;
 mod network;

@@ -26,7 +26,6 @@ impl Fixture {
             engine,
             token: None,
             node_logs,
-            faults: false,
         };
         let server = ApiServer::new(options);
         let cluster = Cluster::from_service(server.service(), "default");

@@ -40,32 +40,6 @@ pub(super) fn on_create(job: &mut Object) {
     selector.entry(CONTROLLER_UID).or_insert_with(|| uid.into());
 }
 
-/// An update that leaves the generated parts out does not mean to change them.
-pub(super) fn on_update(before: &Object, job: &mut Object) {
-    let Some(Value::Object(old)) = before.get("spec") else {
-        return;
-    };
-    let spec = json::child(job, "spec");
-    if !spec.contains_key("selector") {
-        json::copy(old, spec, "selector");
-    }
-    let old = json::at(old, "template.metadata.labels").and_then(Value::as_object);
-    let labels = json::child(
-        json::child(json::child(spec, "template"), "metadata"),
-        "labels",
-    );
-    for name in [CONTROLLER_UID, "controller-uid", JOB_NAME, "job-name"] {
-        if let (Some(value), false) = (old.and_then(|old| old.get(name)), labels.contains_key(name))
-        {
-            labels.insert(name.to_owned(), value.clone());
-        }
-    }
-    if labels.is_empty() {
-        let template = json::child(spec, "template");
-        json::child(template, "metadata").remove("labels");
-    }
-}
-
 /// Fills a Job.
 pub(super) fn fill(job: &mut Object) {
     let spec = json::child(job, "spec");

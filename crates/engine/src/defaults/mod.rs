@@ -40,7 +40,6 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
         ("", "Namespace") => json::copy(before, object, "spec"),
         ("", "Pod") => pod::on_update(before, object),
         ("", "Service") => service::on_update(before, object),
-        ("batch", "Job") => job::on_update(before, object),
         _ => {}
     }
 }

@@ -61,7 +61,6 @@ pub(super) fn on_update(before: &Object, pod: &mut Object) {
     };
     let spec = json::child(pod, "spec");
     for name in [
-        "nodeName",
         "priority",
         "preemptionPolicy",
         "serviceAccountName",

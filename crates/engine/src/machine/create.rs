@@ -11,9 +11,7 @@ use super::{Draftable, Transaction, namespace};
 use crate::{
     Create, Error, FieldValidation, Subject, Written,
     decode::{Problem, complete, decode},
-    defaults,
-    facts::Generation,
-    json,
+    defaults, json,
     kinds::KindId,
     object,
     options::Ids,
@@ -58,7 +56,7 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
     ] {
         metadata.remove(name);
     }
-    if kinds.entry(kind).facts.generation != Generation::Absent {
+    if kinds.entry(kind).facts.generation {
         metadata.insert("generation".into(), 1.into());
     }
     let name = json::text(metadata, "name").to_owned();

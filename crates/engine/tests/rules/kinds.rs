@@ -132,9 +132,13 @@ async fn a_jobs_selector_and_template_stay() {
     ] {
         assert_eq!(labels[key], expected);
     }
-    // Sent again as it was first written, it is unchanged.
-    let same = api.update("jobs", "j", job("j")).await.unwrap();
-    assert_eq!(same.revision(), made.revision());
+    // As it was first written, it lacks the selector it has now.
+    let (code, _, message) = status(api.update("jobs", "j", job("j")).await);
+    assert_eq!(code, 422);
+    assert!(
+        message.contains("spec.selector: Required value"),
+        "{message}"
+    );
     for change in [
         json!({"spec": {"completions": 5}}),
         json!({"spec": {"completionMode": "Indexed"}}),
