@@ -55,6 +55,26 @@ impl Body {
         }
     }
 
+    /// The first half of a body that ends; a stream stays whole.
+    pub(crate) fn first_half(self) -> Self {
+        match self.into_chunks() {
+            Ok(chunks) => {
+                let mut bytes: Vec<u8> = chunks.flatten().collect();
+                bytes.truncate(bytes.len() / 2);
+                Self::full(bytes)
+            }
+            Err(stream) => stream,
+        }
+    }
+
+    /// The stream of a body that ends when it likes; others are handed back.
+    pub(crate) fn into_stream(self) -> Result<BoxStream<'static, io::Result<Bytes>>, Self> {
+        match self.0 {
+            Inner::Stream(stream) => Ok(stream),
+            other => Err(Self(other)),
+        }
+    }
+
     /// A stream that ends when it likes.
     pub(crate) fn stream(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
         Self(Inner::Stream(stream))

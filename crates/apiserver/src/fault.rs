@@ -6,17 +6,21 @@ use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
 
 /// A request that failed: what the client is told.
 #[derive(Debug)]
-pub(crate) struct Fault(Box<Status>);
+pub(crate) struct Fault {
+    status: Box<Status>,
+    /// The `Allow` header, of 405.
+    allow: Option<String>,
+}
 
 impl Fault {
     pub(crate) fn new(reason: StatusReason, message: impl Into<String>) -> Self {
-        Self(Box::new(Status::failure(reason, message)))
+        Status::failure(reason, message).into()
     }
 
     /// Failures of HTTP itself carry empty details.
     fn plain(reason: StatusReason, message: impl Into<String>) -> Self {
         let mut fault = Self::new(reason, message);
-        fault.0.details = Some(StatusDetails::default());
+        fault.status.details = Some(StatusDetails::default());
         fault
     }
 
@@ -31,11 +35,17 @@ impl Fault {
         )
     }
 
-    pub(crate) fn wrong_method() -> Self {
-        Self::plain(
-            StatusReason::MethodNotAllowed,
-            "the server does not allow this method on the requested resource",
-        )
+    /// The path has other methods than this one.
+    pub(crate) fn wrong_method(allow: &[&str]) -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self {
+            allow: Some(allow.join(", ")),
+            ..Self::plain(StatusReason::MethodNotAllowed, message)
+        }
+    }
+
+    pub(crate) fn allow(&self) -> Option<&str> {
+        self.allow.as_deref()
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -87,7 +97,7 @@ impl Fault {
             StatusReason::Invalid,
             format!("{kind}.meta.k8s.io \"\" is invalid: {joined}"),
         );
-        fault.0.details = Some(StatusDetails {
+        fault.status.details = Some(StatusDetails {
             group: "meta.k8s.io".into(),
             kind: kind.into(),
             causes,
@@ -96,14 +106,48 @@ impl Fault {
         fault
     }
 
+    /// A request that took longer than it may.
+    pub(crate) fn timeout() -> Self {
+        Self::plain(
+            StatusReason::Timeout,
+            "Timeout: request did not complete within requested timeout - context deadline exceeded",
+        )
+    }
+
+    /// A failure that a rule asks for.
+    pub(crate) fn injected(
+        code: u16,
+        reason: StatusReason,
+        message: String,
+        details: StatusDetails,
+    ) -> Self {
+        let mut fault = Self::new(reason, message);
+        fault.status.code = code;
+        fault.status.details = Some(details);
+        fault
+    }
+
+    pub(crate) fn set_details(&mut self, details: StatusDetails) {
+        self.status.details = Some(details);
+    }
+
     pub(crate) fn status(&self) -> &Status {
-        &self.0
+        &self.status
+    }
+}
+
+impl From<Status> for Fault {
+    fn from(status: Status) -> Self {
+        Self {
+            status: Box::new(status),
+            allow: None,
+        }
     }
 }
 
 impl From<longshore_engine::Error> for Fault {
     fn from(error: longshore_engine::Error) -> Self {
-        Self(Box::new(error.status()))
+        error.status().into()
     }
 }
 

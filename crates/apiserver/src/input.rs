@@ -1,8 +1,6 @@
 //! Request bodies: read with a limit, decoded from JSON, YAML or protobuf,
 //! and checked against the kind the URL names.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
@@ -10,7 +8,7 @@ use longshore_model::{Gvk, KindInfo, StatusReason};
 use longshore_schema::protobuf;
 use serde_json::{Map, Value};
 
-use crate::fault::Fault;
+use crate::{fault::Fault, limits};
 
 /// The body of a request, of whatever sort it came.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -29,12 +27,6 @@ where
     body.map_err(|error| BodyError(error.into())).boxed_unsync()
 }
 
-/// The largest body read.
-const LIMIT: usize = 3 * 1024 * 1024;
-
-/// How long a client may take to send its body.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The media types an object may come in.
 const OBJECT_TYPES: &[&str] = &[
     "application/json",
@@ -44,10 +36,13 @@ const OBJECT_TYPES: &[&str] = &[
 
 /// Reads a body whole.
 pub(crate) async fn read(body: RequestBody) -> Result<Bytes, Fault> {
-    let read = tokio::time::timeout(PATIENCE, Limited::new(body, LIMIT).collect()).await;
+    let limited = Limited::new(body, limits::REQUEST_BODY);
+    let read = tokio::time::timeout(limits::BODY_TIME, limited.collect()).await;
     match read {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(LIMIT)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Fault::too_large(limits::REQUEST_BODY))
+        }
         Ok(Err(error)) => Err(Fault::bad_request(format!(
             "the request body could not be read: {error}"
         ))),
@@ -61,23 +56,54 @@ pub(crate) async fn read(body: RequestBody) -> Result<Bytes, Fault> {
 /// The media type of a request's body, without parameters; empty when the
 /// client names none.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .map(|value| value.trim().to_ascii_lowercase())
-        .unwrap_or_default()
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return String::new();
+    };
+    let named = value.to_str().unwrap_or_default();
+    let named = named.split(';').next().unwrap_or_default().trim();
+    match named {
+        // Something was said, and it was no media type.
+        "" => "?".into(),
+        named => named.to_ascii_lowercase(),
+    }
 }
 
-/// Decodes an object by its media type; `kind` is for the messages.
-pub(crate) fn decode(headers: &HeaderMap, body: &[u8], kind: &str) -> Result<Value, Fault> {
+/// Reads a body and decodes the object in it; `kind` is for the messages.
+/// Large ones are parsed aside, so that nobody waits for it.
+pub(crate) async fn object(
+    headers: &HeaderMap,
+    body: RequestBody,
+    kind: &str,
+) -> Result<(Value, Bytes), Fault> {
+    let bytes = read(body).await?;
+    let media_type = media_type(headers);
+    let value = if bytes.len() < limits::PARSE_ASIDE {
+        decode(&media_type, &bytes, kind)?
+    } else {
+        let (bytes, kind) = (bytes.clone(), kind.to_owned());
+        aside(move || decode(&media_type, &bytes, &kind)).await??
+    };
+    Ok((value, bytes))
+}
+
+/// Does work that takes its time on a thread made for that.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Fault::internal("the server met a fault of its own"))
+}
+
+/// Decodes an object by its media type.
+pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<Value, Fault> {
     let unrecognized = |problem: String| {
         Fault::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
             summary(body)
         ))
     };
-    let value: Value = match media_type(headers).as_str() {
+    let value: Value = match media_type {
         "application/vnd.kubernetes.protobuf" => {
             protobuf::decode(body).map_err(|error| unrecognized(error.to_string()))?
         }
@@ -86,17 +112,60 @@ pub(crate) fn decode(headers: &HeaderMap, body: &[u8], kind: &str) -> Result<Val
         }
         "application/json" | "" => serde_json::from_slice(body).map_err(|error| {
             unrecognized(format!(
-                "couldn't get version/kind; json parse error: {error}"
+                "couldn't get version/kind; json parse error: {}",
+                json_problem(&error)
             ))
         })?,
         _ => return Err(Fault::unsupported_media_type(OBJECT_TYPES)),
     };
-    if value.is_object() {
-        Ok(value)
+    match value {
+        // As good as nothing: the real server takes it so.
+        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Object(fields) => match type_problem(&fields) {
+            Some(problem) => Err(unrecognized(problem)),
+            None => Ok(Value::Object(fields)),
+        },
+        other => Err(unrecognized(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",
+            type_word(&other)
+        ))),
+    }
+}
+
+/// What is wrong with the type of an object, if anything is.
+fn type_problem(fields: &Map<String, Value>) -> Option<String> {
+    for name in ["apiVersion", "kind"] {
+        match fields.get(name) {
+            None | Some(Value::Null | Value::String(_)) => {}
+            Some(other) => {
+                return Some(format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{name} of type string",
+                    type_word(other)
+                ));
+            }
+        }
+    }
+    let version = word(fields, "apiVersion");
+    (version.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {version}"))
+}
+
+fn type_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// What a JSON parser has to say; the commonest case in known words.
+pub(crate) fn json_problem(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        "unexpected end of JSON input".into()
     } else {
-        Err(unrecognized(
-            "couldn't get version/kind; the body is no object".into(),
-        ))
+        error.to_string()
     }
 }
 
@@ -231,31 +300,31 @@ mod tests {
         let typed = |media_type: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::CONTENT_TYPE, media_type.parse().unwrap());
-            headers
+            super::media_type(&headers)
         };
-        assert_eq!(decode(&HeaderMap::new(), b"{}", "Pod").unwrap(), json!({}));
+        assert_eq!(decode("", b"{}", "Pod").unwrap(), json!({}));
+        assert_eq!(decode("", b"null", "Pod").unwrap(), json!({}));
         assert_eq!(
-            decode(&typed("application/yaml"), b"a: 1", "Pod").unwrap(),
+            decode("application/yaml", b"a: 1", "Pod").unwrap(),
             json!({"a": 1})
         );
-        assert_eq!(
-            decode(&typed("text/html"), b"{}", "Pod")
-                .unwrap_err()
-                .status()
-                .code,
-            415
-        );
+        for other in ["text/html", ";;", " ; charset=utf-8"] {
+            let refused = decode(&typed(other), b"{}", "Pod").unwrap_err();
+            assert_eq!(refused.status().code, 415, "{other}");
+        }
         for (body, part) in [
             (&b"{x"[..], "({x)"),
-            (b"", "(<empty>)"),
-            (b"[]", "no object"),
+            (b"", "unexpected end of JSON input (<empty>)"),
+            (b"[]", "cannot unmarshal array"),
+            (b"{\"kind\": 1}", "field .kind of type string"),
+            (
+                b"{\"apiVersion\": \"a/b/c\"}",
+                "unexpected GroupVersion string: a/b/c",
+            ),
             (b"\x00\x01", "(0001)"),
         ] {
-            let message = message(decode(
-                &typed("application/json; charset=utf-8"),
-                body,
-                "Pod",
-            ));
+            let json = typed("application/json; charset=utf-8");
+            let message = message(decode(&json, body, "Pod"));
             assert!(
                 message.contains("must be of type Pod") && message.contains(part),
                 "{message}"

@@ -14,7 +14,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let engine = Engine::open(longshore_engine::Options::default())?;
 //! let node_logs = std::sync::Arc::new(NoLogs);
-//! let server = ApiServer::new(Options { engine, token: None, node_logs });
+//! let server = ApiServer::new(Options { engine, token: None, node_logs, faults: false });
 //! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
 //! let response = server.service().oneshot(request).await?;
 //! assert_eq!(response.status(), 200);
@@ -26,10 +26,13 @@
 
 mod auth;
 mod body;
+mod connection;
 mod discovery;
 mod fault;
 mod handlers;
+mod inject;
 mod input;
+pub mod limits;
 mod logs;
 mod negotiate;
 mod params;
@@ -44,7 +47,10 @@ mod table;
 pub mod tls;
 
 pub use body::Body;
+pub use inject::{
+    Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
+};
 pub use logs::{LogError, LogRequest, LogStream, NoLogs, NodeLogs};
 pub use server::{ApiServer, Options};
-pub use service::ApiService;
+pub use service::{ApiService, ConnectionDropped};
 pub use tls::{Authority, ServerTls, TlsError};

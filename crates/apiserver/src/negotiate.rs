@@ -60,7 +60,9 @@ impl Clause {
         let quality = parameters
             .iter()
             .find(|(key, _)| key == "q")
-            .map_or(Some(1.0), |(_, value)| value.parse().ok())?;
+            .and_then(|(_, value)| value.parse().ok())
+            .filter(|quality: &f32| quality.is_finite())
+            .unwrap_or(1.0);
         Some(Self {
             media_type,
             parameters,
@@ -102,7 +104,9 @@ impl Clause {
     }
 }
 
-/// The entries of `Accept`, best first; an absent header accepts anything.
+/// The entries of `Accept`, best first; an absent or empty header accepts
+/// anything. As by the real server, a quality that cannot be read is 1, and
+/// one of 0 comes last but counts.
 fn clauses(headers: &HeaderMap) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = headers
         .get_all(header::ACCEPT)
@@ -111,9 +115,12 @@ fn clauses(headers: &HeaderMap) -> Vec<Clause> {
         .flat_map(|value| value.split(','))
         .filter(|text| !text.trim().is_empty())
         .filter_map(Clause::parse)
-        .filter(|clause| clause.quality > 0.0)
         .collect();
-    if clauses.is_empty() && !headers.contains_key(header::ACCEPT) {
+    let says_nothing = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .all(|value| value.as_bytes().trim_ascii().is_empty());
+    if says_nothing {
         clauses.extend(Clause::parse("*/*"));
     }
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
@@ -210,7 +217,11 @@ mod tests {
                 "application/yaml;q=0.5, application/json",
                 json(Shape::Object),
             ),
-            ("application/json;q=0", None),
+            ("application/json;q=0", json(Shape::Object)),
+            ("application/json;q=x", json(Shape::Object)),
+            ("", json(Shape::Object)),
+            (",,,", None),
+            ("*", None),
         ] {
             assert_eq!(ask(accept), expected, "{accept}");
         }

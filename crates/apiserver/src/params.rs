@@ -1,12 +1,15 @@
 //! The typed options of requests, and the rules of Kubernetes about which go
 //! together.
 
+use std::time::Duration;
+
 use longshore_engine::{DeleteOptions, FieldValidation, ReadVersion, WatchStart, WriteOptions};
 use longshore_model::{FieldSelector, LabelSelector, PatchKind, StatusCause};
 use serde_json::{Value, json};
 
 use crate::{
     fault::{Fault, forbidden, invalid, not_supported, required},
+    limits,
     query::Query,
 };
 
@@ -34,6 +37,54 @@ impl Selection {
             .map_err(bad)?;
         Ok(Self { labels, fields })
     }
+}
+
+/// How long a request may take: what `timeout` says, up to a minute.
+pub(crate) fn timeout(query: &Query) -> Result<Duration, Fault> {
+    let Some(text) = query.get("timeout") else {
+        return Ok(limits::REQUEST_TIME);
+    };
+    match duration(text) {
+        Some(Duration::ZERO) => Ok(limits::REQUEST_TIME),
+        Some(time) => Ok(time.min(limits::REQUEST_TIME)),
+        None => Err(Fault::bad_request(format!(
+            "invalid timeout specified in the request URL - time: invalid duration {text:?}"
+        ))),
+    }
+}
+
+/// A span of time as Go writes it: `1m30s`, `1.5h`, `300ms`. One below zero is
+/// over at once.
+fn duration(text: &str) -> Option<Duration> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mut rest = unsigned;
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    let mut seconds = 0.0_f64;
+    while !rest.is_empty() || unsigned.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
+        seconds += number
+            * match &rest[..letters] {
+                "ns" => 1e-9,
+                "us" | "µs" => 1e-6,
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "m" => 60.0,
+                "h" => 3600.0,
+                _ => return None,
+            };
+        rest = &rest[letters..];
+    }
+    if text.starts_with('-') {
+        return Some(Duration::from_nanos(1));
+    }
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A version in a query: nothing, or a number.
@@ -357,6 +408,34 @@ mod tests {
             parse("resourceVersion=9").unwrap().since,
             Some(WatchStart::After(9))
         );
+    }
+
+    #[test]
+    fn request_times() {
+        for (text, expected) in [
+            ("", Ok(60_000)),
+            ("timeout=", Ok(60_000)),
+            ("timeout=0", Ok(60_000)),
+            ("timeout=0s", Ok(60_000)),
+            ("timeout=1m0s", Ok(60_000)),
+            ("timeout=2h", Ok(60_000)),
+            ("timeout=34s", Ok(34_000)),
+            ("timeout=1.5s", Ok(1500)),
+            ("timeout=300ms", Ok(300)),
+            ("timeout=-5s", Ok(0)),
+            ("timeout=5", Err(400)),
+            ("timeout=s", Err(400)),
+            ("timeout=x", Err(400)),
+            ("timeout=5y", Err(400)),
+            ("timeout=-", Err(400)),
+            ("timeout=1..5s", Err(400)),
+            ("timeout=5é", Err(400)),
+        ] {
+            let found = timeout(&query(text))
+                .map(|time| time.as_millis())
+                .map_err(|fault| fault.status().code);
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

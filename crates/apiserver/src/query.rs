@@ -1,15 +1,19 @@
 //! Query strings, decoded once, and the rules by which parameters are read.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use percent_encoding::percent_decode_str;
 
-use crate::fault::Fault;
+use crate::{fault::Fault, route::has_sound_escapes};
 
 /// The parameters of a request, in order.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Decodes a query string; what is no UTF-8 is refused.
+    /// Decodes a query string. As by the real server, a part with a percent
+    /// sign that begins no escape, or with a semicolon, is as good as not
+    /// there; what is no UTF-8 is refused.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, Fault> {
         let decode = |part: &str| {
             percent_decode_str(&part.replace('+', " "))
@@ -21,7 +25,7 @@ impl Query {
         };
         text.unwrap_or_default()
             .split('&')
-            .filter(|part| !part.is_empty())
+            .filter(|part| !part.is_empty() && !part.contains(';') && has_sound_escapes(part))
             .map(|part| {
                 let (key, value) = part.split_once('=').unwrap_or((part, ""));
                 Ok((decode(key)?, decode(value)?))
@@ -58,15 +62,18 @@ impl Query {
         Some(value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// A whole number.
+    /// A whole number. A parameter that says nothing is wrong, too, as by the
+    /// real server.
     pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, Fault> {
-        let Some(text) = self.get(key) else {
+        let Some(text) = self.first(key) else {
             return Ok(None);
         };
-        text.parse().map(Some).map_err(|_| {
-            Fault::bad_request(format!(
-                "invalid query parameter {key}: parsing {text:?}: invalid syntax"
-            ))
+        text.parse().map(Some).map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            Fault::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
         })
     }
 }
@@ -110,8 +117,36 @@ mod tests {
 
     #[test]
     fn bad_numbers_are_refused() {
-        let query = Query::parse(Some("limit=many")).unwrap();
-        assert_eq!(query.number("limit").unwrap_err().status().code, 400);
+        for (text, message) in [
+            (
+                "limit=many",
+                "strconv.ParseInt: parsing \"many\": invalid syntax",
+            ),
+            ("limit=", "strconv.ParseInt: parsing \"\": invalid syntax"),
+            (
+                "limit=99999999999999999999",
+                "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
+            ),
+        ] {
+            let fault = Query::parse(Some(text))
+                .unwrap()
+                .number("limit")
+                .unwrap_err();
+            assert_eq!(
+                (fault.status().code, &*fault.status().message),
+                (400, message)
+            );
+        }
+    }
+
+    #[test]
+    fn broken_parts_are_not_there() {
+        let query = Query::parse(Some("%zz&a=%z&b;c=1&&=&d=%")).unwrap();
+        assert_eq!(query.all(""), [""]);
+        for key in ["a", "b", "c", "d", "%zz"] {
+            assert_eq!(query.first(key), None, "{key}");
+        }
+        assert!(Query::parse(Some("a=%ff")).is_err());
     }
 
     proptest! {

@@ -8,14 +8,12 @@ use serde_json::Value;
 use crate::{
     body::{self, Body},
     fault::Fault,
+    limits,
     negotiate::{self, Encoding},
 };
 
 /// What handlers return.
 pub(crate) type Reply = Result<Response<Body>, Fault>;
-
-/// The size from which answers are compressed, as in Kubernetes.
-const COMPRESS_FROM: u64 = 128 * 1024;
 
 /// A response with a body of a media type.
 pub(crate) fn with_type(code: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
@@ -64,6 +62,9 @@ pub(crate) fn fault(fault: &Fault) -> Response<Body> {
             .headers_mut()
             .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    if let Some(Ok(methods)) = fault.allow().map(HeaderValue::from_str) {
+        response.headers_mut().insert(header::ALLOW, methods);
+    }
     response
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
 
 /// The last touch: what every response has, and compression of large ones.
 pub(crate) fn finish(response: &mut Response<Body>, request: &HeaderMap) {
-    let large = response.body().size_hint().lower() >= COMPRESS_FROM;
+    let large = response.body().size_hint().lower() >= limits::COMPRESS_FROM;
     let headers = response.headers_mut();
     headers
         .entry(header::CACHE_CONTROL)

@@ -2,13 +2,15 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::inject::endpoint::Path as OwnPath;
+
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`: the paths there are.
     Root,
-    /// `/healthz`, `/livez`, `/readyz`, and single checks under them.
-    Health(&'static str),
+    /// `/healthz`, `/livez`, `/readyz`, and the single checks under them.
+    Health(&'static str, Option<String>),
     /// `/version`.
     Version,
     /// `/openapi/v2`.
@@ -27,6 +29,19 @@ pub(crate) enum Route {
     GroupVersion { group: String, version: String },
     /// Objects of a kind.
     Resource(Resource),
+    /// Our own, under `/longshore.dev`: faults on demand.
+    Own(OwnPath),
+}
+
+/// Why a path has no route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BadPath {
+    /// No path of this API looks like that.
+    Unknown,
+    /// A percent sign that begins no escape.
+    Escape,
+    /// An object cannot have this name.
+    Name(String),
 }
 
 /// A collection (`name` is `None`), an object, or a subresource of one.
@@ -38,22 +53,51 @@ pub(crate) struct Resource {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// The old way to ask for a watch: `/api/v1/watch/…`.
+    pub(crate) watch: bool,
 }
 
 impl Route {
-    /// The route of a path; `None` when no path of this API looks like that.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
-        let path = path.strip_prefix('/')?;
+    /// The route of a path.
+    pub(crate) fn parse(path: &str) -> Result<Self, BadPath> {
+        let path = path.strip_prefix('/').ok_or(BadPath::Unknown)?;
         let path = path.strip_suffix('/').unwrap_or(path);
         if path.is_empty() {
-            return Some(Self::Root);
+            return Ok(Self::Root);
         }
-        let parts = path.split('/').map(segment).collect::<Option<Vec<_>>>()?;
+        // Longer than any path there is: its parts are not worth counting.
+        if path.split('/').count() > 16 {
+            return Err(BadPath::Unknown);
+        }
+        let parts = path
+            .split('/')
+            .map(segment)
+            .collect::<Result<Vec<_>, _>>()?;
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        match parts.as_slice() {
-            ["healthz", ..] => Some(Self::Health("healthz")),
-            ["livez", ..] => Some(Self::Health("livez")),
-            ["readyz", ..] => Some(Self::Health("readyz")),
+        let route = Self::of(&parts).ok_or(BadPath::Unknown)?;
+        match parts.iter().find(|part| matches!(**part, "." | "..")) {
+            None => Ok(route),
+            Some(dots) => Err(match route {
+                Self::Resource(resource) if resource.name.as_deref() == Some(dots) => {
+                    BadPath::Name((*dots).to_owned())
+                }
+                _ => BadPath::Unknown,
+            }),
+        }
+    }
+
+    fn of(parts: &[&str]) -> Option<Self> {
+        let check = |name, rest: &[&str]| match rest {
+            [] => Some(Self::Health(name, None)),
+            [check] => Some(Self::Health(name, Some((*check).to_owned()))),
+            // As `poststarthook/x`.
+            _ => None,
+        };
+        match parts {
+            ["healthz", rest @ ..] => check("healthz", rest),
+            ["livez", rest @ ..] => check("livez", rest),
+            ["readyz", rest @ ..] => check("readyz", rest),
+            ["longshore.dev", rest @ ..] => OwnPath::parse(rest).map(Self::Own),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3Index),
@@ -79,7 +123,19 @@ impl Route {
 }
 
 impl Resource {
+    /// `bindings`: the old place to bind pods at.
+    pub(crate) fn is_bindings(&self) -> bool {
+        let core = self.group.is_empty() && self.version == "v1";
+        let whole = self.name.is_none() && self.namespace.is_some() && !self.watch;
+        core && self.plural == "bindings" && whole
+    }
+
     fn parse(group: &str, version: &str, rest: &[&str]) -> Option<Self> {
+        if let ["watch", watched @ ..] = rest {
+            let resource = Self::parse(group, version, watched)?;
+            let watch = !resource.watch && resource.subresource.is_none();
+            return watch.then_some(Self { watch, ..resource });
+        }
         // A namespace's own subresources look like collections in it.
         let (namespace, rest) = match rest {
             ["namespaces", _, "status" | "finalize"] => (None, rest),
@@ -99,16 +155,31 @@ impl Resource {
             plural: plural.to_owned(),
             name: name.map(str::to_owned),
             subresource: subresource.map(str::to_owned),
+            watch: false,
         })
     }
 }
 
-/// A decoded path segment. Empty ones, `.`, `..`, and ones that hide a slash
-/// or a percent sign name nothing.
-fn segment(text: &str) -> Option<String> {
-    let text = percent_decode_str(text).decode_utf8().ok()?.into_owned();
-    let odd = matches!(text.as_str(), "" | "." | "..") || text.contains(['/', '%', '\0']);
-    (!odd).then_some(text)
+/// A decoded path segment. Empty ones, and ones that hide a slash, a percent
+/// sign or a zero byte name nothing.
+fn segment(text: &str) -> Result<String, BadPath> {
+    if !has_sound_escapes(text) {
+        return Err(BadPath::Escape);
+    }
+    let text = percent_decode_str(text).decode_utf8();
+    let text = text.map_err(|_| BadPath::Unknown)?.into_owned();
+    if text.is_empty() || text.contains(['/', '%', '\0']) {
+        return Err(BadPath::Unknown);
+    }
+    Ok(text)
+}
+
+/// Whether every percent sign begins an escape.
+pub(crate) fn has_sound_escapes(text: &str) -> bool {
+    text.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes();
+        digits.len() >= 2 && digits[..2].iter().all(u8::is_ascii_hexdigit)
+    })
 }
 
 #[cfg(test)]
@@ -119,12 +190,13 @@ mod tests {
     use super::*;
 
     fn resource(path: &str) -> String {
-        let Some(Route::Resource(r)) = Route::parse(path) else {
+        let Ok(Route::Resource(r)) = Route::parse(path) else {
             return "-".into();
         };
         let part = |x: &Option<String>| x.clone().unwrap_or_else(|| "_".into());
         format!(
-            "{}/{} ns={} {} {} {}",
+            "{}{}/{} ns={} {} {} {}",
+            if r.watch { "watch " } else { "" },
             r.group,
             r.version,
             part(&r.namespace),
@@ -157,6 +229,18 @@ mod tests {
             ),
             ("/apis/batch/v1/namespaces/a/jobs/j/status/x", "-"),
             ("/api/v1/namespaces/a/pods/..", "-"),
+            ("/api/v1/watch/pods", "watch /v1 ns=_ pods _ _"),
+            (
+                "/apis/batch/v1/watch/namespaces/a/jobs/j",
+                "watch batch/v1 ns=a jobs j _",
+            ),
+            (
+                "/api/v1/watch/namespaces/a",
+                "watch /v1 ns=_ namespaces a _",
+            ),
+            ("/api/v1/watch", "-"),
+            ("/api/v1/watch/watch/pods", "-"),
+            ("/api/v1/watch/namespaces/a/pods/p/log", "-"),
             ("/api/v1//pods", "-"),
             ("/api/v1/namespaces/a%2Fb/pods", "-"),
         ] {
@@ -166,15 +250,30 @@ mod tests {
 
     #[test]
     fn the_rest() {
-        assert_eq!(Route::parse("/api"), Some(Route::CoreVersions));
-        assert_eq!(Route::parse("/apis/"), Some(Route::Groups));
-        assert_eq!(Route::parse("/livez/ping"), Some(Route::Health("livez")));
+        assert_eq!(Route::parse("/api"), Ok(Route::CoreVersions));
+        assert_eq!(Route::parse("/apis/"), Ok(Route::Groups));
+        assert_eq!(
+            Route::parse("/livez/ping"),
+            Ok(Route::Health("livez", Some("ping".into())))
+        );
         assert_eq!(
             Route::parse("/openapi/v3/apis/batch/v1"),
-            Some(Route::OpenApiV3("apis/batch/v1".into()))
+            Ok(Route::OpenApiV3("apis/batch/v1".into()))
         );
-        assert_eq!(Route::parse("/nonsense"), None);
-        assert_eq!(Route::parse("nonsense"), None);
+        assert_eq!(
+            Route::parse("/longshore.dev/v1/expire"),
+            Ok(Route::Own(OwnPath::Expire))
+        );
+        for (path, problem) in [
+            ("/nonsense", BadPath::Unknown),
+            ("nonsense", BadPath::Unknown),
+            ("/api/../x", BadPath::Unknown),
+            ("/api/v1/nodes/%zz", BadPath::Escape),
+            ("/api/v1/nodes/%", BadPath::Escape),
+            ("/api/v1/nodes/%2e%2E", BadPath::Name("..".into())),
+        ] {
+            assert_eq!(Route::parse(path), Err(problem), "{path}");
+        }
     }
 
     proptest! {

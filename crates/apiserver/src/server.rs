@@ -7,40 +7,21 @@ use std::{
     io,
     pin::pin,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use bytes::Bytes;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
 use longshore_engine::Engine;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::JoinSet,
-    time::timeout,
-};
-use tokio_rustls::TlsAcceptor;
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     auth::Token,
+    connection::Connections,
+    inject::Faults,
+    limits,
     logs::NodeLogs,
     service::{ApiService, stopped},
     tls::ServerTls,
 };
-
-/// How long a client may take over the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long an HTTP/1.1 client may take to send a request's head, and how long
-/// its connection may lie idle.
-const HEAD: Duration = Duration::from_secs(120);
-/// How often HTTP/2 clients are asked whether they are still there.
-const PING: Duration = Duration::from_secs(30);
-/// How long requests may go on once the server is stopping.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What a server is made of.
 pub struct Options {
@@ -51,6 +32,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Where containers' logs are.
     pub node_logs: Arc<dyn NodeLogs>,
+    /// Whether faults on demand can be had over HTTP, see [`Faults`].
+    pub faults: bool,
 }
 
 /// Kubernetes' API server over an engine. Cheap to clone.
@@ -66,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) node_logs: Arc<dyn NodeLogs>,
     /// Documents that are costly to make, by path.
     pub(crate) documents: Mutex<BTreeMap<String, Bytes>>,
+    pub(crate) faults: Faults,
+    pub(crate) faults_endpoint: bool,
     closing: watch::Sender<bool>,
 }
 
@@ -80,6 +65,8 @@ impl ApiServer {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let shared = Shared {
+            faults: Faults::new(options.engine.clone()),
+            faults_endpoint: options.faults,
             engine: options.engine,
             node_logs: options.node_logs,
             documents: Mutex::default(),
@@ -97,8 +84,26 @@ impl ApiServer {
         ApiService {
             shared: self.shared.clone(),
             token: None,
+            feels_faults: true,
             stopping: self.shared.closing.subscribe(),
         }
+    }
+
+    /// As [`ApiServer::service`], for parts of the cluster itself: no fault on
+    /// demand reaches it.
+    #[must_use]
+    pub fn sheltered_service(&self) -> ApiService {
+        ApiService {
+            feels_faults: false,
+            ..self.service()
+        }
+    }
+
+    /// The faults on demand of this server, felt by every client but the
+    /// [sheltered](ApiServer::sheltered_service) ones.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
     }
 
     /// Ends every watch and log stream, in process and on the network, and
@@ -130,81 +135,20 @@ impl ApiServer {
         let service = ApiService {
             shared: self.shared.clone(),
             token: self.token.clone(),
+            feels_faults: true,
             stopping: stop.subscribe(),
         };
-        let acceptor = TlsAcceptor::from(tls.0);
-        let mut connections = JoinSet::new();
+        let mut connections = Connections::new(tls, service);
         let mut shutdown = pin!(shutdown);
         let mut closing = pin!(stopped(self.shared.closing.subscribe()));
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                () = &mut closing => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        connections.spawn(connection(stream, acceptor.clone(), service.clone()));
-                    }
-                    Err(error) => {
-                        // Out of descriptors, most likely: it passes.
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                },
-            }
+        tokio::select! {
+            () = &mut shutdown => {}
+            () = &mut closing => {}
+            () = connections.accept(&listener) => {}
         }
         drop(listener);
         stop.send_replace(true);
-        let drained = async { while connections.join_next().await.is_some() {} };
-        if timeout(FAREWELL, drained).await.is_err() {
-            connections.shutdown().await;
-        }
+        connections.end(limits::FAREWELL).await;
         Ok(())
-    }
-}
-
-/// Serves one connection until its client leaves or the server stops.
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, service: ApiService) {
-    // Events are small and must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let stopping = service.stopping.clone();
-    let stream = tokio::select! {
-        shaken = timeout(HANDSHAKE, acceptor.accept(stream)) => match shaken {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
-            Err(_) => return tracing::debug!("TLS handshake took too long"),
-        },
-        () = stopped(stopping.clone()) => return,
-    };
-    // The protocol is settled by TLS, so nobody waits for a preface.
-    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING)
-        .max_concurrent_streams(1000)
-        .initial_stream_window_size(1 << 20)
-        .initial_connection_window_size(1 << 22);
-    let builder = if http2 {
-        builder.http2_only()
-    } else {
-        builder.http1_only()
-    };
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-    let mut serving = pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = stopped(stopping) => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
     }
 }

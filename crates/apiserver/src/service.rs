@@ -1,27 +1,30 @@
 //! The server as a tower service: one request in, one response out. Faults
-//! become `Status` objects here, and so do panics.
+//! become `Status` objects here, and so do panics and requests that take too
+//! long; rules about faults on demand come in here as well.
 
 use std::{
-    convert::Infallible,
     panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
-use http::{HeaderMap, Method, Request, Response};
-use tokio::sync::watch;
+use http::{HeaderMap, Method, Request, Response, request::Parts};
+use tokio::{sync::watch, time::timeout};
 
 use crate::{
     auth::Token,
     body::Body,
     fault::Fault,
     handlers,
+    inject::{self, Effect, Verdict, endpoint},
     input::{self, RequestBody},
+    params,
     query::Query,
     reply,
-    route::Route,
+    route::{BadPath, Resource, Route},
     server::Shared,
 };
 
@@ -31,6 +34,8 @@ pub struct ApiService {
     pub(crate) shared: Arc<Shared>,
     /// Asked for when set: the face to the network.
     pub(crate) token: Option<Token>,
+    /// Whether faults on demand apply to it.
+    pub(crate) feels_faults: bool,
     /// Becomes true when streams are to end.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -38,6 +43,23 @@ pub struct ApiService {
 impl std::fmt::Debug for ApiService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApiService").finish_non_exhaustive()
+    }
+}
+
+/// A fault on demand took the connection away before there was an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was dropped by a fault on demand")]
+pub struct ConnectionDropped;
+
+/// Why there is no answer of the usual kind.
+enum Failure {
+    Fault(Fault),
+    Dropped,
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -69,16 +91,20 @@ pub(crate) async fn stopped(mut stopping: watch::Receiver<bool>) {
 }
 
 impl ApiService {
-    async fn respond(self, mut request: Request<RequestBody>) -> Response<Body> {
-        let head = request.method() == Method::HEAD;
-        if head {
-            *request.method_mut() = Method::GET;
-        }
-        let headers = request.headers().clone();
-        let answered = AssertUnwindSafe(self.answer(request)).catch_unwind().await;
+    async fn respond(
+        self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Body>, ConnectionDropped> {
+        let (parts, body) = request.into_parts();
+        let head = parts.method == Method::HEAD;
+        let headers = parts.headers.clone();
+        let answered = AssertUnwindSafe(self.answer(parts, body))
+            .catch_unwind()
+            .await;
         let mut response = match answered {
             Ok(Ok(response)) => response,
-            Ok(Err(fault)) => reply::fault(&fault),
+            Ok(Err(Failure::Fault(fault))) => reply::fault(&fault),
+            Ok(Err(Failure::Dropped)) => return Err(ConnectionDropped),
             Err(_) => {
                 tracing::error!("a handler panicked");
                 reply::fault(&Fault::internal("the server met a fault of its own"))
@@ -88,24 +114,126 @@ impl ApiService {
         if head {
             *response.body_mut() = Body::empty();
         }
-        response
+        Ok(response)
     }
 
-    async fn answer(self, request: Request<RequestBody>) -> reply::Reply {
-        let (parts, body) = request.into_parts();
-        let route = Route::parse(parts.uri.path());
+    async fn answer(self, parts: Parts, body: RequestBody) -> Result<Response<Body>, Failure> {
+        let path = parts.uri.path();
+        let route = Route::parse(path);
         if let Some(token) = &self.token {
-            token.check(&parts.headers, route.as_ref())?;
+            token.check(&parts.headers, route.as_ref().ok())?;
         }
+        let query = Query::parse(parts.uri.query())?;
+        if let Ok(Route::Own(path)) = &route {
+            if !self.shared.faults_endpoint {
+                return Err(Fault::unknown_path().into());
+            }
+            return Ok(endpoint::handle(&self.shared.faults, &parts.method, path, body).await?);
+        }
+        let asked = Arc::new(inject::Request {
+            method: parts.method.clone(),
+            path: path.to_owned(),
+            query: query.clone(),
+            route: route.as_ref().ok().cloned(),
+            headers: parts.headers.clone(),
+        });
+        let verdict = self
+            .feels_faults
+            .then(|| self.shared.faults.judge(&asked.asked()));
+        let verdict = verdict.flatten().unwrap_or_default();
+        self.before(&verdict, &asked).await?;
         let call = Call {
-            shared: self.shared,
+            shared: self.shared.clone(),
             method: parts.method,
-            query: Query::parse(parts.uri.query())?,
+            query,
             headers: parts.headers,
-            stopping: self.stopping,
+            stopping: self.stopping.clone(),
         };
-        handlers::dispatch(call, route.ok_or_else(Fault::unknown_path)?, body).await
+        let response = in_time(call, route, body).await?;
+        self.after(verdict, asked, response)
     }
+
+    /// What rules do before a request is handled, or instead.
+    async fn before(&self, verdict: &Verdict, asked: &inject::Request) -> Result<(), Failure> {
+        if verdict.delay > Duration::ZERO {
+            tokio::select! {
+                () = tokio::time::sleep(verdict.delay) => {}
+                () = stopped(self.stopping.clone()) => {}
+            }
+        }
+        match &verdict.effect {
+            Some((effect, false)) => strike(effect, asked),
+            _ => Ok(()),
+        }
+    }
+
+    /// What rules do to an answer.
+    fn after(
+        &self,
+        verdict: Verdict,
+        asked: Arc<inject::Request>,
+        mut response: Response<Body>,
+    ) -> Result<Response<Body>, Failure> {
+        if let Some((effect, after)) = &verdict.effect {
+            if *after {
+                strike(effect, &asked)?;
+            }
+            if *effect == Effect::Garble {
+                let body = std::mem::replace(response.body_mut(), Body::empty());
+                *response.body_mut() = body.first_half();
+            }
+        }
+        if self.feels_faults && asked.asked().verb == "watch" && response.status().is_success() {
+            let body = std::mem::replace(response.body_mut(), Body::empty());
+            *response.body_mut() = inject::guard(
+                self.shared.faults.clone(),
+                asked,
+                (verdict.watch, verdict.seen),
+                body,
+                self.stopping.clone(),
+            );
+        }
+        Ok(response)
+    }
+}
+
+/// Does what a rule wants instead of an answer.
+fn strike(effect: &Effect, asked: &inject::Request) -> Result<(), Failure> {
+    match effect {
+        Effect::Drop => Err(Failure::Dropped),
+        effect => match inject::answer::fault(effect, &asked.asked()) {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Handles a request within its time; streams have all the time they want.
+async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -> reply::Reply {
+    let route = route.map_err(|problem| match problem {
+        BadPath::Unknown => Fault::unknown_path(),
+        BadPath::Escape => Fault::bad_request("the path has a percent sign that begins no escape"),
+        BadPath::Name(name) => Fault::bad_request(format!(
+            "Name parameter invalid: {name:?}: may not be '{name}'"
+        )),
+    })?;
+    let streams = match &route {
+        Route::Resource(resource) => is_stream(&call, resource),
+        _ => false,
+    };
+    if streams {
+        return handlers::dispatch(call, route, body).await;
+    }
+    let patience = params::timeout(&call.query)?;
+    match timeout(patience, handlers::dispatch(call, route, body)).await {
+        Ok(reply) => reply,
+        Err(_) => Err(Fault::timeout()),
+    }
+}
+
+fn is_stream(call: &Call, resource: &Resource) -> bool {
+    let of_collection = resource.name.is_none() && call.query.flag("watch") == Some(true);
+    resource.watch || of_collection || resource.subresource.as_deref() == Some("log")
 }
 
 impl<B> tower::Service<Request<B>> for ApiService
@@ -114,16 +242,17 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+    /// Nothing but a fault on demand keeps a request from being answered.
+    type Error = ConnectionDropped;
+    type Future = BoxFuture<'static, Result<Self::Response, ConnectionDropped>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectionDropped>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let request = request.map(input::boxed);
         let service = self.clone();
-        Box::pin(async move { Ok(service.respond(request).await) })
+        Box::pin(service.respond(request))
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
 pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
     pub(crate) on_demand: bool,
+    pub(crate) faults: bool,
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
@@ -53,6 +54,9 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     arguments.push(layout.dir().into());
     if wish.ephemeral {
         arguments.push("--ephemeral".into());
+    }
+    if wish.faults {
+        arguments.push("--faults".into());
     }
     if wish.on_demand {
         arguments.push("--on-demand".into());

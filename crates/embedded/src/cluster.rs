@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use longshore_apiserver::{ApiServer, Authority};
+use longshore_apiserver::{ApiServer, Authority, Faults};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
 use longshore_engine::{Engine, OpenError, Storage};
@@ -22,7 +22,9 @@ use crate::{
 /// closes the endpoint, but does not wait for anything.
 pub struct EmbeddedCluster {
     cluster: Cluster,
-    engine: Engine,
+    /// What the cluster's own parts use: no fault on demand reaches it.
+    sheltered: Cluster,
+    faults: Faults,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
     node: Option<NodeAgent>,
@@ -62,15 +64,15 @@ impl EmbeddedCluster {
         let logs = LogBridge::default();
         let settings = Settings::load_or_new(&layout)?;
         let server = ApiServer::new(longshore_apiserver::Options {
-            engine: engine.clone(),
+            engine,
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(logs.clone()),
+            faults: options.faults,
         });
-        let cluster = Cluster::from_service(server.service(), "default");
-
         let mut started = Self {
-            cluster: cluster.clone(),
-            engine,
+            cluster: Cluster::from_service(server.service(), "default"),
+            sheltered: Cluster::from_service(server.sheltered_service(), "default"),
+            faults: server.faults().clone(),
             endpoint: None,
             controllers: None,
             node: None,
@@ -103,7 +105,8 @@ impl EmbeddedCluster {
             if !options.controllers {
                 return Ok(None);
             }
-            Controllers::start(self.cluster.clone()).await.map(Some)
+            let started = Controllers::start(self.sheltered.clone()).await;
+            started.map(Some)
         };
         let node = async {
             if !options.node {
@@ -115,7 +118,7 @@ impl EmbeddedCluster {
                 std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
             NodeAgent::start(longshore_node::Options {
-                cluster: self.cluster.clone(),
+                cluster: self.sheltered.clone(),
                 name: NAME.to_owned(),
                 data_dir,
                 path_prepend: options.program_dir.clone(),
@@ -196,7 +199,28 @@ impl EmbeddedCluster {
     /// and pages that begin before this moment are told `410 Expired`. For
     /// tests of programs that must bear that.
     pub async fn expire_history(&self) {
-        self.engine.expire_history().await;
+        self.faults.expire_history().await;
+    }
+
+    /// Faults on demand, for tests of programs that talk to this cluster: over
+    /// its endpoint or by [`EmbeddedCluster::cluster`]. The cluster's own parts
+    /// do not feel them.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use longshore_embedded::FaultRule;
+    ///
+    /// let embedded = longshore_embedded::start().await?;
+    /// let rule = FaultRule::answer(409).verbs(["update", "patch"]).times(2);
+    /// let id = embedded.faults().add(rule)?;
+    /// // … what is tested runs …
+    /// assert_eq!(embedded.faults().fired(&id), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Where other processes reach it; `None` without an endpoint.
@@ -241,6 +265,7 @@ impl EmbeddedCluster {
             }
         }
         self.cluster.close();
+        self.sheltered.close();
         if self.ephemeral {
             let dir = self.layout.node(true);
             if let Err(error) = std::fs::remove_dir_all(&dir)

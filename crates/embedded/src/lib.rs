@@ -1,7 +1,8 @@
 //! The embedded cluster: the one place where API server, controllers and node
 //! are wired together, in process or as a background process.
 //!
-//! [`start`] gives a throw-away cluster inside this process, without sockets.
+//! [`start`] gives a throw-away cluster inside this process, without sockets;
+//! [`start_server`] the API server of one, for tests that run no pods.
 //! [`EmbeddedCluster::start`] takes [`Options`]: data on disk, a TLS endpoint
 //! on loopback for other clients, no node. [`daemon`] runs the same thing as a
 //! background process that commands find again.
@@ -33,10 +34,26 @@ pub use cluster::EmbeddedCluster;
 pub use error::Error;
 pub use kubeconfig::check_place as check_kubeconfig_place;
 pub use layout::Layout;
+pub use longshore_apiserver::{
+    Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
+};
 pub use options::Options;
 
 /// Name of the cluster, context, user and node of an embedded cluster.
 pub const NAME: &str = "longshore";
+
+/// Starts the API server alone, in this process: no controllers, no node, no
+/// sockets, nothing on disk. It takes about a millisecond, a thread and little
+/// memory, so that every test can have its own, hundreds at a time.
+///
+/// Nothing runs pods, finishes Jobs, collects garbage, or empties a deleted
+/// namespace: objects stay as they are written.
+///
+/// # Errors
+/// As [`start`].
+pub async fn start_server() -> Result<EmbeddedCluster, Error> {
+    EmbeddedCluster::start(Options::server()).await
+}
 
 /// Starts an ephemeral cluster in this process: no sockets, nothing on disk
 /// after [`EmbeddedCluster::stop`].

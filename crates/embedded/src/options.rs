@@ -23,6 +23,12 @@ pub struct Options {
     pub controllers: bool,
     /// Whether a node runs pods, as local processes.
     pub node: bool,
+    /// Whether faults on demand can be had over HTTP, at
+    /// `/longshore.dev/v1/faults` of the endpoint: for tests of programs in
+    /// other languages. [`EmbeddedCluster::faults`] is there without it.
+    ///
+    /// [`EmbeddedCluster::faults`]: crate::EmbeddedCluster::faults
+    pub faults: bool,
     /// A folder that comes first in the `PATH` of pods: that of the program
     /// `longshore`.
     pub program_dir: Option<PathBuf>,
@@ -37,7 +43,22 @@ impl Default for Options {
             kubeconfig: None,
             controllers: true,
             node: true,
+            faults: false,
             program_dir: None,
+        }
+    }
+}
+
+impl Options {
+    /// The API server alone, in memory: what [`start_server`] starts.
+    ///
+    /// [`start_server`]: crate::start_server
+    #[must_use]
+    pub fn server() -> Self {
+        Self {
+            controllers: false,
+            node: false,
+            ..Self::default()
         }
     }
 }

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use longshore_client::{Cluster, Patch, WatchEvent};
-use longshore_embedded::{EmbeddedCluster, Error, Options};
+use longshore_client::{Cluster, DeleteOptions, Patch, WatchEvent};
+use longshore_embedded::{EmbeddedCluster, Error, FaultRule, Options};
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -188,4 +188,49 @@ async fn what_cannot_be_is_refused() {
     let error = EmbeddedCluster::start(foreign).await.err().unwrap();
     assert!(matches!(error, Error::ForeignKubeconfig(_)), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), b"x", "left as it was");
+}
+
+/// The example in Python is run as it stands in the document.
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_from_python() {
+    let document = include_str!("../../../docs/faults.md");
+    let begin = document.find("```python\n").unwrap() + 10;
+    let program = &document[begin..begin + document[begin..].find("```").unwrap()];
+    let embedded = EmbeddedCluster::start(Options {
+        listen: loopback(),
+        faults: true,
+        ..Options::server()
+    })
+    .await
+    .unwrap();
+    let output = tokio::process::Command::new("python3")
+        .args(["-c", program])
+        .env("KUBECONFIG", embedded.kubeconfig_path().unwrap())
+        .output()
+        .await
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    embedded.stop().await;
+}
+
+#[tokio::test]
+async fn the_clusters_own_parts_feel_no_faults() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let rule = FaultRule::answer(500).verbs(["list", "watch", "update", "patch"]);
+    embedded.faults().add(rule).unwrap();
+    let spaces = embedded.cluster().namespaces();
+    spaces
+        .create(&json!({"metadata": {"name": "s"}}))
+        .await
+        .unwrap();
+    // The namespace controller lists, patches and finalizes to get there.
+    spaces.delete("s", &DeleteOptions::default()).await.unwrap();
+    let gone = async {
+        while spaces.find("s").await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    embedded.stop().await;
 }

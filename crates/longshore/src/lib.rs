@@ -11,3 +11,8 @@ pub use longshore_model as model;
 pub use longshore_resolver as resolver;
 
 pub use longshore_client::Cluster;
+
+/// The examples of the documents, so that they stay true.
+#[cfg(all(doctest, feature = "embedded"))]
+#[doc = include_str!("../../../docs/faults.md")]
+struct Documents;

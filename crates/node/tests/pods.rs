@@ -26,6 +26,7 @@ impl Stage {
             engine,
             token: None,
             node_logs: Arc::new(NoLogs),
+            faults: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         let mut stage = Self {

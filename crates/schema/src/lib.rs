@@ -17,6 +17,7 @@ mod packages;
 pub mod protobuf;
 mod registry;
 mod roots;
+pub mod structural;
 mod zeros;
 
 pub use duplicates::duplicate_fields;
@@ -24,4 +25,5 @@ pub use fields::{prune, unknown_fields};
 pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
 pub use ownership::{DeclaredType, OwnedType, Ownership};
 pub use registry::{Registry, registry};
+pub use structural::Structural;
 pub use zeros::{complete, is_zero};

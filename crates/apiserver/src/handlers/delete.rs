@@ -32,6 +32,9 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
         Deleted::Pending(object) => {
             reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
         }
+        Deleted::Gone(object) if returns_deleted(&info) => {
+            reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
+        }
         Deleted::Gone(object) => {
             let details = StatusDetails {
                 name: object.name().to_owned(),
@@ -48,6 +51,39 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
             reply::document(StatusCode::OK, wanted.encoding, status.into())
         }
     }
+}
+
+/// The kinds whose deletes answer with the object that was, in place of a
+/// `Status`.
+const RETURNED: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "Pod",
+            "PodTemplate",
+            "ResourceQuota",
+            "Service",
+            "ServiceAccount",
+        ],
+    ),
+    (
+        "storage.k8s.io",
+        &[
+            "CSIDriver",
+            "CSINode",
+            "StorageClass",
+            "VolumeAttachment",
+            "VolumeAttributesClass",
+        ],
+    ),
+];
+
+fn returns_deleted(info: &KindInfo) -> bool {
+    RETURNED
+        .iter()
+        .any(|(group, kinds)| info.gvk.group == *group && kinds.contains(&info.gvk.kind.as_ref()))
 }
 
 pub(super) async fn collection(
@@ -89,7 +125,7 @@ async fn read_options(
     if bytes.is_empty() {
         return params::delete_options(query, None);
     }
-    let options = input::decode(headers, &bytes, "DeleteOptions")?;
+    let options = input::decode(&input::media_type(headers), &bytes, "DeleteOptions")?;
     match options["kind"].as_str() {
         None | Some("" | "DeleteOptions") => params::delete_options(query, Some(options)),
         Some(other) => Err(Fault::bad_request(format!(

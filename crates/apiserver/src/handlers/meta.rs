@@ -26,7 +26,7 @@ const GIT_VERSION: &str = "v1.34.0";
 pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
     let catalog = || Catalog::new(&call.shared.engine.kinds());
     match route {
-        Route::Health(check) => Ok(health(&call, check)),
+        Route::Health(name, check) => health(&call, name, check.as_deref()),
         Route::Version => {
             plain_shape(&call)?;
             Ok(reply::value(StatusCode::OK, &version()))
@@ -60,21 +60,57 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
             });
             tagged(&call, "application/json", document.await?)
         }
-        Route::Resource(_) => Err(Fault::unknown_path()),
+        Route::Resource(_) | Route::Own(_) => Err(Fault::unknown_path()),
     }
 }
 
-fn health(call: &Call, check: &str) -> Response<Body> {
-    let text = if call.query.first("verbose").is_some() {
-        format!("[+]ping ok\n{check} check passed\n")
+/// What is looked at when health is asked for. All of it holds as long as the
+/// server answers: its parts live and die together.
+const CHECKS: &[&str] = &["ping", "log", "etcd"];
+/// What readiness needs beyond that.
+const READY_CHECKS: &[&str] = &["ping", "log", "etcd", "informer-sync", "shutdown"];
+
+fn health(call: &Call, name: &str, single: Option<&str>) -> Reply {
+    let checks = if name == "readyz" {
+        READY_CHECKS
+    } else {
+        CHECKS
+    };
+    if single.is_some_and(|single| !checks.contains(&single)) {
+        return Err(Fault::unknown_path());
+    }
+    let text = if single.is_none() && call.query.first("verbose").is_some() {
+        let excluded = call.query.all("exclude");
+        let mut lines: Vec<String> = checks
+            .iter()
+            .map(|check| {
+                let is_excluded = excluded.iter().any(|name| name == check);
+                format!(
+                    "[+]{check} {}ok\n",
+                    if is_excluded { "excluded: " } else { "" }
+                )
+            })
+            .collect();
+        let unknown = excluded
+            .iter()
+            .filter(|name| !checks.contains(&name.as_str()));
+        let unknown: Vec<String> = unknown.map(|name| format!("{name:?}")).collect();
+        if !unknown.is_empty() {
+            lines.push(format!(
+                "warn: some health checks cannot be excluded: no matches for {}\n",
+                unknown.join(",")
+            ));
+        }
+        format!("{}{name} check passed\n", lines.concat())
     } else {
         "ok".to_owned()
     };
-    reply::with_type(
+    let text = Body::full(text);
+    Ok(reply::with_type(
         StatusCode::OK,
         "text/plain; charset=utf-8",
-        Body::full(text),
-    )
+        text,
+    ))
 }
 
 fn version() -> Value {

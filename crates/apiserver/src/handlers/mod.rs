@@ -5,6 +5,7 @@ mod delete;
 mod logs;
 mod meta;
 mod read;
+mod twice;
 mod watch;
 mod write;
 
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use http::Method;
 use longshore_engine::{Subresource, Target};
 use longshore_model::KindInfo;
+
+pub(crate) use watch::error_line;
 
 use crate::{
     fault::Fault,
@@ -24,11 +27,19 @@ use crate::{
     service::Call,
 };
 
-pub(crate) async fn dispatch(call: Call, route: Route, body: RequestBody) -> Reply {
+pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
     match route {
         Route::Resource(resource) => self::resource(call, resource, body).await,
-        _ if call.method != Method::GET => Err(Fault::wrong_method()),
-        route => meta::dispatch(call, route).await,
+        // Probes use whatever method they like.
+        Route::Health(..) => meta::dispatch(call, route).await,
+        Route::Version | Route::GroupVersion { .. } if call.method != Method::GET => {
+            Err(Fault::wrong_method(&["GET"]))
+        }
+        route if matches!(call.method, Method::GET | Method::HEAD) => {
+            call.method = Method::GET;
+            meta::dispatch(call, route).await
+        }
+        _ => Err(Fault::wrong_method(&["GET", "HEAD"])),
     }
 }
 
@@ -36,8 +47,14 @@ async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
     if let Some(review) = review::find(&path.group, &path.version, &path.plural) {
         return match (&path.name, &path.namespace) {
             (None, None) if call.method == Method::POST => write::review(call, review, body).await,
-            (None, None) => Err(Fault::wrong_method()),
+            (None, None) => Err(Fault::wrong_method(&["POST"])),
             _ => Err(Fault::unknown_path()),
+        };
+    }
+    if path.is_bindings() {
+        return match call.method {
+            Method::POST => write::bindings(call, path.namespace, body).await,
+            _ => Err(Fault::wrong_method(&["POST"])),
         };
     }
     let info = call
@@ -48,6 +65,12 @@ async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
     let namespaced = info.is_namespaced();
     if namespaced != path.namespace.is_some() && (path.name.is_some() || !namespaced) {
         return Err(Fault::unknown_path());
+    }
+    if path.watch {
+        return match call.method {
+            Method::GET => watch::watch(call, info, path.namespace, path.name),
+            _ => Err(Fault::wrong_method(&["GET"])),
+        };
     }
     let Some(name) = path.name else {
         return collection(call, info, path.namespace, body).await;
@@ -72,18 +95,20 @@ async fn collection(
     namespace: Option<String>,
     body: RequestBody,
 ) -> Reply {
-    // Over all namespaces, objects can be read but not written.
+    // Over all namespaces, objects can be read but not written. Namespaces go
+    // one at a time, as each takes everything in it along.
     let writable = !info.is_namespaced() || namespace.is_some();
+    let sweepable = writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
     match call.method {
         Method::GET if call.query.flag("watch") == Some(true) => {
-            watch::watch(call, info, namespace)
+            watch::watch(call, info, namespace, None)
         }
         Method::GET => read::list(call, info, namespace),
         Method::POST if writable => write::create(call, info, namespace, body).await,
-        Method::DELETE if writable && info.gvk.kind != "Namespace" => {
-            delete::collection(call, info, namespace, body).await
-        }
-        _ => Err(Fault::wrong_method()),
+        Method::DELETE if sweepable => delete::collection(call, info, namespace, body).await,
+        _ if sweepable => Err(Fault::wrong_method(&["GET", "POST", "DELETE"])),
+        _ if writable => Err(Fault::wrong_method(&["GET", "POST"])),
+        _ => Err(Fault::wrong_method(&["GET"])),
     }
 }
 
@@ -93,7 +118,7 @@ async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
         Method::PUT => write::update(call, target, Subresource::None, body).await,
         Method::PATCH => write::patch(call, target, Subresource::None, body).await,
         Method::DELETE => delete::item(call, target, body).await,
-        _ => Err(Fault::wrong_method()),
+        _ => Err(Fault::wrong_method(&["GET", "PUT", "PATCH", "DELETE"])),
     }
 }
 
@@ -102,10 +127,14 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("status", Method::GET) => read::get(&call, &target),
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
+        ("status", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
         ("finalize", Method::PUT) => write::finalize(call, target, body).await,
+        ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,
+        ("binding", _) => Err(Fault::wrong_method(&["POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
-        _ => Err(Fault::wrong_method()),
+        ("log", _) => Err(Fault::wrong_method(&["GET"])),
+        _ => Err(Fault::unknown_path()),
     }
 }
 

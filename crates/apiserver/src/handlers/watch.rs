@@ -35,7 +35,13 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// Events that wait together are sent together, up to this size.
 const FRAME: usize = 64 * 1024;
 
-pub(super) fn watch(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -> Reply {
+/// Watches a collection, or with a name one object of it.
+pub(super) fn watch(
+    call: Call,
+    info: Arc<KindInfo>,
+    namespace: Option<String>,
+    name: Option<String>,
+) -> Reply {
     let wanted = negotiate(&call.headers, |shape| {
         matches!(shape, Shape::Object | Shape::Table(_) | Shape::Metadata(_))
     })?;
@@ -44,7 +50,10 @@ pub(super) fn watch(call: Call, info: Arc<KindInfo>, namespace: Option<String>) 
     }
     let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
     let params = WatchParams::parse(&call.query)?;
-    let selection = Selection::parse(&call.query)?;
+    let mut selection = Selection::parse(&call.query)?;
+    if let Some(name) = name {
+        selection.fields = selection.fields.with("metadata.name", name);
+    }
     let engine = &call.shared.engine;
     let request = WatchRequest {
         kind: info.clone(),
@@ -209,7 +218,7 @@ fn line(frame: &mut BytesMut, word: &str, object: &[u8]) {
     frame.extend_from_slice(b"}\n");
 }
 
-fn error_line(fault: Fault) -> Bytes {
+pub(crate) fn error_line(fault: Fault) -> Bytes {
     let status = serde_json::to_vec(fault.status()).unwrap_or_default();
     if fault.status().reason == StatusReason::InternalError {
         tracing::warn!(message = fault.status().message, "a watch ended early");

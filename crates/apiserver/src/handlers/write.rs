@@ -10,11 +10,12 @@ use longshore_engine::{
 use longshore_model::{KindInfo, PatchKind, Status};
 use serde_json::Value;
 
-use super::{object_shape, plain_shape};
+use super::{object_shape, plain_shape, twice};
 use crate::{
     body::Body,
     fault::Fault,
     input::{self, RequestBody},
+    limits,
     negotiate::Wanted,
     params,
     present::Presenter,
@@ -32,15 +33,17 @@ pub(super) async fn create(
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let mut object = read_object(&call.headers, body, &info.gvk.kind).await?;
+    let (mut object, sent) = input::object(&call.headers, body, &info.gvk.kind).await?;
     input::check_kind(&mut object, &info)?;
+    let twice = twice::in_object(&call.headers, &sent, &info, &options, &object)?;
     let create = Create {
         kind: info,
         namespace,
         object,
         options,
     };
-    let written = call.shared.engine.create(create).await?;
+    let mut written = call.shared.engine.create(create).await?;
+    written.warnings.splice(0..0, twice);
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
@@ -53,16 +56,19 @@ pub(super) async fn update(
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let mut object = read_object(&call.headers, body, &target.kind.gvk.kind).await?;
+    let kind = &target.kind.gvk.kind;
+    let (mut object, sent) = input::object(&call.headers, body, kind).await?;
     input::check_kind(&mut object, &target.kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
+    let twice = twice::in_object(&call.headers, &sent, &target.kind, &options, &object)?;
     let update = Update {
         target,
         subresource,
         object,
         options,
     };
-    let written = call.shared.engine.update(update).await?;
+    let mut written = call.shared.engine.update(update).await?;
+    written.warnings.splice(0..0, twice);
     answer(code(&written), wanted, &presenter, &written)
 }
 
@@ -79,11 +85,13 @@ pub(super) async fn patch(
     let options =
         params::write_options(&call.query, "PatchOptions", Some(kind), call.user_agent())?;
     let bytes = input::read(body).await?;
-    let body: Value = match kind {
-        PatchKind::Apply => input::yaml(&bytes).map_err(Fault::bad_request)?,
-        _ => serde_json::from_slice(&bytes)
-            .map_err(|error| Fault::bad_request(format!("error decoding patch: {error}")))?,
+    let body = if bytes.len() < limits::PARSE_ASIDE {
+        read_patch(kind, &bytes)?
+    } else {
+        let bytes = bytes.clone();
+        input::aside(move || read_patch(kind, &bytes)).await??
     };
+    let twice = twice::in_patch(&bytes, &options)?;
     let patch = Patch {
         target,
         subresource,
@@ -91,15 +99,29 @@ pub(super) async fn patch(
         body,
         options,
     };
-    let written = call.shared.engine.patch(patch).await?;
+    let mut written = call.shared.engine.patch(patch).await?;
+    written.warnings.splice(0..0, twice);
     answer(code(&written), wanted, &presenter, &written)
+}
+
+/// Parses a patch; that of server-side apply may be YAML.
+fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<Value, Fault> {
+    match kind {
+        PatchKind::Apply => input::yaml(bytes)
+            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}"))),
+        _ => serde_json::from_slice(bytes).map_err(|error| {
+            let problem = input::json_problem(&error);
+            Fault::bad_request(format!("error decoding patch: {problem}"))
+        }),
+    }
 }
 
 pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let mut object = read_object(&call.headers, body, &target.kind.gvk.kind).await?;
+    let kind = &target.kind.gvk.kind;
+    let (mut object, _) = input::object(&call.headers, body, kind).await?;
     input::check_kind(&mut object, &target.kind)?;
     input::check_name(&object, &target.name, None)?;
     let finalize = Finalize {
@@ -111,10 +133,21 @@ pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> R
     reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
 }
 
+/// POST of a Binding to `bindings`, which names the pod.
+pub(super) async fn bindings(call: Call, namespace: Option<String>, body: RequestBody) -> Reply {
+    bind_to(call, namespace.unwrap_or_default(), None, body).await
+}
+
+/// POST of a Binding to `pods/{name}/binding`.
 pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply {
+    let namespace = target.namespace.unwrap_or_default();
+    bind_to(call, namespace, Some(target.name), body).await
+}
+
+async fn bind_to(call: Call, namespace: String, name: Option<String>, body: RequestBody) -> Reply {
     plain_shape(&call)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let binding = read_object(&call.headers, body, "Binding").await?;
+    let (binding, _) = input::object(&call.headers, body, "Binding").await?;
     if !matches!(binding["kind"].as_str(), None | Some("" | "Binding")) {
         return Err(Fault::bad_request(format!(
             "{} in version {} cannot be handled as a Binding",
@@ -128,11 +161,18 @@ pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply
             .filter(|text| !text.is_empty())
             .map(str::to_owned)
     };
-    if text(&binding["metadata"]["name"]).is_some_and(|name| name != target.name) {
-        return Err(Fault::bad_request(
-            "name in URL does not match name in Binding object",
-        ));
-    }
+    let named = text(&binding["metadata"]["name"]);
+    let name = match (name, named) {
+        (Some(name), Some(named)) if name != named => {
+            return Err(Fault::bad_request(
+                "name in URL does not match name in Binding object",
+            ));
+        }
+        (Some(name), _) | (None, Some(name)) => name,
+        (None, None) => {
+            return Err(Fault::bad_request("metadata.name: name the pod to bind"));
+        }
+    };
     if !matches!(
         binding["target"]["kind"].as_str(),
         None | Some("" | "Node" | "Minion")
@@ -143,8 +183,8 @@ pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply
     }
     let annotations = binding["metadata"]["annotations"].as_object();
     let bind = Bind {
-        namespace: target.namespace.unwrap_or_default(),
-        name: target.name,
+        namespace,
+        name,
         uid: text(&binding["metadata"]["uid"]),
         node: text(&binding["target"]["name"])
             .ok_or_else(|| Fault::bad_request("target.name: name the node to bind the pod to"))?,
@@ -166,18 +206,9 @@ pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply
 
 pub(super) async fn review(call: Call, review: Review, body: RequestBody) -> Reply {
     let wanted = plain_shape(&call)?;
-    let asked = read_object(&call.headers, body, review.kind).await?;
+    let (asked, _) = input::object(&call.headers, body, review.kind).await?;
     let answer = review.answer(asked).to_string();
     reply::document(StatusCode::CREATED, wanted.encoding, answer.into())
-}
-
-async fn read_object(
-    headers: &http::HeaderMap,
-    body: RequestBody,
-    kind: &str,
-) -> Result<Value, Fault> {
-    let bytes = input::read(body).await?;
-    input::decode(headers, &bytes, kind)
 }
 
 fn code(written: &Written) -> StatusCode {

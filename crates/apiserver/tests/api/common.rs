@@ -83,6 +83,15 @@ impl Server {
     }
 
     pub fn with_logs(node_logs: Arc<dyn NodeLogs>) -> Self {
+        Self::with(node_logs, false)
+    }
+
+    /// With the endpoint for faults on demand.
+    pub fn with_faults() -> Self {
+        Self::with(Arc::new(NoLogs), true)
+    }
+
+    fn with(node_logs: Arc<dyn NodeLogs>, faults: bool) -> Self {
         let engine = Engine::open(longshore_engine::Options {
             storage: Storage::Memory,
             clock: Arc::new(Past),
@@ -94,6 +103,7 @@ impl Server {
             engine: engine.clone(),
             token: None,
             node_logs,
+            faults,
         });
         Self { api, engine }
     }

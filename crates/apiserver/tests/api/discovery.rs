@@ -73,7 +73,7 @@ async fn version_and_health() {
     }
     assert_eq!(
         server.get("/readyz?verbose").await.text(),
-        "[+]ping ok\nreadyz check passed\n"
+        "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]informer-sync ok\n[+]shutdown ok\nreadyz check passed\n"
     );
     let head = server.call("HEAD", "/healthz", &[], "").await;
     assert_eq!((head.code, head.bytes.len()), (200, 0));

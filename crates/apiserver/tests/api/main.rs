@@ -5,6 +5,7 @@
 mod common;
 mod corpus;
 mod discovery;
+mod faults;
 mod lists;
 mod logs;
 mod network;

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use longshore_apiserver::{ApiServer, Authority, NoLogs, Options};
+use longshore_apiserver::{ApiServer, Authority, FaultRule, NoLogs, Options, WatchEnd};
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -17,6 +17,7 @@ use tokio::{
 };
 
 struct Running {
+    api: ApiServer,
     address: SocketAddr,
     ca: String,
     stop: Option<oneshot::Sender<()>>,
@@ -29,19 +30,23 @@ async fn start() -> Running {
         engine: server.engine,
         token: Some("secret".into()),
         node_logs: Arc::new(NoLogs),
+        faults: true,
     });
     let authority = Authority::ephemeral().unwrap();
     let tls = authority.server::<&str>(&[]).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
+    let served = api.clone();
     let serving = tokio::spawn(async move {
-        api.serve(listener, tls, async {
-            let _ = stopped.await;
-        })
-        .await
+        served
+            .serve(listener, tls, async {
+                let _ = stopped.await;
+            })
+            .await
     });
     Running {
+        api,
         address,
         ca: authority.ca_pem(),
         stop: Some(stop),
@@ -58,6 +63,17 @@ impl Running {
         path: &str,
         token: &str,
     ) -> Response<Incoming> {
+        self.try_get(protocol, name, path, token).await.unwrap()
+    }
+
+    /// As [`Running::get`]; an error when no answer comes.
+    async fn try_get(
+        &self,
+        protocol: &[u8],
+        name: &'static str,
+        path: &str,
+        token: &str,
+    ) -> hyper::Result<Response<Incoming>> {
         let mut roots = rustls::RootCertStore::empty();
         roots
             .add(CertificateDer::from_pem_slice(self.ca.as_bytes()).unwrap())
@@ -86,7 +102,6 @@ impl Running {
             sender
                 .send_request(request.body(Empty::<Bytes>::new()).unwrap())
                 .await
-                .unwrap()
         } else {
             let (mut sender, connection) =
                 hyper::client::conn::http1::handshake(stream).await.unwrap();
@@ -94,7 +109,6 @@ impl Running {
             sender
                 .send_request(request.body(Empty::<Bytes>::new()).unwrap())
                 .await
-                .unwrap()
         }
     }
 }
@@ -163,4 +177,30 @@ async fn only_loopback_is_served() {
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("loopback"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_fault_drops_connections_and_breaks_watches() {
+    let mut running = start().await;
+    for protocol in [&b"h2"[..], b"http/1.1"] {
+        let rule = FaultRule::drop_connection().times(1);
+        running.api.faults().add(rule).unwrap();
+        let path = "/api/v1/namespaces";
+        let lost = running.try_get(protocol, "localhost", path, "secret").await;
+        assert!(lost.is_err(), "{lost:?}");
+        let back = running.get(protocol, "localhost", path, "secret").await;
+        assert_eq!(back.status(), 200);
+
+        let rule = FaultRule::watches(WatchEnd::Break).times(1);
+        running.api.faults().add(rule).unwrap();
+        let path = format!("{path}?watch=true");
+        let watch = running.try_get(protocol, "localhost", &path, "secret");
+        let broken = match watch.await {
+            Ok(watch) => watch.into_body().collect().await.err(),
+            Err(error) => Some(error),
+        };
+        assert!(broken.is_some());
+    }
+    drop(running.stop.take());
+    running.serving.await.unwrap().unwrap();
 }

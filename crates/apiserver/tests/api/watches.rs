@@ -7,13 +7,13 @@ use longshore_apiserver::Body;
 use serde_json::{Value, json};
 
 /// Reads a stream event by event.
-struct Lines {
+pub(crate) struct Lines {
     body: Body,
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    async fn open(server: &Server, path: &str, accept: &str) -> Self {
+    pub(crate) async fn open(server: &Server, path: &str, accept: &str) -> Self {
         let request = Request::get(path)
             .header("accept", accept)
             .body(Full::default())
@@ -28,7 +28,7 @@ impl Lines {
     }
 
     /// The next event; `None` at the end of the stream.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -39,8 +39,18 @@ impl Lines {
         }
     }
 
+    /// All text to the end of the stream; an error when it breaks.
+    pub(crate) async fn rest(mut self) -> Result<String, String> {
+        while let Some(frame) = self.body.frame().await {
+            let text = String::from_utf8_lossy(&self.buffer).into_owned();
+            let frame = frame.map_err(|_| text)?;
+            self.buffer.extend_from_slice(&frame.into_data().unwrap());
+        }
+        Ok(String::from_utf8_lossy(&self.buffer).into_owned())
+    }
+
     /// The next event's type and the name of its object.
-    async fn brief(&mut self) -> String {
+    pub(crate) async fn brief(&mut self) -> String {
         let event = self.next().await.unwrap();
         let word = event["type"].as_str().unwrap();
         let name = event["object"]["metadata"]["name"].as_str().unwrap_or("-");

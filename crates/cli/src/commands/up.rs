@@ -23,6 +23,7 @@ use crate::{
 #[command(after_help = "Examples:
   longshore up
   longshore up --ephemeral --data-dir /tmp/try
+  longshore up --ephemeral --faults
   longshore up --kubeconfig ./kubeconfig && KUBECONFIG=./kubeconfig kubectl get nodes")]
 pub(crate) struct UpArgs {
     /// Keep all objects in memory; a stop forgets them
@@ -34,6 +35,13 @@ pub(crate) struct UpArgs {
     /// Write the kubeconfig to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Let tests ask for faults: errors, delays, broken watches
+    ///
+    /// Rules about faults are added, listed and removed at
+    /// /longshore.dev/v1/faults of the cluster, with its own credentials. For
+    /// tests of programs that talk to Kubernetes; see docs/faults.md.
+    #[arg(long)]
+    faults: bool,
     /// Run in this process until Ctrl-C
     #[arg(long)]
     foreground: bool,
@@ -91,6 +99,12 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                     "it keeps its objects on disk; --ephemeral has no effect while it runs",
                 );
             }
+            if args.faults && !record.faults {
+                return Err(Error::usage(
+                    "the embedded cluster runs already, and without --faults",
+                )
+                .hint("stop it with `longshore down` first"));
+            }
             if let Some(file) = &kubeconfig {
                 record.copy_kubeconfig(file)?;
             }
@@ -100,6 +114,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
             let wish = Wish {
                 ephemeral: args.ephemeral,
                 on_demand: false,
+                faults: args.faults,
                 kubeconfig: kubeconfig.clone(),
             };
             ("is up", embedded::spawn(layout, &wish).await?)
@@ -151,6 +166,7 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
         ephemeral: args.ephemeral,
         kubeconfig,
         on_demand: args.on_demand,
+        faults: args.faults,
         program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
     }
 }

@@ -26,6 +26,7 @@ impl Fixture {
             engine,
             token: None,
             node_logs,
+            faults: false,
         };
         let server = ApiServer::new(options);
         let cluster = Cluster::from_service(server.service(), "default");

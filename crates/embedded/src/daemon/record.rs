@@ -25,6 +25,9 @@ pub struct Record {
     pub ephemeral: bool,
     /// Whether it ends with the last command that uses it.
     pub on_demand: bool,
+    /// Whether faults on demand can be had over HTTP.
+    #[serde(default)]
+    pub faults: bool,
     /// The version of the program that runs it.
     pub version: String,
 }
@@ -111,6 +114,7 @@ mod tests {
             kubeconfig: "/k".into(),
             ephemeral: false,
             on_demand: false,
+            faults: false,
             version: "0".into(),
         };
         assert!(record.is_alive());

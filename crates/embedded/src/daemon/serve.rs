@@ -22,6 +22,8 @@ pub struct ServeOptions {
     pub kubeconfig: Option<PathBuf>,
     /// Ends with the last command that uses it, see [`Usage`](super::Usage).
     pub on_demand: bool,
+    /// Faults on demand over HTTP, see [`Options::faults`].
+    pub faults: bool,
     /// Comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
 }
@@ -52,6 +54,7 @@ pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result
         kubeconfig: options.kubeconfig.clone(),
         controllers: true,
         node: true,
+        faults: options.faults,
         program_dir: options.program_dir.clone(),
     });
     let cluster = start.await?;
@@ -107,6 +110,7 @@ fn write_record(
         kubeconfig: layout.kubeconfig(),
         ephemeral: options.ephemeral,
         on_demand: options.on_demand,
+        faults: options.faults,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     record.write(layout)?;

@@ -11,7 +11,9 @@ use super::{Draftable, Transaction, namespace};
 use crate::{
     Create, Error, FieldValidation, Subject, Written,
     decode::{Problem, complete, decode},
-    defaults, json,
+    defaults,
+    facts::Generation,
+    json,
     kinds::KindId,
     object,
     options::Ids,
@@ -56,7 +58,7 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
     ] {
         metadata.remove(name);
     }
-    if kinds.entry(kind).facts.generation {
+    if kinds.entry(kind).facts.generation != Generation::Absent {
         metadata.insert("generation".into(), 1.into());
     }
     let name = json::text(metadata, "name").to_owned();

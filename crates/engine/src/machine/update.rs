@@ -172,6 +172,11 @@ fn replace(
         Subresource::Status => {
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
+            complete(&info, &mut new);
+            let causes = validate::status(&info, &before, &new);
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
             new
         }
         Subresource::None => {
@@ -190,7 +195,8 @@ fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
-            if tx.facts(kind).generation && before.get("spec") != new.get("spec") {
+            complete(&info, &mut new);
+            if tx.facts(kind).generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();
                 json::child(&mut new, "metadata")
                     .insert("generation".into(), (generation + 1).into());
@@ -198,8 +204,6 @@ fn replace(
             new
         }
     };
-    let mut new = new;
-    complete(&info, &mut new);
     store(tx, kind, old, &before, &new)
 }
 

@@ -19,7 +19,7 @@ const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-',
 const ANNOTATIONS: usize = 256 << 10;
 
 fn length(limit: usize) -> String {
-    format!("must be no more than {limit} bytes")
+    format!("must be no more than {limit} characters")
 }
 
 /// A DNS label at a path.
@@ -57,13 +57,55 @@ fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
+/// A qualified name at a path: `example.org/name` or `name`.
+pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+    let (prefix, name) = match text.rsplit_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    match prefix {
+        Some("") => causes.push(Cause::invalid(path, text, "prefix part must be non-empty")),
+        Some(prefix) if name::dns_subdomain("name", prefix).is_err() => {
+            causes.push(Cause::invalid(
+                path,
+                text,
+                &format!("prefix part {SUBDOMAIN}"),
+            ));
+        }
+        _ => {}
+    }
+    if name.is_empty() {
+        causes.push(Cause::invalid(path, text, "name part must be non-empty"));
+    } else if name.len() > 63 {
+        let detail = format!("name part {}", length(63));
+        causes.push(Cause::invalid(path, text, &detail));
+    }
+    if name::label_value(name).is_err() && name.len() <= 63 || name.is_empty() {
+        causes.push(Cause::invalid(path, text, QUALIFIED));
+    }
+}
+
+/// What may stand as one part of a URL's path.
+fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+    if text == "." || text == ".." {
+        causes.push(Cause::invalid(path, text, &format!("may not be '{text}'")));
+    }
+    for part in ["/", "%"] {
+        if text.contains(part) {
+            causes.push(Cause::invalid(
+                path,
+                text,
+                &format!("may not contain '{part}'"),
+            ));
+        }
+    }
+}
+
 /// Labels at a path.
 pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<StatusCause>) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
-        if name::label_key(key).is_err() {
-            causes.push(Cause::invalid(path, key.as_str(), QUALIFIED));
-        }
+        qualified(path, key, causes);
         if value.len() > 63 {
             causes.push(Cause::invalid(path, value, &length(63)));
         } else if name::label_value(value).is_err() {
@@ -80,6 +122,13 @@ pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         NameRule::Label => label("metadata.name", own, &mut causes),
         NameRule::Subdomain => subdomain("metadata.name", own, &mut causes),
         NameRule::ServiceLabel => service_label("metadata.name", own, &mut causes),
+        NameRule::PathSegment => path_segment("metadata.name", own, &mut causes),
+        NameRule::Address => {
+            if super::address::canonical(own).as_deref() != Some(own) {
+                let detail = "must be a canonical format IP address";
+                causes.push(Cause::invalid("metadata.name", own, detail));
+            }
+        }
     }
     labels(
         "metadata.labels",
@@ -87,13 +136,11 @@ pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         &mut causes,
     );
     annotations(object, &mut causes);
-    for finalizer in strings(object, "metadata.finalizers") {
-        if name::label_key(finalizer).is_err() {
-            causes.push(Cause::invalid("metadata.finalizers", finalizer, QUALIFIED));
-        } else if !finalizer.contains('/') && !["orphan", "foregroundDeletion"].contains(&finalizer)
-        {
+    for (index, finalizer) in strings(object, "metadata.finalizers").enumerate() {
+        qualified("metadata.finalizers", finalizer, &mut causes);
+        if !finalizer.contains('/') && !["orphan", "foregroundDeletion"].contains(&finalizer) {
             causes.push(Cause::invalid(
-                "metadata.finalizers",
+                &format!("metadata.finalizers[{index}]"),
                 finalizer,
                 "name is neither a standard finalizer name nor is it fully qualified",
             ));
@@ -108,11 +155,11 @@ fn annotations(object: &Object, causes: &mut Vec<StatusCause>) {
     let mut size = 0;
     for (key, value) in annotations.into_iter().flatten() {
         if name::label_key(&key.to_ascii_lowercase()).is_err() {
-            causes.push(Cause::invalid(
-                "metadata.annotations",
-                key.as_str(),
-                QUALIFIED,
-            ));
+            let before = causes.len();
+            qualified("metadata.annotations", &key.to_ascii_lowercase(), causes);
+            for cause in &mut causes[before..] {
+                cause.message = cause.message.replace(&key.to_ascii_lowercase(), key);
+            }
         }
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
@@ -126,12 +173,23 @@ fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
         return;
     };
     let mut controllers = 0;
-    for (index, owner) in json::items(metadata, "ownerReferences").enumerate() {
-        for field in ["apiVersion", "kind", "name", "uid"] {
+    for owner in json::items(metadata, "ownerReferences") {
+        let version = json::text(owner, "apiVersion");
+        for (field, detail) in [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ] {
             if json::text(owner, field).is_empty() {
-                let path = format!("metadata.ownerReferences[{index}].{field}");
-                causes.push(Cause::invalid(&path, "", "must not be empty"));
+                let path = format!("metadata.ownerReferences.{field}");
+                causes.push(Cause::invalid(&path, "", detail));
             }
+        }
+        if version == "v1" && json::text(owner, "kind") == "Event" {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            let owner = Value::Object(owner.clone());
+            causes.push(Cause::invalid("metadata.ownerReferences", owner, detail));
         }
         controllers += usize::from(owner.get("controller") == Some(&Value::Bool(true)));
     }

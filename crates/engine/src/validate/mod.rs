@@ -1,6 +1,8 @@
 //! Validation: what the rules of a kind refuse, each with the field's path and
 //! the words the real server uses.
 
+mod address;
+mod at;
 mod cause;
 mod config;
 mod job;
@@ -41,6 +43,13 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("batch", "Job") => job::change(before, after, &mut causes),
         _ => {}
     }
+    causes
+}
+
+/// What is wrong with a change of the status.
+pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    let _ = (kind, before, after, &mut causes);
     causes
 }
 

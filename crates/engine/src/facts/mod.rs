@@ -1,6 +1,8 @@
 //! Facts about each kind that the machinery needs, as a table. What the table
 //! does not name behaves as [`PLAIN`].
 
+mod table;
+
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
@@ -12,6 +14,10 @@ pub(crate) enum NameRule {
     Label,
     /// A label that starts with a letter, as Service names must.
     ServiceLabel,
+    /// Anything that may stand in a path: roles and their bindings.
+    PathSegment,
+    /// An IP address in its usual form.
+    Address,
 }
 
 /// What a create does with a status that was sent along.
@@ -22,6 +28,37 @@ pub(crate) enum SentStatus {
     Dropped,
 }
 
+/// What `metadata.generation` counts the changes of (rule 10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// There is none.
+    Absent,
+    /// It is 1 for ever.
+    Fixed,
+    Spec,
+    /// The spec and the annotations.
+    SpecAndAnnotations,
+    /// All but the metadata.
+    Content,
+}
+
+impl Generation {
+    /// Whether a change counts.
+    pub(crate) fn counts(self, before: &Map<String, Value>, after: &Map<String, Value>) -> bool {
+        let differ = |field: &str| before.get(field) != after.get(field);
+        let annotations = |object| crate::json::at(object, "metadata.annotations");
+        match self {
+            Self::Absent | Self::Fixed => false,
+            Self::Spec => differ("spec"),
+            Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
+            Self::Content => {
+                let mut fields = before.keys().chain(after.keys());
+                fields.any(|field| field != "metadata" && differ(field))
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) group: &'static str,
@@ -29,8 +66,7 @@ pub(crate) struct Facts {
     /// Selectable fields besides `metadata.name` and `metadata.namespace`.
     pub(crate) fields: &'static [&'static str],
     pub(crate) name: NameRule,
-    /// Whether `metadata.generation` counts changes of the spec.
-    pub(crate) generation: bool,
+    pub(crate) generation: Generation,
     pub(crate) sent_status: SentStatus,
     /// Whether an update may leave the version out.
     pub(crate) unconditional_update: bool,
@@ -45,91 +81,16 @@ pub(crate) static PLAIN: Facts = Facts {
     kind: "",
     fields: &[],
     name: NameRule::Subdomain,
-    generation: false,
+    generation: Generation::Absent,
     sent_status: SentStatus::Dropped,
     unconditional_update: true,
     create_on_update: false,
     orphan_by_default: false,
 };
 
-static TABLE: &[Facts] = &[
-    Facts {
-        kind: "Pod",
-        fields: &[
-            "spec.nodeName",
-            "status.phase",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
-        ],
-        generation: true,
-        ..PLAIN
-    },
-    Facts {
-        kind: "Event",
-        fields: &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        create_on_update: true,
-        ..PLAIN
-    },
-    Facts {
-        kind: "Namespace",
-        fields: &["status.phase"],
-        name: NameRule::Label,
-        ..PLAIN
-    },
-    Facts {
-        kind: "Node",
-        fields: &["spec.unschedulable"],
-        sent_status: SentStatus::Kept,
-        ..PLAIN
-    },
-    Facts {
-        kind: "Secret",
-        fields: &["type"],
-        ..PLAIN
-    },
-    Facts {
-        kind: "Service",
-        fields: &["spec.clusterIP", "spec.type"],
-        name: NameRule::ServiceLabel,
-        ..PLAIN
-    },
-    Facts {
-        group: "batch",
-        kind: "Job",
-        fields: &["status.successful"],
-        generation: true,
-        orphan_by_default: true,
-        ..PLAIN
-    },
-    Facts {
-        group: "coordination.k8s.io",
-        kind: "Lease",
-        unconditional_update: false,
-        create_on_update: true,
-        ..PLAIN
-    },
-];
-
 /// The facts of a kind.
 pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {
-    TABLE
+    table::TABLE
         .iter()
         .find(|facts| facts.group == group && facts.kind == kind)
         .unwrap_or(&PLAIN)
@@ -244,6 +205,10 @@ fn field(object: &Map<String, Value>, path: &str) -> String {
             .and_then(Value::as_i64)
             .unwrap_or_default()
             .to_string(),
+        "status.replicas" => at(path)
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+            .to_string(),
         "source" => match text(at("source.component")) {
             component if component.is_empty() => text(at("reportingComponent")),
             component => component,
@@ -259,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_row_is_about_a_served_kind() {
-        for facts in TABLE {
+        for facts in table::TABLE {
             assert!(
                 longshore_model::kind::builtin(facts.group, facts.kind).is_some(),
                 "{facts:?}"

@@ -1,0 +1,188 @@
+//! Connections: accepted up to a limit, shaken hands with, served until the
+//! client leaves or the server stops. An idle one costs little memory, and
+//! one that dawdles costs nobody else anything.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tower::Service as _;
+
+use crate::{
+    limits,
+    service::{ApiService, ConnectionDropped, stopped},
+    tls::ServerTls,
+};
+
+/// What HTTP/1.1 buffers of a connection, in bytes: one read's worth at
+/// first, the largest head at most.
+const HTTP1_BUFFER: usize = limits::REQUEST_HEAD;
+/// How much of a body a client may send ahead on one HTTP/2 stream, in bytes.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// And on all streams of a connection together.
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// How much of a response waits for a slow reader, in bytes a stream.
+const SEND_BUFFER: usize = 256 << 10;
+
+/// All connections of a listener.
+pub(crate) struct Connections {
+    acceptor: TlsAcceptor,
+    service: ApiService,
+    tasks: JoinSet<()>,
+    room: Arc<Semaphore>,
+}
+
+impl Connections {
+    pub(crate) fn new(tls: ServerTls, service: ApiService) -> Self {
+        Self {
+            acceptor: TlsAcceptor::from(tls.0),
+            service,
+            tasks: JoinSet::new(),
+            room: Arc::new(Semaphore::new(limits::CONNECTIONS)),
+        }
+    }
+
+    /// Accepts connections; does not end by itself.
+    pub(crate) async fn accept(&mut self, listener: &TcpListener) {
+        loop {
+            let room = self.room.clone().acquire_owned();
+            let accepted = async {
+                let permit = room.await;
+                (permit, listener.accept().await)
+            };
+            tokio::select! {
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
+                (permit, accepted) = accepted => match (permit, accepted) {
+                    (Ok(permit), Ok((stream, _))) => {
+                        let serving =
+                            connection(stream, self.acceptor.clone(), self.service.clone(), permit);
+                        self.tasks.spawn(serving);
+                    }
+                    (_, Err(error)) => {
+                        // Out of descriptors, most likely: it passes.
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(Duration::from_millis(100)).await;
+                    }
+                    // The semaphore is never closed.
+                    (Err(_), _) => return,
+                },
+            }
+        }
+    }
+
+    /// Gives requests under way some time, then ends all connections.
+    pub(crate) async fn end(mut self, farewell: Duration) {
+        let drained = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(farewell, drained).await.is_err() {
+            self.tasks.shutdown().await;
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    service: ApiService,
+    _room: OwnedSemaphorePermit,
+) {
+    // Events are small and must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let stopping = service.stopping.clone();
+    // Boxed: the handshake's state is gone when the connection lies idle.
+    let shaken = Box::pin(timeout(limits::HANDSHAKE_TIME, acceptor.accept(stream)));
+    let stream = tokio::select! {
+        shaken = shaken => match shaken {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
+            Err(_) => return tracing::debug!("TLS handshake took too long"),
+        },
+        () = stopped(stopping) => return,
+    };
+    // The protocol is settled by TLS, so nobody waits for a preface.
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        Box::pin(http2(stream, service)).await;
+    } else {
+        Box::pin(http1(stream, service)).await;
+    }
+}
+
+/// Calls the service for hyper; a dropped connection is told to its task, as
+/// HTTP/2 would end the one stream only.
+fn handler(
+    service: ApiService,
+    dropped: Arc<Notify>,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = http::Response<crate::Body>,
+    Error = ConnectionDropped,
+    Future: Send + 'static,
+> {
+    hyper::service::service_fn(move |request| {
+        let answering = service.clone().call(request);
+        let dropped = dropped.clone();
+        async move {
+            let answer = answering.await;
+            if answer.is_err() {
+                dropped.notify_one();
+            }
+            answer
+        }
+    })
+}
+
+async fn http1(stream: TlsStream<TcpStream>, service: ApiService) {
+    let stopping = service.stopping.clone();
+    let dropped = Arc::new(Notify::new());
+    let serving = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::IDLE_TIME)
+        .max_buf_size(HTTP1_BUFFER)
+        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
+    let mut serving = pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = dropped.notified() => return,
+        () = stopped(stopping) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
+    let stopping = service.stopping.clone();
+    let dropped = Arc::new(Notify::new());
+    let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits::PING)
+        .keep_alive_timeout(limits::PING)
+        .max_concurrent_streams(limits::STREAMS)
+        .max_header_list_size(u32::try_from(limits::REQUEST_HEAD).unwrap_or(u32::MAX))
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
+    let mut serving = pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = dropped.notified() => return,
+        () = stopped(stopping) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

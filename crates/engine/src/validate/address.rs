@@ -1,0 +1,60 @@
+//! IP addresses and networks.
+
+use std::net::IpAddr;
+
+/// An address in its usual form.
+pub(super) fn canonical(text: &str) -> Option<String> {
+    text.parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_string())
+}
+
+/// A network: its first address and the bits of its prefix.
+pub(super) fn network(text: &str) -> Option<(IpAddr, u32)> {
+    let (address, bits) = text.split_once('/')?;
+    let (address, bits): (IpAddr, u32) = (address.parse().ok()?, bits.parse().ok()?);
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    (bits <= width).then(|| (masked(address, bits), bits))
+}
+
+/// The address with all but the first bits cleared.
+fn masked(address: IpAddr, bits: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - bits).unwrap_or_default();
+            IpAddr::V4((u32::from(address) & mask).into())
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - bits).unwrap_or_default();
+            IpAddr::V6((u128::from(address) & mask).into())
+        }
+    }
+}
+
+/// Whether a network lies in another and is smaller.
+pub(super) fn is_inside(inner: (IpAddr, u32), outer: (IpAddr, u32)) -> bool {
+    inner.1 > outer.1
+        && inner.0.is_ipv4() == outer.0.is_ipv4()
+        && masked(inner.0, outer.1) == outer.0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn networks_lie_in_one_another() {
+        let net = |text| network(text).unwrap();
+        assert!(is_inside(net("10.1.0.0/16"), net("10.0.0.0/8")));
+        assert!(!is_inside(net("11.0.0.0/16"), net("10.0.0.0/8")));
+        assert!(!is_inside(net("10.0.0.0/8"), net("10.0.0.0/8")));
+        assert!(is_inside(net("::1/128"), net("::/0")));
+        assert!(!is_inside(net("::1/128"), net("0.0.0.0/0")));
+        assert!(
+            ["10.0.0.0", "10.0.0.0/33", "x/8", "10.0.0/8"]
+                .iter()
+                .all(|t| network(t).is_none())
+        );
+    }
+}
