@@ -16,6 +16,8 @@ mod kinds;
 mod list;
 mod load;
 mod machine;
+#[allow(dead_code)]
+mod managed;
 mod object;
 mod options;
 mod patch;

@@ -110,6 +110,16 @@ impl<'a> OwnedType<'a> {
         }
     }
 
+    /// The fields of an object that are always there, with what they are when
+    /// nothing is said.
+    #[must_use]
+    pub fn always(self) -> &'static [(&'static str, Value)] {
+        match self {
+            Self::Builtin(at) => at.always(),
+            Self::Declared(_) | Self::Any => &[],
+        }
+    }
+
     /// The type of a list's elements.
     #[must_use]
     pub fn items(self) -> Self {
@@ -220,6 +230,16 @@ mod tests {
             spread.keys().collect::<Vec<_>>(),
             ["topologyKey", "whenUnsatisfiable"]
         );
+    }
+
+    #[test]
+    fn some_fields_are_always_there() {
+        assert_eq!(at("spec").always(), [("containers", json!(null))]);
+        assert_eq!(
+            at("spec.containers.*").always(),
+            [("name", json!("")), ("resources", json!({}))]
+        );
+        assert!(at("metadata.labels").always().is_empty());
     }
 
     #[test]

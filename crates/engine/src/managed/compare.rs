@@ -1,0 +1,356 @@
+//! What changed between two states of an object. Only what differs is looked
+//! at closely.
+
+use longshore_schema::{OwnedType, Ownership, Shape, is_zero};
+use serde_json::{Map, Value};
+
+use super::{collect, element, set::FieldSet};
+
+/// The fields in which two states differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// What is new or has another value.
+    pub(crate) changed: FieldSet,
+    /// What is gone.
+    pub(crate) removed: FieldSet,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    fn push(&mut self, element: element::Element, inner: Self) {
+        match (inner.changed.is_empty(), inner.removed.is_empty()) {
+            (false, false) => {
+                self.changed.push(element.clone(), inner.changed);
+                self.removed.push(element, inner.removed);
+            }
+            (false, true) => self.changed.push(element, inner.changed),
+            (true, _) => self.removed.push(element, inner.removed),
+        }
+    }
+
+    fn modified() -> Self {
+        Self {
+            changed: FieldSet::leaf(),
+            removed: FieldSet::default(),
+        }
+    }
+}
+
+static NOTHING: Value = Value::Null;
+
+/// What a field that is always there is when nothing is said of it.
+fn always(at: OwnedType<'_>, name: &str) -> Option<&'static Value> {
+    let (_, zero) = at.always().iter().find(|(field, _)| *field == name)?;
+    Some(zero)
+}
+
+/// Compares two states of an object.
+pub(crate) fn objects(
+    at: OwnedType<'_>,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Changes {
+    let mut changes = Changes::default();
+    for (name, new) in after {
+        let below = at.field(name).unwrap_or(OwnedType::Any);
+        let inner = match before.get(name) {
+            Some(old) => values(below, old, new),
+            None if let Some(zero) = always(at, name) => values(below, zero, new),
+            None if is_left_out(below, new) => continue,
+            None => Changes {
+                changed: whole(below, new),
+                removed: FieldSet::default(),
+            },
+        };
+        if !inner.is_empty() {
+            changes.push(element::field(name), inner);
+        }
+    }
+    for (name, old) in before {
+        if after.contains_key(name) {
+            continue;
+        }
+        let below = at.field(name).unwrap_or(OwnedType::Any);
+        let inner = if let Some(zero) = always(at, name) {
+            values(below, old, zero)
+        } else if is_left_out(below, old) {
+            continue;
+        } else {
+            Changes {
+                changed: FieldSet::default(),
+                removed: whole(below, old),
+            }
+        };
+        if !inner.is_empty() {
+            changes.push(element::field(name), inner);
+        }
+    }
+    changes.changed.sort();
+    changes.removed.sort();
+    changes
+}
+
+fn values(at: OwnedType<'_>, old: &Value, new: &Value) -> Changes {
+    match (old, new) {
+        (Value::Object(before), Value::Object(after)) => {
+            if at.ownership(new) == Ownership::Fields {
+                return objects(at, before, after);
+            }
+        }
+        // A present value that is left out counts as an empty one.
+        (Value::Null, Value::Object(after)) if at.ownership(new) == Ownership::Fields => {
+            return objects(at, &Map::new(), after);
+        }
+        (Value::Object(before), Value::Null) if at.ownership(old) == Ownership::Fields => {
+            return objects(at, before, &Map::new());
+        }
+        (Value::Array(before), Value::Array(after)) if before == after => {
+            return Changes::default();
+        }
+        (Value::Array(_) | Value::Null, Value::Array(_))
+        | (Value::Array(_), Value::Null) => {
+            let side = |value: &Value| value.as_array().map_or(0, Vec::len);
+            if side(old) + side(new) == 0 {
+                return Changes::default();
+            }
+            let ownership = at.ownership(if new.is_null() { old } else { new });
+            if let Ownership::Values | Ownership::Items = ownership
+                && let Some(changes) = lists(at, ownership, old, new)
+            {
+                return changes;
+            }
+        }
+        _ => {}
+    }
+    if old == new || (old.is_null() && is_zero(new)) || (new.is_null() && is_zero(old)) {
+        Changes::default()
+    } else {
+        Changes::modified()
+    }
+}
+
+/// Compares lists item by item; `None` when the items cannot be told apart.
+fn lists(at: OwnedType<'_>, ownership: Ownership, old: &Value, new: &Value) -> Option<Changes> {
+    let sorted = |value| {
+        let list = Value::as_array(value).map_or(&[][..], Vec::as_slice);
+        let mut items = collect::elements(at, ownership, list).ok()?;
+        items.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Some(items)
+    };
+    let (before, after) = (sorted(old)?, sorted(new)?);
+    let mut before = before.chunk_by(|(a, _), (b, _)| a == b).peekable();
+    let mut after = after.chunk_by(|(a, _), (b, _)| a == b).peekable();
+    let mut changes = Changes::default();
+    loop {
+        let element = match (before.peek(), after.peek()) {
+            (None, None) => break,
+            (Some(old), None) => old[0].0.clone(),
+            (None, Some(new)) => new[0].0.clone(),
+            (Some(old), Some(new)) => old[0].0.as_ref().min(new[0].0.as_ref()).into(),
+        };
+        let old = before.next_if(|twins| twins[0].0 == element);
+        let new = after.next_if(|twins| twins[0].0 == element);
+        let inner = items(at.items(), old.unwrap_or_default(), new.unwrap_or_default());
+        if !inner.is_empty() {
+            changes.push(element, inner);
+        }
+    }
+    Some(changes)
+}
+
+/// Compares what stands at one element: an item, none, or several that cannot
+/// be told apart.
+fn items(
+    at: OwnedType<'_>,
+    old: &[(element::Element, &Value)],
+    new: &[(element::Element, &Value)],
+) -> Changes {
+    match (old, new) {
+        ([(_, old)], [(_, new)]) => values(at, old, new),
+        ([], [(_, new)]) => Changes {
+            changed: whole(at, new),
+            removed: FieldSet::default(),
+        },
+        ([(_, old)], []) => Changes {
+            changed: FieldSet::default(),
+            removed: whole(at, old),
+        },
+        ([], []) => Changes::default(),
+        ([(_, old)], _) => Changes {
+            changed: FieldSet::leaf(),
+            removed: whole(at, old).difference(&FieldSet::leaf()),
+        },
+        (_, [(_, new)]) => Changes {
+            changed: whole(at, new),
+            removed: FieldSet::default(),
+        },
+        ([], _) => Changes::modified(),
+        (_, []) => Changes {
+            changed: FieldSet::default(),
+            removed: FieldSet::leaf(),
+        },
+        (old, new) => {
+            let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.1 == b.1);
+            if same {
+                Changes::default()
+            } else {
+                Changes::modified()
+            }
+        }
+    }
+}
+
+/// A value and all in it, as something new or gone.
+fn whole(at: OwnedType<'_>, value: &Value) -> FieldSet {
+    let mut set = match (at.ownership(value), value) {
+        (Ownership::Fields, Value::Object(fields)) => {
+            let mut set = FieldSet::default();
+            for (name, value) in fields {
+                let below = at.field(name).unwrap_or(OwnedType::Any);
+                if always(at, name).is_some() || !is_left_out(below, value) {
+                    set.push(element::field(name), whole(below, value));
+                }
+            }
+            for (name, zero) in at.always() {
+                if !fields.contains_key(*name) {
+                    let below = at.field(name).unwrap_or(OwnedType::Any);
+                    set.push(element::field(name), whole(below, zero));
+                }
+            }
+            set.sort();
+            set
+        }
+        (ownership @ (Ownership::Values | Ownership::Items), Value::Array(_)) => {
+            let items = lists(at, ownership, &NOTHING, value);
+            items.map(|items| items.changed).unwrap_or_default()
+        }
+        _ => FieldSet::default(),
+    };
+    set.owned = true;
+    set
+}
+
+/// Whether the built-in types leave the value out when they are written.
+fn is_left_out(at: OwnedType<'_>, value: &Value) -> bool {
+    let OwnedType::Builtin(_) = at else {
+        return false;
+    };
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(fields) => fields.is_empty() && at.shape() == Shape::Map,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use longshore_schema::registry;
+    use serde_json::json;
+
+    use super::*;
+
+    fn changes(kind: &str, before: Value, after: Value) -> (String, String) {
+        let root = registry().root(&Gvk::from_api_version("v1", kind));
+        let root = root.map_or(OwnedType::Any, OwnedType::Builtin);
+        let changes = objects(root, before.as_object().unwrap(), after.as_object().unwrap());
+        (changes.changed.to_text(), changes.removed.to_text())
+    }
+
+    fn pod(containers: Value) -> Value {
+        json!({"spec": {"containers": containers}})
+    }
+
+    #[test]
+    fn rule_18_a_new_object_as_a_real_server_records_it() {
+        let pod = json!({
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "env": [], "ports": []}],
+                "securityContext": {}, "restartPolicy": "Always",
+                "volumes": [{"name": "v", "emptyDir": {}}]},
+            "status": {},
+        });
+        let expected = json!({
+            "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+            "f:spec": {
+                "f:containers": {"k:{\"name\":\"c\"}":
+                    {".": {}, "f:image": {}, "f:name": {}, "f:resources": {}}},
+                "f:restartPolicy": {}, "f:securityContext": {},
+                "f:volumes": {".": {}, "k:{\"name\":\"v\"}":
+                    {".": {}, "f:emptyDir": {}, "f:name": {}}}},
+        });
+        let (changed, removed) = changes("Pod", json!({}), pod);
+        assert_eq!(serde_json::from_str::<Value>(&changed).unwrap(), expected);
+        assert_eq!(removed, "{}");
+    }
+
+    #[test]
+    fn rule_18_only_what_changed() {
+        let before = pod(json!([{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]));
+        let after = pod(json!([{"name": "c", "image": "1"}, {"name": "b", "image": "2"}]));
+        let expected = json!({"f:spec": {"f:containers": {
+            "k:{\"name\":\"b\"}": {"f:image": {}},
+            "k:{\"name\":\"c\"}": {".": {}, "f:image": {}, "f:name": {}, "f:resources": {}}}}});
+        let (changed, removed) = changes("Pod", before.clone(), after);
+        assert_eq!(serde_json::from_str::<Value>(&changed).unwrap(), expected);
+        assert_eq!(
+            removed,
+            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:name":{},"f:resources":{}}}}}"#
+        );
+        assert_eq!(changes("Pod", before.clone(), before), ("{}".into(), "{}".into()));
+    }
+
+    #[test]
+    fn the_order_of_a_list_with_keys_is_no_change() {
+        let a = pod(json!([{"name": "a"}, {"name": "b"}]));
+        let b = pod(json!([{"name": "b"}, {"name": "a"}]));
+        assert_eq!(changes("Pod", a, b), ("{}".into(), "{}".into()));
+        let a = json!({"spec": {"tolerations": [{"key": "a"}, {"key": "b"}]}});
+        let b = json!({"spec": {"tolerations": [{"key": "b"}, {"key": "a"}]}});
+        assert_eq!(changes("Pod", a, b).0, r#"{"f:spec":{"f:tolerations":{}}}"#);
+    }
+
+    #[test]
+    fn what_is_always_present_is_not_new() {
+        let none = ("{}".to_owned(), "{}".to_owned());
+        let after = json!({"spec": {}, "status": {"loadBalancer": {}}});
+        assert_eq!(changes("Service", json!({}), after), none);
+        let condition = |probe: Value| {
+            json!({"status": {"conditions": [
+                {"type": "Ready", "status": "True", "lastProbeTime": probe, "lastTransitionTime": "x"}]}})
+        };
+        let mut without = condition(json!(null));
+        without["status"]["conditions"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("lastProbeTime");
+        assert_eq!(changes("Pod", without, condition(json!(null))), none);
+    }
+
+    #[test]
+    fn twins_count_as_one_thing() {
+        let one = pod(json!([{"name": "a", "image": "1"}]));
+        let two = pod(json!([{"name": "a", "image": "1"}, {"name": "a", "image": "2"}]));
+        let (changed, removed) = changes("Pod", one.clone(), two.clone());
+        assert_eq!(
+            changed,
+            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{}}}}"#
+        );
+        assert!(removed.contains("f:image"));
+        assert!(changes("Pod", two.clone(), one).0.contains("f:image"));
+        assert_eq!(changes("Pod", two.clone(), two), ("{}".into(), "{}".into()));
+    }
+
+    #[test]
+    fn values_of_other_types_are_compared_as_they_are() {
+        let (changed, _) = changes("Thing", json!({"a": {"b": 1}}), json!({"a": [1]}));
+        assert_eq!(changed, r#"{"f:a":{}}"#);
+        let (changed, removed) = changes("Thing", json!({"a": null}), json!({"b": null}));
+        assert_eq!((&*changed, &*removed), (r#"{"f:b":{}}"#, r#"{"f:a":{}}"#));
+    }
+}

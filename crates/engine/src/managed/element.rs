@@ -1,0 +1,178 @@
+//! Path elements, in the form that `FieldsV1` gives them: `f:` and the name of
+//! a field, `k:` and the keys of a list's item, `v:` and a value of a set.
+//! Elements are equal when their texts are.
+
+use longshore_schema::OwnedType;
+use serde_json::{Map, Value};
+
+/// One step of a path.
+pub(crate) type Element = Box<str>;
+
+/// The element of a field.
+pub(super) fn field(name: &str) -> Element {
+    ["f:", name].concat().into()
+}
+
+/// The name of the field, if the element is one.
+pub(super) fn field_name(element: &str) -> Option<&str> {
+    element.strip_prefix("f:")
+}
+
+/// The element of an item of a list whose items are told apart by keys.
+pub(super) fn item(list: OwnedType<'_>, item: &Value) -> Result<Element, String> {
+    let Value::Object(fields) = item else {
+        let what = if item.is_null() {
+            "a null element"
+        } else {
+            "non-map elements"
+        };
+        return Err(format!("associative list with keys may not have {what}"));
+    };
+    let mut keys = Vec::with_capacity(2);
+    for name in list.keys() {
+        let value = match fields.get(name) {
+            Some(value) => value.clone(),
+            None => list
+                .items()
+                .field(name)
+                .and_then(OwnedType::key_default)
+                .ok_or_else(|| {
+                    format!(
+                        "associative list with keys has an element that omits key field {name:?} (and doesn't have default value)"
+                    )
+                })?,
+        };
+        keys.push((name, value));
+    }
+    keys.sort_unstable_by_key(|(name, _)| *name);
+    Ok(keyed(keys.into_iter()))
+}
+
+fn keyed<'a>(keys: impl Iterator<Item = (&'a str, Value)>) -> Element {
+    let mut text = String::from("k:{");
+    for (index, (name, value)) in keys.enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(name).to_string());
+        text.push(':');
+        text.push_str(&value.to_string());
+    }
+    text.push('}');
+    text.into()
+}
+
+/// The element of a value in a list that is a set.
+pub(super) fn member(value: &Value) -> Result<Element, String> {
+    match value {
+        Value::Object(_) => {
+            Err("associative list without keys has an element that's a map type".into())
+        }
+        Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
+        Value::Null => {
+            Err("associative list without keys has an element that's an explicit null".into())
+        }
+        value => Ok(format!("v:{value}").into()),
+    }
+}
+
+/// An element that a client sent, in its usual form; `None` for one of an
+/// unknown sort.
+pub(super) fn usual(text: &str) -> Option<Element> {
+    let (sort, rest) = text.split_once(':')?;
+    match sort {
+        "f" => Some(text.into()),
+        "k" => {
+            let keys: Map<String, Value> = serde_json::from_str(rest).ok()?;
+            let mut keys: Vec<_> = keys.into_iter().collect();
+            keys.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            Some(keyed(
+                keys.iter()
+                    .map(|(name, value)| (name.as_str(), value.clone())),
+            ))
+        }
+        "v" => Some(format!("v:{}", serde_json::from_str::<Value>(rest).ok()?).into()),
+        "i" => Some(format!("i:{}", rest.parse::<i64>().ok()?).into()),
+        _ => None,
+    }
+}
+
+/// Appends the element as messages show it: `.name`, `[name="a"]`, `[="a"]`.
+pub(super) fn show(element: &str, out: &mut String) {
+    match element.split_once(':') {
+        Some(("f", name)) => {
+            out.push('.');
+            out.push_str(name);
+        }
+        Some(("k", keys)) => {
+            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+            let shown: Vec<_> = keys
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            out.push('[');
+            out.push_str(&shown.join(","));
+            out.push(']');
+        }
+        Some(("v", value)) => out.push_str(&format!("[={value}]")),
+        Some((_, index)) => out.push_str(&format!("[{index}]")),
+        None => out.push_str(element),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use longshore_schema::registry;
+    use serde_json::json;
+
+    use super::*;
+
+    fn ports() -> OwnedType<'static> {
+        let container = registry().named("io.k8s.api.core.v1.Container").unwrap();
+        OwnedType::Builtin(container.field("ports").unwrap())
+    }
+
+    #[test]
+    fn rule_18_items_are_told_apart_by_their_keys_and_the_defaults_of_these() {
+        let element = item(ports(), &json!({"containerPort": 80, "name": "x"})).unwrap();
+        assert_eq!(&*element, r#"k:{"containerPort":80,"protocol":"TCP"}"#);
+        assert!(item(ports(), &json!("x")).unwrap_err().contains("non-map"));
+        assert!(item(ports(), &json!(null)).unwrap_err().contains("null"));
+    }
+
+    #[test]
+    fn sets_have_plain_values() {
+        assert_eq!(&*member(&json!("a/b")).unwrap(), r#"v:"a/b""#);
+        for wrong in [json!({}), json!([]), json!(null)] {
+            assert!(member(&wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn elements_of_others_get_their_usual_form() {
+        for (given, usual_form) in [
+            (r#"k:{ "protocol":"TCP", "a":1 }"#, Some(r#"k:{"a":1,"protocol":"TCP"}"#)),
+            (r#"v: "x""#, Some(r#"v:"x""#)),
+            ("f:a:b", Some("f:a:b")),
+            ("i:07", Some("i:7")),
+            ("z:1", None),
+            ("k:[]", None),
+            ("name", None),
+        ] {
+            assert_eq!(usual(given).as_deref(), usual_form, "{given}");
+        }
+    }
+
+    #[test]
+    fn paths_read_as_in_messages() {
+        let mut shown = String::new();
+        for element in ["f:spec", r#"k:{"a":1,"b":"x"}"#, r#"v:"y""#, "i:3"] {
+            show(element, &mut shown);
+        }
+        assert_eq!(shown, r#".spec[a=1,b="x"][="y"][3]"#);
+        let root = registry().root(&Gvk::from_api_version("v1", "Pod"));
+        assert!(root.is_some());
+    }
+}

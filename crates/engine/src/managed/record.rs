@@ -1,0 +1,270 @@
+//! Recording who changed what by a create, an update or a plain patch.
+
+use super::{
+    compare::Changes,
+    entry::{Entry, Manager, Operation},
+    scope::{ANCIENT, Scope, ownable},
+    set::FieldSet,
+    text::common,
+};
+use crate::json::Object;
+
+/// Managers of updates that are told apart, at most.
+const MOST: usize = 10;
+
+/// The entries after a write that changed `before` to `after`. Where nothing
+/// is tracked, nothing is: but a new object's fields are from the first.
+pub(crate) fn record(
+    scope: &Scope<'_>,
+    entries: Vec<Entry>,
+    before: Option<&Object>,
+    after: &Object,
+    name: &str,
+    now: &str,
+) -> Vec<Entry> {
+    if entries.is_empty() && before.is_some() {
+        return entries;
+    }
+    let nothing = Object::new();
+    let before = before.unwrap_or(&nothing);
+    let changes = scope.changes(scope.root, before, after);
+    let mut kept = Vec::with_capacity(entries.len() + 1);
+    for mut entry in entries {
+        let lost = if entry.manager.api_version == scope.api_version {
+            lose(&mut entry, &changes)
+        } else if let Some(root) = scope.version(&entry.manager.api_version) {
+            lose(&mut entry, &scope.changes(root, before, after))
+        } else {
+            // Its version is served no more.
+            Loss::All
+        };
+        if lost != Loss::All {
+            kept.push(entry);
+        }
+    }
+    let own = ownable(changes.changed);
+    if !own.is_empty() {
+        gain(&mut kept, scope.manager(name, Operation::Update), own, now);
+    }
+    cap(&mut kept);
+    kept
+}
+
+#[derive(PartialEq)]
+enum Loss {
+    Nothing,
+    Part,
+    All,
+}
+
+/// Takes from an entry what was changed or removed.
+fn lose(entry: &mut Entry, changes: &Changes) -> Loss {
+    let has = |set: &FieldSet| !set.is_empty() && common(&entry.fields, set) > 0;
+    if !has(&changes.changed) && !has(&changes.removed) {
+        return Loss::Nothing;
+    }
+    let rest = entry
+        .set()
+        .difference(&changes.changed)
+        .difference(&changes.removed);
+    if rest.is_empty() {
+        return Loss::All;
+    }
+    entry.fields = rest.to_text();
+    Loss::Part
+}
+
+/// Gives a manager fields.
+pub(super) fn gain(entries: &mut Vec<Entry>, manager: Manager, set: FieldSet, now: &str) {
+    let entry = match entries.iter_mut().find(|entry| entry.manager.is(&manager)) {
+        Some(entry) => {
+            if common(&entry.fields, &set) < set.len() {
+                entry.fields = entry.set().union(set).to_text();
+            }
+            entry
+        }
+        None => {
+            entries.push(Entry::new(manager, &set));
+            let Some(entry) = entries.last_mut() else {
+                return;
+            };
+            entry
+        }
+    };
+    entry.time = Some(now.to_owned());
+}
+
+/// Merges the oldest updates of each version into one entry while there are
+/// too many.
+fn cap(entries: &mut Vec<Entry>) {
+    let mut updates: Vec<Entry> = Vec::new();
+    let count = entries
+        .iter()
+        .filter(|entry| entry.manager.operation == Operation::Update)
+        .count();
+    if count <= MOST {
+        return;
+    }
+    let mut rest = Vec::new();
+    for entry in entries.drain(..) {
+        match entry.manager.operation {
+            Operation::Update => updates.push(entry),
+            Operation::Apply => rest.push(entry),
+        }
+    }
+    let key = |entry: &Entry| {
+        let name = entry.manager.name.clone();
+        (name != ANCIENT, entry.time.clone(), name)
+    };
+    updates.sort_by_cached_key(key);
+    let mut count = updates.len();
+    let mut oldest: Vec<Entry> = Vec::new();
+    for entry in updates {
+        if count <= MOST {
+            rest.push(entry);
+            continue;
+        }
+        let version = &entry.manager.api_version;
+        let bucket = oldest
+            .iter_mut()
+            .find(|bucket| bucket.manager.api_version == *version);
+        match bucket {
+            Some(bucket) => {
+                bucket.manager.name = ANCIENT.into();
+                bucket.manager.subresource.clear();
+                bucket.fields = bucket.set().union(entry.set()).to_text();
+                bucket.time = entry.time;
+                count -= 1;
+            }
+            None => oldest.push(entry),
+        }
+    }
+    rest.extend(oldest);
+    *entries = rest;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use longshore_schema::{OwnedType, registry};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const T1: &str = "2026-01-01T00:00:01Z";
+    const T2: &str = "2026-01-01T00:00:02Z";
+
+    fn scope() -> Scope<'static> {
+        let root = registry().root(&Gvk::from_api_version("v1", "ConfigMap"));
+        Scope {
+            root: OwnedType::Builtin(root.unwrap()),
+            api_version: "v1",
+            subresource: "",
+            has_status: false,
+            versions: &|_| None,
+        }
+    }
+
+    fn config(data: Value) -> Object {
+        let value = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "uid": "u"}, "data": data});
+        value.as_object().unwrap().clone()
+    }
+
+    fn after(entries: &[Entry], from: Value, to: Value, name: &str) -> Vec<Entry> {
+        record(&scope(), entries.to_vec(), Some(&config(from)), &config(to), name, T2)
+    }
+
+    fn shown(entries: &[Entry]) -> Vec<(&str, &str, &str)> {
+        entries
+            .iter()
+            .map(|e| {
+                let time = e.time.as_deref().unwrap_or_default();
+                (&*e.manager.name, &*e.fields, time)
+            })
+            .collect()
+    }
+
+    fn created() -> Vec<Entry> {
+        let object = config(json!({"x": "1", "y": "1"}));
+        record(&scope(), Vec::new(), None, &object, "me", T1)
+    }
+
+    #[test]
+    fn rule_18_the_creator_owns_what_it_sent() {
+        let all = r#"{"f:data":{".":{},"f:x":{},"f:y":{}}}"#;
+        assert_eq!(shown(&created()), [("me", all, T1)]);
+    }
+
+    #[test]
+    fn rule_18_who_changes_a_field_owns_it() {
+        let entries = after(
+            &created(),
+            json!({"x": "1", "y": "1"}),
+            json!({"x": "2", "y": "1"}),
+            "you",
+        );
+        assert_eq!(
+            shown(&entries),
+            [
+                ("me", r#"{"f:data":{".":{},"f:y":{}}}"#, T1),
+                ("you", r#"{"f:data":{"f:x":{}}}"#, T2),
+            ]
+        );
+        let entries = after(
+            &entries,
+            json!({"x": "2", "y": "1"}),
+            json!({"y": "1"}),
+            "me",
+        );
+        assert_eq!(
+            shown(&entries),
+            [("me", r#"{"f:data":{".":{},"f:y":{}}}"#, T1)]
+        );
+    }
+
+    #[test]
+    fn rule_18_a_write_without_changes_records_nothing() {
+        let data = json!({"x": "1", "y": "1"});
+        assert_eq!(after(&created(), data.clone(), data, "you"), created());
+    }
+
+    #[test]
+    fn rule_18_what_is_not_tracked_stays_so() {
+        assert!(after(&[], json!({}), json!({"x": "1"}), "you").is_empty());
+    }
+
+    #[test]
+    fn entries_of_versions_that_are_gone_go() {
+        let mut entries = created();
+        entries[0].manager.api_version = "v0".into();
+        let entries = after(
+            &entries,
+            json!({"x": "1", "y": "1"}),
+            json!({"x": "2", "y": "1"}),
+            "you",
+        );
+        assert_eq!(shown(&entries), [("you", r#"{"f:data":{"f:x":{}}}"#, T2)]);
+    }
+
+    #[test]
+    fn rule_18_the_oldest_managers_are_merged() {
+        let mut entries = Vec::new();
+        let mut data = json!({"base": "1"});
+        entries.extend(created());
+        for number in 0..12 {
+            let before = data.clone();
+            data[format!("k{number:02}")] = "1".into();
+            let name = format!("m{number:02}");
+            entries = after(&entries, before, data.clone(), &name);
+            assert!(entries.len() <= MOST);
+        }
+        let names: Vec<_> = entries.iter().map(|e| e.manager.name.as_str()).collect();
+        assert!(names.contains(&ANCIENT) && names.contains(&"m11"), "{names:?}");
+        assert!(!names.contains(&"me") && !names.contains(&"m00"));
+        let ancient = entries.iter().find(|e| e.manager.name == ANCIENT).unwrap();
+        assert!(ancient.set().has(&["f:data", "f:k00"]));
+        assert!(ancient.set().has(&["f:data", "f:x"]));
+    }
+}
