@@ -199,13 +199,7 @@ impl Job<'_, '_> {
 
     /// Takes out what the applier wanted last time and wants no more, if
     /// nobody else wants it.
-    fn prune(
-        &self,
-        merged: Object,
-        last: &Entry,
-        others: &[&Entry],
-        wanted: &FieldSet,
-    ) -> Object {
+    fn prune(&self, merged: Object, last: &Entry, others: &[&Entry], wanted: &FieldSet) -> Object {
         let last_set = last.set();
         let Some(root) = self.scope.version(&last.manager.api_version) else {
             return merged;

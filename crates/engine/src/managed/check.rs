@@ -200,8 +200,10 @@ mod tests {
             assert_eq!(problem(config).as_deref(), Some(expected));
         }
         assert_eq!(
-            problem(container(json!({"name": "a", "ports": [{"containerPort": 1}],
-                "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "args": null}))),
+            problem(container(
+                json!({"name": "a", "ports": [{"containerPort": 1}],
+                "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "args": null})
+            )),
             None
         );
     }

@@ -110,8 +110,7 @@ fn values(at: OwnedType<'_>, old: &Value, new: &Value) -> Changes {
         (Value::Array(before), Value::Array(after)) if before == after => {
             return Changes::default();
         }
-        (Value::Array(_) | Value::Null, Value::Array(_))
-        | (Value::Array(_), Value::Null) => {
+        (Value::Array(_) | Value::Null, Value::Array(_)) | (Value::Array(_), Value::Null) => {
             let side = |value: &Value| value.as_array().map_or(0, Vec::len);
             if side(old) + side(new) == 0 {
                 return Changes::default();
@@ -258,7 +257,11 @@ mod tests {
     fn changes(kind: &str, before: Value, after: Value) -> (String, String) {
         let root = registry().root(&Gvk::from_api_version("v1", kind));
         let root = root.map_or(OwnedType::Any, OwnedType::Builtin);
-        let changes = objects(root, before.as_object().unwrap(), after.as_object().unwrap());
+        let changes = objects(
+            root,
+            before.as_object().unwrap(),
+            after.as_object().unwrap(),
+        );
         (changes.changed.to_text(), changes.removed.to_text())
     }
 
@@ -302,7 +305,10 @@ mod tests {
             removed,
             r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:name":{},"f:resources":{}}}}}"#
         );
-        assert_eq!(changes("Pod", before.clone(), before), ("{}".into(), "{}".into()));
+        assert_eq!(
+            changes("Pod", before.clone(), before),
+            ("{}".into(), "{}".into())
+        );
     }
 
     #[test]

@@ -153,7 +153,10 @@ mod tests {
     #[test]
     fn elements_of_others_get_their_usual_form() {
         for (given, usual_form) in [
-            (r#"k:{ "protocol":"TCP", "a":1 }"#, Some(r#"k:{"a":1,"protocol":"TCP"}"#)),
+            (
+                r#"k:{ "protocol":"TCP", "a":1 }"#,
+                Some(r#"k:{"a":1,"protocol":"TCP"}"#),
+            ),
             (r#"v: "x""#, Some(r#"v:"x""#)),
             ("f:a:b", Some("f:a:b")),
             ("i:07", Some("i:7")),

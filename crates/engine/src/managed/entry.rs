@@ -123,10 +123,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Entry>> {
                     subresource: text.subresource,
                 },
                 time: text.time,
-                fields: text
-                    .fields_v1
-                    .map_or("{}", RawValue::get)
-                    .to_owned(),
+                fields: text.fields_v1.map_or("{}", RawValue::get).to_owned(),
             })
         })
         .collect()

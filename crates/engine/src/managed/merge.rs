@@ -192,7 +192,12 @@ mod tests {
     }
 
     fn merged(live: Value, config: Value) -> Value {
-        merge(pod(), live.as_object().unwrap(), config.as_object().unwrap()).into()
+        merge(
+            pod(),
+            live.as_object().unwrap(),
+            config.as_object().unwrap(),
+        )
+        .into()
     }
 
     fn names(order: &str) -> Value {
@@ -241,7 +246,10 @@ mod tests {
     #[test]
     fn null_replaces_plain_values_alone() {
         let live = json!({"spec": {"nodeName": "a", "containers": [{"name": "a"}]}});
-        let result = merged(live, json!({"spec": {"nodeName": null, "containers": null}}));
+        let result = merged(
+            live,
+            json!({"spec": {"nodeName": null, "containers": null}}),
+        );
         assert_eq!(
             result,
             json!({"spec": {"nodeName": null, "containers": [{"name": "a"}]}})

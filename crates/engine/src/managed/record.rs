@@ -173,7 +173,14 @@ mod tests {
     }
 
     fn after(entries: &[Entry], from: Value, to: Value, name: &str) -> Vec<Entry> {
-        record(&scope(), entries.to_vec(), Some(&config(from)), &config(to), name, T2)
+        record(
+            &scope(),
+            entries.to_vec(),
+            Some(&config(from)),
+            &config(to),
+            name,
+            T2,
+        )
     }
 
     fn shown(entries: &[Entry]) -> Vec<(&str, &str, &str)> {
@@ -261,7 +268,10 @@ mod tests {
             assert!(entries.len() <= MOST);
         }
         let names: Vec<_> = entries.iter().map(|e| e.manager.name.as_str()).collect();
-        assert!(names.contains(&ANCIENT) && names.contains(&"m11"), "{names:?}");
+        assert!(
+            names.contains(&ANCIENT) && names.contains(&"m11"),
+            "{names:?}"
+        );
         assert!(!names.contains(&"me") && !names.contains(&"m00"));
         let ancient = entries.iter().find(|e| e.manager.name == ANCIENT).unwrap();
         assert!(ancient.set().has(&["f:data", "f:k00"]));

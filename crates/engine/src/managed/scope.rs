@@ -141,7 +141,10 @@ mod tests {
             ("", false, vec![".spec", ".status.a"]),
             ("status", true, vec![".status.a"]),
         ] {
-            assert_eq!(scope(subresource, has_status).in_reach(set()).paths(), paths);
+            assert_eq!(
+                scope(subresource, has_status).in_reach(set()).paths(),
+                paths
+            );
         }
     }
 }

@@ -58,7 +58,9 @@ impl FieldSet {
         match path {
             [] => self.owned = true,
             [first, rest @ ..] => {
-                let at = self.inside.partition_point(|(element, _)| **element < **first);
+                let at = self
+                    .inside
+                    .partition_point(|(element, _)| **element < **first);
                 if self.inside.get(at).is_none_or(|(e, _)| **e != **first) {
                     self.inside.insert(at, ((*first).into(), Self::default()));
                 }
