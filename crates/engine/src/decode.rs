@@ -19,6 +19,8 @@ pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) object: Map<String, Value>,
+    /// `metadata.managedFields`, if it was sent.
+    pub(crate) managed: Option<Value>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -84,6 +86,11 @@ pub(crate) fn decode(
             }
         }
     }
+    let reset = take_managed(&mut object, |list| match list.as_slice() {
+        [] => true,
+        [only] => only.as_object().is_some_and(Map::is_empty),
+        _ => false,
+    });
     object.insert("apiVersion".into(), api_version.into());
     object.insert("kind".into(), name.as_ref().into());
     let mut walk = Walk {
@@ -97,6 +104,7 @@ pub(crate) fn decode(
     if let Some(wrong) = walk.wrong {
         return Err(Problem::Unreadable(cannot(wrong)));
     }
+    let managed = reset.or_else(|| take_managed(&mut object, |_| true));
     tidy_metadata(&mut object);
     let warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
@@ -109,7 +117,23 @@ pub(crate) fn decode(
             ))));
         }
     };
-    Ok(Decoded { object, warnings })
+    Ok(Decoded {
+        object,
+        managed,
+        warnings,
+    })
+}
+
+/// Takes `metadata.managedFields` out of an object, if it is such a list.
+fn take_managed(
+    object: &mut Map<String, Value>,
+    is_such: impl Fn(&Vec<Value>) -> bool,
+) -> Option<Value> {
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    match metadata.get("managedFields") {
+        Some(Value::Array(list)) if is_such(list) => metadata.remove("managedFields"),
+        _ => None,
+    }
 }
 
 /// Metadata is always there; what the server keeps for itself, and what is
@@ -133,7 +157,7 @@ fn tidy_metadata(object: &mut Map<String, Value>) {
 }
 
 /// JSON's types as the messages call them.
-fn word(value: &Value) -> &'static str {
+pub(crate) fn word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -76,6 +76,18 @@ pub enum Error {
         /// Why, for people.
         reason: String,
     },
+    /// A configuration has other values for fields that others manage (409).
+    #[error("{message}")]
+    ApplyConflict {
+        /// Whose fields.
+        message: String,
+        /// Each field.
+        causes: Vec<StatusCause>,
+    },
+    /// A configuration that does not have the form of its type (500, without a
+    /// reason, as Kubernetes has it).
+    #[error("{0}")]
+    Untyped(String),
     /// The object breaks the rules of its kind (422).
     #[error("{} {:?} is invalid: {}", subject.qualified(&subject.kind), subject.name, join(causes))]
     Invalid {
@@ -191,6 +203,14 @@ impl Error {
             Self::Conflict { subject, .. } => {
                 with(StatusReason::Conflict, subject.details(&subject.resource))
             }
+            Self::ApplyConflict { causes, .. } => with(
+                StatusReason::Conflict,
+                StatusDetails {
+                    causes: causes.clone(),
+                    ..StatusDetails::default()
+                },
+            ),
+            Self::Untyped(_) => failure(StatusReason::Unknown),
             Self::Invalid { subject, causes } => with(
                 StatusReason::Invalid,
                 StatusDetails {

@@ -16,7 +16,6 @@ mod kinds;
 mod list;
 mod load;
 mod machine;
-#[allow(dead_code)]
 mod managed;
 mod object;
 mod options;

@@ -8,7 +8,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::facts::{Facts, KindFacts};
 
@@ -29,6 +30,8 @@ pub struct Object {
     fields: Box<str>,
     /// Where the digits of the version stand in `bytes`.
     version_at: Range<u32>,
+    /// Where the value of `managedFields` stands in `bytes`; empty for none.
+    managed_at: Range<u32>,
 }
 
 impl Object {
@@ -45,11 +48,30 @@ impl Object {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
+    /// Its fields without `managedFields`, which few look at and which are
+    /// much to read.
     pub(crate) fn map(&self) -> Map<String, Value> {
-        match self.value() {
-            Value::Object(map) => map,
-            _ => Map::new(),
+        let Range { start, end } = self.managed_at;
+        if start == end {
+            return self.full_map();
         }
+        let (start, end) = (start as usize, end as usize);
+        let mut text = Vec::with_capacity(self.bytes.len() - (end - start));
+        text.extend_from_slice(&self.bytes[..start - MANAGED.len()]);
+        // The version stands behind, so a comma is there.
+        text.extend_from_slice(&self.bytes[end + 1..]);
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// All its fields.
+    pub(crate) fn full_map(&self) -> Map<String, Value> {
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
+    }
+
+    /// The text of its `managedFields`; empty for none.
+    pub(crate) fn managed(&self) -> &str {
+        let at = self.managed_at.start as usize..self.managed_at.end as usize;
+        std::str::from_utf8(&self.bytes[at]).unwrap_or_default()
     }
 
     /// Its name.
@@ -119,9 +141,11 @@ impl Object {
         }
     }
 
-    /// Writes an object of version `revision`; a version in `value` is passed over.
+    /// Writes an object of version `revision` with the `managedFields` given as
+    /// text; a version and managed fields in `value` are passed over.
     pub(crate) fn encode(
         value: &Map<String, Value>,
+        managed: &str,
         facts: &Facts,
         revision: u64,
         before: Option<&Object>,
@@ -133,7 +157,8 @@ impl Object {
                 .and_then(|m| m.get(name)?.as_str())
                 .unwrap_or_default()
         };
-        let (bytes, version_at) = write(value, revision, before.map_or(1024, |o| o.bytes.len()));
+        let size = before.map_or(1024 + managed.len(), |o| o.bytes.len());
+        let (bytes, version_at, managed_at) = write(value, managed, revision, size);
         let key = match before {
             Some(before) => before.key.clone(),
             None => key(Some(text("namespace")), text("name")),
@@ -161,6 +186,7 @@ impl Object {
             labels,
             fields: facts.extract(value),
             version_at,
+            managed_at,
         }
     }
 
@@ -172,8 +198,24 @@ impl Object {
             .get("metadata")
             .and_then(|metadata| metadata.get("resourceVersion")?.as_str()?.parse().ok())
             .ok_or("metadata.resourceVersion is missing")?;
-        Ok(Self::encode(&value, facts, revision, None))
+        let with_managed: WithManaged<'_> =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let managed = with_managed.metadata.managed_fields;
+        let managed = managed.map_or("", RawValue::get);
+        Ok(Self::encode(&value, managed, facts, revision, None))
     }
+}
+
+#[derive(Deserialize)]
+struct WithManaged<'a> {
+    #[serde(borrow)]
+    metadata: ManagedText<'a>,
+}
+
+#[derive(Deserialize)]
+struct ManagedText<'a> {
+    #[serde(borrow, default, rename = "managedFields")]
+    managed_fields: Option<&'a RawValue>,
 }
 
 /// The key of an object in its kind: `namespace/name`, or `name`.
@@ -184,10 +226,18 @@ pub(crate) fn key(namespace: Option<&str>, name: &str) -> Arc<str> {
     }
 }
 
-/// Serialises, noting where the version's digits stand.
-fn write(value: &Map<String, Value>, revision: u64, size: usize) -> (Bytes, Range<u32>) {
+/// What stands before the managed fields.
+const MANAGED: &[u8] = b"\"managedFields\":";
+
+/// Serialises, noting where the version's digits and the managed fields stand.
+fn write(
+    value: &Map<String, Value>,
+    managed: &str,
+    revision: u64,
+    size: usize,
+) -> (Bytes, Range<u32>, Range<u32>) {
     let mut out = Vec::with_capacity(size + size / 8);
-    let mut version_at = 0..0;
+    let (mut version_at, mut managed_at) = (0..0, 0..0);
     let empty = Value::Object(Map::new());
     let metadata = value.get("metadata").unwrap_or(&empty);
     out.push(b'{');
@@ -199,11 +249,18 @@ fn write(value: &Map<String, Value>, revision: u64, size: usize) -> (Bytes, Rang
     comma(&mut out);
     out.extend_from_slice(b"\"metadata\":{");
     for (name, value) in metadata.as_object().into_iter().flatten() {
-        if name != "resourceVersion" {
+        if name != "resourceVersion" && name != "managedFields" {
             member(&mut out, name, value);
         }
     }
     comma(&mut out);
+    if !managed.is_empty() {
+        out.extend_from_slice(MANAGED);
+        managed_at.start = out.len() as u32;
+        out.extend_from_slice(managed.as_bytes());
+        managed_at.end = out.len() as u32;
+        out.push(b',');
+    }
     out.extend_from_slice(b"\"resourceVersion\":\"");
     version_at.start = out.len() as u32;
     out.extend_from_slice(revision.to_string().as_bytes());
@@ -216,7 +273,7 @@ fn write(value: &Map<String, Value>, revision: u64, size: usize) -> (Bytes, Rang
     }
     out.push(b'}');
     out.shrink_to_fit();
-    (out.into(), version_at)
+    (out.into(), version_at, managed_at)
 }
 
 fn comma(out: &mut Vec<u8>) {
@@ -242,6 +299,8 @@ mod tests {
     use super::*;
     use crate::facts;
 
+    const MANAGED_TEXT: &str = r#"[{"manager":"m"}]"#;
+
     fn pod() -> Object {
         let value = json!({
             "kind": "Pod", "apiVersion": "v1",
@@ -250,7 +309,8 @@ mod tests {
             "spec": {"nodeName": "here", "hostNetwork": true},
             "status": {"phase": "Running"},
         });
-        Object::encode(value.as_object().unwrap(), facts::of("", "Pod"), 99, None)
+        let facts = facts::of("", "Pod");
+        Object::encode(value.as_object().unwrap(), MANAGED_TEXT, facts, 99, None)
     }
 
     #[test]
@@ -267,6 +327,20 @@ mod tests {
         assert_eq!(pod.field(facts, "status.phase"), Some("Running".into()));
         assert_eq!(pod.field(facts, "status.podIP"), Some("".into()));
         assert_eq!(pod.field(facts, "spec.shoes"), None);
+    }
+
+    #[test]
+    fn managed_fields_are_kept_apart() {
+        let pod = pod();
+        assert_eq!(pod.managed(), MANAGED_TEXT);
+        assert_eq!(pod.value()["metadata"]["managedFields"][0]["manager"], "m");
+        let mut bare = pod.full_map();
+        let metadata = bare["metadata"].as_object_mut().unwrap();
+        metadata.remove("managedFields");
+        assert_eq!(pod.map(), bare);
+        let facts = facts::of("", "Pod");
+        let without = Object::encode(&pod.map(), "", facts, 99, None);
+        assert_eq!((without.managed(), without.map()), ("", bare));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use longshore_model::KindInfo;
+use longshore_schema::{OwnedType, registry};
 
 use crate::{Object, facts::KindFacts, json};
 
@@ -19,6 +20,13 @@ impl View {
     /// A kind shown as it is stored.
     pub(crate) fn stored(info: Arc<KindInfo>, facts: KindFacts) -> Self {
         Self { info, facts }
+    }
+
+    /// The type of its objects, as server-side apply walks it.
+    pub(crate) fn owned_type(&self) -> OwnedType<'_> {
+        registry()
+            .root(&self.info.gvk)
+            .map_or(OwnedType::Any, OwnedType::Builtin)
     }
 
     /// An object as this view shows it.

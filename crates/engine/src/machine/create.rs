@@ -7,18 +7,23 @@ use std::sync::Arc;
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, Transaction, namespace};
+use super::{
+    Draftable, Transaction, namespace,
+    ownership::{self, Author},
+};
 use crate::{
-    Create, Error, FieldValidation, Subject, Written,
+    Create, Error, FieldValidation, Object, Subject, Written,
     decode::{Problem, complete, decode},
     defaults,
     facts::Generation,
     json,
-    kinds::KindId,
+    kinds::{self, KindId},
+    managed::{self, Entry},
     object,
     options::Ids,
     state::State,
     validate::{self, Cause},
+    view::View,
 };
 
 /// The longest prefix that leaves place for the five characters of a suffix.
@@ -34,16 +39,34 @@ pub(crate) struct Draft {
     object: Draftable,
     /// The object before its name was made, to make another from.
     unnamed: Option<Draftable>,
+    author: Author,
+    /// Who manages its fields; the time is yet to come.
+    entries: Vec<Entry>,
     warnings: Vec<String>,
 }
 
 /// Does all of a creation that needs no more than a look at the state.
 pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Draft, Error> {
+    draft(state, ids, request, None)
+}
+
+/// As [`admit`]; the author is who sent the request, if no other is given.
+pub(super) fn draft(
+    state: &State,
+    ids: &dyn Ids,
+    request: Create,
+    author: Option<Author>,
+) -> Result<Draft, Error> {
     let kinds = &state.kinds;
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
     let decoded = decode(view, request.object, request.options.field_validation)?;
     let (mut object, warnings) = (decoded.object, decoded.warnings);
+    let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
+    let place_of = Kind {
+        entry: kinds.entry(kind),
+        view,
+    };
     place(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
     if metadata.contains_key("resourceVersion") {
@@ -68,12 +91,14 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
         namespace::check(state, &info, namespace, shown)?;
     }
     if !name.is_empty() {
-        prepare(&info, ids, &mut object)?;
+        let entries = prepare(place_of, ids, &mut object, &author)?;
         return Ok(Draft {
             kind,
             info,
             object,
             unnamed: None,
+            author,
+            entries,
             warnings,
         });
     }
@@ -86,12 +111,14 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
     }
     let unnamed = object.clone();
     name_it(ids, &mut object);
-    prepare(&info, ids, &mut object)?;
+    let entries = prepare(place_of, ids, &mut object, &author)?;
     Ok(Draft {
         kind,
         info,
         object,
         unnamed: Some(unnamed),
+        author,
+        entries,
         warnings,
     })
 }
@@ -136,15 +163,31 @@ fn name_it(ids: &dyn Ids, object: &mut Draftable) {
     metadata.insert("name".into(), name.into());
 }
 
-/// The uid, defaults and validation.
-fn prepare(info: &KindInfo, ids: &dyn Ids, object: &mut Draftable) -> Result<(), Error> {
+/// A stored kind, in one of its versions.
+#[derive(Clone, Copy)]
+struct Kind<'a> {
+    entry: &'a kinds::Entry,
+    view: &'a View,
+}
+
+/// The uid, defaults, managed fields and validation. What the author manages
+/// is what was sent and its defaults, not what the kind's rules add.
+fn prepare(
+    kind: Kind<'_>,
+    ids: &dyn Ids,
+    object: &mut Draftable,
+    author: &Author,
+) -> Result<Vec<Entry>, Error> {
+    let info = &*kind.entry.info;
+    defaults::fill(info, object);
+    let entries = author.of_new(kind.entry, kind.view, object);
     json::child(object, "metadata").insert("uid".into(), ids.uid().into());
     defaults::on_create(info, object);
     defaults::fill(info, object);
     let causes = validate::object(info, object);
     if causes.is_empty() {
         complete(info, object);
-        return Ok(());
+        return Ok(entries);
     }
     let subject = Subject::new(info, json::text(object, "metadata.name"));
     Err(Error::Invalid { subject, causes })
@@ -157,6 +200,8 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         info,
         mut object,
         unnamed,
+        author,
+        mut entries,
         warnings,
     } = draft;
     let key = |object: &Draftable| {
@@ -176,7 +221,12 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         }
         object = unnamed.clone();
         name_it(tx.ids(), &mut object);
-        prepare(&info, tx.ids(), &mut object)?;
+        let (_, view) = tx.kinds().resolve(&info)?;
+        let place = Kind {
+            entry: tx.kinds().entry(kind),
+            view,
+        };
+        entries = prepare(place, tx.ids(), &mut object, &author)?;
     }
     if tx.get(kind, &key(&object)).is_some() {
         return Err(Error::AlreadyExists(Subject::new(
@@ -185,11 +235,13 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         )));
     }
     let created = time::seconds(tx.now);
+    ownership::date(&mut entries, &created);
+    let managed = managed::text(entries);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     match (&*info.gvk.group, &*info.gvk.kind) {
         ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
         ("", "Namespace") => {
-            let object = tx.put(kind, &object)?;
+            let object = tx.put_managed(kind, &object, Some(&managed))?;
             namespace::furnish(tx, object.name())?;
             return Ok(Written {
                 object,
@@ -200,10 +252,27 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         _ => {}
     }
     Ok(Written {
-        object: tx.put(kind, &object)?,
+        object: put(tx, kind, &object, &managed, &author)?,
         created: true,
         warnings,
     })
+}
+
+/// Writes an object. One that is too large is written without its managed
+/// fields, unless it was applied.
+pub(super) fn put(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    object: &Draftable,
+    managed: &str,
+    author: &Author,
+) -> Result<Arc<Object>, Error> {
+    match tx.put_managed(kind, object, Some(managed)) {
+        Err(Error::TooLarge(_)) if matches!(author, Author::Manager { .. }) => {
+            tx.put_managed(kind, object, Some(""))
+        }
+        result => result,
+    }
 }
 
 /// Creates from within the writer: for objects that come with others.
@@ -212,6 +281,7 @@ pub(super) fn create_here(
     kind: &Arc<KindInfo>,
     namespace: Option<&str>,
     object: Value,
+    author: Author,
 ) -> Result<Written, Error> {
     let request = Create {
         kind: kind.clone(),
@@ -222,7 +292,7 @@ pub(super) fn create_here(
             ..crate::WriteOptions::default()
         },
     };
-    let draft = admit(tx.state(), tx.ids(), request)?;
+    let draft = draft(tx.state(), tx.ids(), request, Some(author))?;
     create(tx, draft)
 }
 

@@ -1,10 +1,12 @@
 //! The state machine: writes, one after the other, against the working state.
 //! No I/O: what a batch of writes changed is handed over as records.
 
+mod apply;
 mod bind;
 mod create;
 mod delete;
 mod namespace;
+mod ownership;
 mod service;
 mod update;
 
@@ -135,11 +137,23 @@ impl Transaction<'_> {
         self.machine.state.expire();
     }
 
-    /// Writes an object under the next revision. One that is too large is refused.
+    /// Writes an object under the next revision; who manages which fields of it
+    /// stays as it is. One that is too large is refused.
     pub(crate) fn put(
         &mut self,
         kind: KindId,
         value: &Map<String, Value>,
+    ) -> Result<Arc<Object>, Error> {
+        self.put_managed(kind, value, None)
+    }
+
+    /// Writes an object with the text of its managed fields under the next
+    /// revision. One that is too large is refused.
+    pub(crate) fn put_managed(
+        &mut self,
+        kind: KindId,
+        value: &Map<String, Value>,
+        managed: Option<&str>,
     ) -> Result<Arc<Object>, Error> {
         let revision = self.machine.state.revision + 1;
         let metadata = value.get("metadata");
@@ -150,7 +164,10 @@ impl Transaction<'_> {
         };
         let key = crate::object::key(Some(text("namespace")), text("name"));
         let before = self.get(kind, &key).cloned();
-        let object = Object::encode(value, self.facts(kind), revision, before.as_deref());
+        let managed =
+            managed.unwrap_or_else(|| before.as_ref().map_or("", |before| before.managed()));
+        let facts = self.facts(kind);
+        let object = Object::encode(value, managed, facts, revision, before.as_deref());
         if object.bytes().len() > LARGEST {
             return Err(Error::TooLarge(format!("limit is {LARGEST}")));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Value, json};
 
-use super::{Machine, Transaction, create, update};
+use super::{Machine, Transaction, create, ownership::Author, update};
 use crate::{
     Error, FieldValidation, Finalize, Object, Subject, decode::decode, json, state::State,
 };
@@ -55,7 +55,7 @@ pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), E
     };
     let info = tx.kinds().entry(id).info.clone();
     let account = json!({"metadata": {"name": "default"}});
-    match create::create_here(tx, &info, Some(namespace), account) {
+    match create::create_here(tx, &info, Some(namespace), account, Author::server()) {
         // Left over from a namespace of this name that was finalized by hand.
         Ok(_) | Err(Error::AlreadyExists(_)) => Ok(()),
         Err(error) => Err(error),
@@ -74,7 +74,7 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
     machine.execute(false, |tx| {
         for name in INITIAL {
             let namespace = json!({"metadata": {"name": name}});
-            create::create_here(tx, &info, None, namespace)?;
+            create::create_here(tx, &info, None, namespace, Author::server())?;
         }
         Ok(())
     })

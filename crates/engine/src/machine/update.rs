@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use longshore_model::{KindInfo, PatchKind};
+use longshore_model::{KindInfo, PatchKind, time};
 use serde_json::Value;
 
-use super::{Draftable, Transaction, create};
+use super::{Draftable, Transaction, apply, create, ownership::Author};
 use crate::{
     Error, Object, Patch, Subject, Subresource, Update, Written,
     decode::{Decoded, complete, decode},
     defaults, json,
     kinds::KindId,
-    object, patch as patches,
+    managed, object, patch as patches,
     validate::{self, Cause},
+    view::View,
 };
 
 /// Replaces an object or its status by one that was read before.
@@ -22,20 +23,24 @@ pub(crate) fn update(
     request: Update,
     decoded: Decoded,
 ) -> Result<Written, Error> {
-    let kind = tx.kinds().id(&request.target.kind)?;
+    let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
+    let view = view.clone();
     let info = tx.kinds().entry(kind).info.clone();
     let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
     let Decoded {
         object: mut new,
+        managed,
         warnings,
     } = decoded;
+    let author = Author::new(&request.options, managed);
     check_place(&info, namespace, name, &mut new)?;
     let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
         if tx.facts(kind).create_on_update && request.subresource == Subresource::None {
             let metadata = json::child(&mut new, "metadata");
             metadata.remove("resourceVersion");
             metadata.remove("uid");
-            let mut written = create::create_here(tx, &info, namespace, Value::Object(new))?;
+            let object = Value::Object(new);
+            let mut written = create::create_here(tx, &info, namespace, object, author)?;
             written.warnings = warnings;
             return Ok(written);
         }
@@ -56,7 +61,12 @@ pub(crate) fn update(
         });
     }
     let before = old.map();
-    let object = replace(tx, kind, &old, before, new, request.subresource)?;
+    let place = Place {
+        kind,
+        view: &view,
+        subresource: request.subresource,
+    };
+    let object = replace(tx, place, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,
@@ -67,14 +77,12 @@ pub(crate) fn update(
 /// Patches an object or its status. Nobody writes in between, so a patch that
 /// names no version cannot conflict.
 pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
+    if request.kind == PatchKind::Apply {
+        return apply::apply(tx, request);
+    }
     let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
     let view = view.clone();
     let info = tx.kinds().entry(kind).info.clone();
-    if request.kind == PatchKind::Apply {
-        return Err(Error::UnsupportedPatch(
-            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json".into(),
-        ));
-    }
     let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
     let subject = Subject::new(&info, name);
     let old = tx
@@ -82,14 +90,26 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         .cloned()
         .ok_or_else(|| Error::NotFound(subject.clone()))?;
     let before = old.map();
-    let patched = patches::apply(&info, request.kind, before.clone(), &request.body)?;
+    let document = if patches::sees_managed_fields(request.kind, &request.body) {
+        old.full_map()
+    } else {
+        before.clone()
+    };
+    let patched = patches::apply(&info, request.kind, document, &request.body)?;
     let Decoded {
         object: mut new,
+        managed,
         warnings,
     } = decode(&view, patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(subject))?;
     check_place(&info, namespace, name, &mut new)?;
-    let object = replace(tx, kind, &old, before, new, request.subresource)?;
+    let author = Author::new(&request.options, managed);
+    let place = Place {
+        kind,
+        view: &view,
+        subresource: request.subresource,
+    };
+    let object = replace(tx, place, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,
@@ -98,7 +118,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
 }
 
 /// The name and namespace must be those of the request, or absent.
-fn check_place(
+pub(super) fn check_place(
     info: &KindInfo,
     namespace: Option<&str>,
     name: &str,
@@ -124,10 +144,9 @@ fn check_place(
     if given.is_empty() {
         metadata.insert("namespace".into(), namespace.into());
     } else if given != namespace {
-        return Err(Error::BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request"
-                .into(),
-        ));
+        return Err(Error::BadRequest(format!(
+            "the namespace of the object ({given}) does not match the namespace on the request ({namespace})"
+        )));
     }
     Ok(())
 }
@@ -156,15 +175,26 @@ pub(super) fn check_preconditions(
     }
 }
 
+/// Which kind, in which version, and which part of an object a write is about.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) kind: KindId,
+    pub(super) view: &'a View,
+    pub(super) subresource: Subresource,
+}
+
 /// Brings a new state in line with the old one, checks it, and keeps it.
-fn replace(
+pub(super) fn replace(
     tx: &mut Transaction<'_>,
-    kind: KindId,
+    place: Place<'_>,
     old: &Arc<Object>,
     before: Draftable,
     sent: Draftable,
-    subresource: Subresource,
+    author: Author,
 ) -> Result<Arc<Object>, Error> {
+    let Place {
+        kind, subresource, ..
+    } = place;
     let info = tx.kinds().entry(kind).info.clone();
     let subject = Subject::new(&info, old.name());
     check_preconditions(&subject, old, &sent)?;
@@ -204,7 +234,26 @@ fn replace(
             new
         }
     };
-    store(tx, kind, old, &before, &new)
+    if before == new && author.is_plain() {
+        return Ok(old.clone());
+    }
+    let now = time::seconds(tx.now);
+    let was_applied = matches!(author, Author::Applied(_));
+    let entries = author.of_update(
+        (tx.kinds().entry(kind), place.view, subresource),
+        old,
+        (&before, &new),
+        &now,
+    );
+    if before == new && managed::is_stored(&entries, old.managed()) {
+        return Ok(old.clone());
+    }
+    let managed = managed::text(entries);
+    match keep(tx, kind, old, &new, &managed) {
+        // Managed fields are the first to go where there is no place.
+        Err(Error::TooLarge(_)) if !was_applied => keep(tx, kind, old, &new, ""),
+        result => result,
+    }
 }
 
 /// What only the server may change stays as it was.
@@ -238,13 +287,23 @@ pub(super) fn store(
     if before == new {
         return Ok(old.clone());
     }
+    keep(tx, kind, old, new, old.managed())
+}
+
+fn keep(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    new: &Draftable,
+    managed: &str,
+) -> Result<Arc<Object>, Error> {
     if is_finished(new) {
         let revision = tx.state().revision + 1;
-        let last = Object::encode(new, tx.facts(kind), revision, Some(old));
+        let last = Object::encode(new, managed, tx.facts(kind), revision, Some(old));
         tx.remove(kind, old);
         return Ok(Arc::new(last));
     }
-    tx.put(kind, new)
+    tx.put_managed(kind, new, Some(managed))
 }
 
 /// Whether a deletion that has begun has nothing left to wait for.

@@ -17,13 +17,11 @@ mod merge;
 mod record;
 mod scope;
 mod set;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use serde_json::Value;
 
-pub(crate) use apply::{Applier, Conflict, Refusal, apply};
+pub(crate) use apply::{Applied, Applier, Conflict, Refusal, apply};
 pub(crate) use entry::Entry;
 pub(crate) use record::record;
 pub(crate) use scope::Scope;

@@ -54,6 +54,7 @@ impl FieldSet {
     }
 
     /// The set with one more field in it.
+    #[cfg(test)]
     pub(super) fn with(mut self, path: &[&str]) -> Self {
         match path {
             [] => self.owned = true,

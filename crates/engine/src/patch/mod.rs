@@ -12,6 +12,23 @@ use crate::Error;
 /// Operations in one JSON patch, at most.
 const OPERATIONS: usize = 10_000;
 
+/// Whether a patch says or asks something of `metadata.managedFields`. They are
+/// much to read, so other patches are applied to a document without them.
+pub(crate) fn sees_managed_fields(kind: PatchKind, patch: &Value) -> bool {
+    const MANAGED: &str = "/metadata/managedFields";
+    match patch {
+        Value::Array(operations) if kind == PatchKind::Json => operations.iter().any(|operation| {
+            let sees = |path: &Value| {
+                path.as_str().is_some_and(|path| {
+                    matches!(path, "" | "/metadata") || path.starts_with(MANAGED)
+                })
+            };
+            sees(&operation["path"]) || sees(&operation["from"])
+        }),
+        patch => patch["metadata"].get("managedFields").is_some(),
+    }
+}
+
 /// Applies a patch to an object of a kind.
 pub(crate) fn apply(
     kind: &KindInfo,

@@ -1,0 +1,166 @@
+//! Server-side apply as a write: it makes the object when there is none.
+
+use longshore_model::{Gvk, StatusCause, time};
+use serde_json::Value;
+
+use super::{
+    Transaction, create,
+    ownership::{Author, with_scope},
+    update,
+};
+use crate::{
+    Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
+    decode::{Decoded, decode, word},
+    json,
+    managed::{self, Applied, Applier, Conflict, Refusal},
+    object,
+};
+
+/// Applies a configuration.
+pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
+    let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
+    let view = view.clone();
+    let info = view.info.clone();
+    let mut config = match request.body {
+        Value::Object(config) => config,
+        Value::Null => json::Object::new(),
+        other => {
+            return Err(Error::BadRequest(format!(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                word(&other)
+            )));
+        }
+    };
+    let sent = Gvk::from_api_version(
+        json::text(&config, "apiVersion"),
+        json::text(&config, "kind"),
+    );
+    if sent != info.gvk {
+        return Err(Error::BadRequest(format!(
+            "invalid object type: {}",
+            shown(&sent)
+        )));
+    }
+    if let Some(Value::Object(metadata)) = config.get_mut("metadata")
+        && !matches!(metadata.remove("managedFields"), None | Some(Value::Null))
+    {
+        return Err(Error::BadRequest(
+            "metadata.managedFields must be nil".into(),
+        ));
+    }
+    let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
+    let subject = Subject::new(&info, name);
+    let old = tx.get(kind, &object::key(namespace, name)).cloned();
+    if old.is_none() && request.subresource != Subresource::None {
+        return Err(Error::NotFound(subject));
+    }
+    let before = old.as_ref().map(|old| old.map());
+    let entries = managed::stored(old.as_ref().map_or("", |old| old.managed()));
+    let now = time::seconds(tx.now);
+    let applier = Applier {
+        name: request.options.field_manager.as_deref().unwrap_or_default(),
+        force: request.options.force,
+        now: &now,
+    };
+    let entry = tx.kinds().entry(kind);
+    let applied = with_scope(entry, &view, request.subresource, |scope| {
+        managed::apply(scope, before.as_ref(), entries, &config, applier)
+    });
+    let Applied { object, entries } = applied.map_err(|refusal| match refusal {
+        Refusal::Malformed(problem) => Error::Untyped(format!(
+            "failed to create typed patch object ({}/{}; {}): {problem}",
+            json::text(&config, "metadata.namespace"),
+            json::text(&config, "metadata.name"),
+            shown(&info.gvk),
+        )),
+        Refusal::Conflicts(conflicts) => conflict(&conflicts),
+    })?;
+    let object = Value::Object(object);
+    let Decoded {
+        object: mut new, ..
+    } = decode(&view, object, FieldValidation::Ignore)
+        .map_err(|problem| problem.of_patch(subject.clone()))?;
+    let author = Author::Applied(entries);
+    let (Some(old), Some(before)) = (old, before) else {
+        let given = json::text(&new, "metadata.name");
+        if given.is_empty() {
+            return Err(Error::BadRequest(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        update::check_place(&info, namespace, name, &mut new)?;
+        let metadata = json::child(&mut new, "metadata");
+        let uid = json::text(metadata, "uid");
+        if !uid.is_empty() {
+            return Err(Error::Conflict {
+                subject,
+                reason: format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                ),
+            });
+        }
+        metadata.remove("resourceVersion");
+        let request = Create {
+            kind: info.clone(),
+            namespace: namespace.map(str::to_owned),
+            object: Value::Object(new),
+            options: request.options,
+        };
+        let draft = create::draft(tx.state(), tx.ids(), request, Some(author))?;
+        return create::create(tx, draft);
+    };
+    update::check_place(&info, namespace, name, &mut new)?;
+    let place = update::Place {
+        kind,
+        view: &view,
+        subresource: request.subresource,
+    };
+    let object = update::replace(tx, place, &old, before, new, author)?;
+    Ok(Written {
+        object,
+        created: false,
+        warnings: Vec::new(),
+    })
+}
+
+/// A kind as Kubernetes prints it: `apps/v1, Kind=Deployment`.
+fn shown(gvk: &Gvk) -> String {
+    format!("{}/{}, Kind={}", gvk.group, gvk.version, gvk.kind)
+}
+
+/// The fields of others, manager by manager.
+fn conflict(conflicts: &[Conflict]) -> Error {
+    let fields: Vec<(String, Vec<String>)> = conflicts
+        .iter()
+        .map(|conflict| (conflict.manager.to_string(), conflict.fields.paths()))
+        .collect();
+    let causes: Vec<StatusCause> = fields
+        .iter()
+        .flat_map(|(manager, paths)| paths.iter().map(move |path| (manager, path)))
+        .map(|(manager, path)| StatusCause {
+            reason: "FieldManagerConflict".into(),
+            message: format!("conflict with {manager}"),
+            field: path.clone(),
+        })
+        .collect();
+    let message = match causes.as_slice() {
+        [only] => format!(
+            "Apply failed with 1 conflict: {}: {}",
+            only.message, only.field
+        ),
+        _ => {
+            let lines: Vec<_> = fields
+                .iter()
+                .map(|(manager, paths)| {
+                    format!("conflicts with {manager}:\n- {}", paths.join("\n- "))
+                })
+                .collect();
+            format!(
+                "Apply failed with {} conflicts: {}",
+                causes.len(),
+                lines.join("\n")
+            )
+        }
+    };
+    Error::ApplyConflict { message, causes }
+}

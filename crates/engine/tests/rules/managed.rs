@@ -1,0 +1,261 @@
+//! Rule 18: who manages which fields, after writes that are no apply.
+
+use longshore_engine::{Object, Patch, Subresource, WriteOptions};
+use longshore_model::PatchKind;
+use serde_json::{Value, json};
+
+use crate::support::{Api, api, config, pod};
+
+/// `manager operation subresource fields` of each entry.
+pub(crate) fn managers(object: &Object) -> Vec<String> {
+    let value = object.value();
+    let entries = value["metadata"]["managedFields"].as_array().cloned();
+    entries
+        .unwrap_or_default()
+        .iter()
+        .map(|entry| {
+            assert_eq!(entry["fieldsType"], "FieldsV1");
+            let word = |name: &str| entry[name].as_str().unwrap_or("-").to_owned();
+            format!(
+                "{} {} {} {}",
+                word("manager"),
+                word("operation"),
+                word("subresource"),
+                entry["fieldsV1"]
+            )
+        })
+        .collect()
+}
+
+pub(crate) fn by(manager: &str) -> WriteOptions {
+    WriteOptions {
+        field_manager: Some(manager.to_owned()),
+        ..WriteOptions::default()
+    }
+}
+
+async fn patch(
+    api: &Api,
+    plural: &str,
+    part: Subresource,
+    body: Value,
+    manager: &str,
+) -> std::sync::Arc<Object> {
+    let patch = Patch {
+        target: Api::target(plural, "a"),
+        subresource: part,
+        kind: if body.is_array() {
+            PatchKind::Json
+        } else {
+            PatchKind::Merge
+        },
+        body,
+        options: by(manager),
+    };
+    api.0.patch(patch).await.unwrap().object
+}
+
+async fn merge(api: &Api, body: Value, manager: &str) -> std::sync::Arc<Object> {
+    patch(api, "configmaps", Subresource::None, body, manager).await
+}
+
+#[tokio::test]
+async fn rule_18_a_creator_manages_what_was_sent_and_its_defaults() {
+    let api = api();
+    let object = api.create_with("pods", pod("a"), by("me")).await.unwrap();
+    assert_eq!(
+        managers(&object.object),
+        [
+            r#"me Update - {"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}"#
+        ]
+    );
+    let entry = &object.object.value()["metadata"]["managedFields"][0];
+    assert_eq!(entry["apiVersion"], "v1");
+    assert_eq!(entry["time"], "2026-01-02T03:04:05Z");
+}
+
+#[tokio::test]
+async fn rule_18_without_a_manager_the_user_agent_up_to_the_slash_counts() {
+    let api = api();
+    for (agent, manager) in [
+        (Some("kubectl/v1.34 (linux)"), "kubectl"),
+        (Some("plain"), "plain"),
+        (Some("/x"), "unknown"),
+        (None, "unknown"),
+    ] {
+        let options = WriteOptions {
+            user_agent: agent.map(str::to_owned),
+            ..WriteOptions::default()
+        };
+        let mut object = config("");
+        object["metadata"] = json!({"generateName": "a"});
+        let written = api
+            .create_with("configmaps", object, options)
+            .await
+            .unwrap();
+        let first = managers(&written.object).remove(0);
+        assert!(first.starts_with(&format!("{manager} Update")), "{first}");
+    }
+}
+
+#[tokio::test]
+async fn rule_18_who_changes_a_value_manages_it_alone() {
+    let api = api();
+    let object = json!({"metadata": {"name": "a"}, "data": {"a": "1", "b": "1"}});
+    api.create_with("configmaps", object, by("me"))
+        .await
+        .unwrap();
+    let object = merge(&api, json!({"data": {"a": "2", "c": "1"}}), "you").await;
+    assert_eq!(
+        managers(&object),
+        [
+            r#"me Update - {"f:data":{".":{},"f:b":{}}}"#,
+            r#"you Update - {"f:data":{"f:a":{},"f:c":{}}}"#
+        ]
+    );
+    // What is removed is nobody's; who is left with nothing is gone.
+    let object = merge(&api, json!({"data": {"a": null, "c": null}}), "me").await;
+    assert_eq!(
+        managers(&object),
+        [r#"me Update - {"f:data":{".":{},"f:b":{}}}"#]
+    );
+}
+
+#[tokio::test]
+async fn rule_18_a_status_is_managed_under_its_subresource() {
+    let api = api();
+    api.create_with("pods", pod("a"), by("me")).await.unwrap();
+    let body = json!({"status": {"message": "x"}, "metadata": {"labels": {"a": "b"}}});
+    let object = patch(&api, "pods", Subresource::Status, body, "kubelet").await;
+    assert_eq!(
+        managers(&object)[0],
+        r#"kubelet Update status {"f:status":{"f:message":{}}}"#
+    );
+    // The main endpoint neither changes the status nor manages it.
+    let body = json!({"status": {"message": "y"}, "metadata": {"labels": {"a": "b"}}});
+    let object = patch(&api, "pods", Subresource::None, body, "you").await;
+    let you = managers(&object);
+    assert_eq!(
+        you.iter().find(|entry| entry.starts_with("you")).unwrap(),
+        r#"you Update - {"f:metadata":{"f:labels":{".":{},"f:a":{}}}}"#
+    );
+}
+
+#[tokio::test]
+async fn rule_1_managed_fields_alone_make_no_write_when_they_say_the_same() {
+    let api = api();
+    let first = api
+        .create_with("configmaps", config("a"), by("me"))
+        .await
+        .unwrap()
+        .object;
+    let mut again = first.value();
+    again["metadata"]["managedFields"][0]["time"] = json!("2020-01-01T00:00:00Z");
+    let same = api.update("configmaps", "a", again).await.unwrap();
+    assert_eq!(same.revision(), first.revision());
+    assert_eq!(managers(&same), managers(&first));
+}
+
+#[tokio::test]
+async fn rule_18_an_update_that_leaves_them_out_does_not_lose_them() {
+    let api = api();
+    api.create_with("configmaps", config("a"), by("me"))
+        .await
+        .unwrap();
+    let object = json!({"metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}});
+    let object = api.update("configmaps", "a", object).await.unwrap();
+    assert_eq!(
+        managers(&object),
+        [
+            r#"me Update - {"f:data":{".":{},"f:a":{}}}"#,
+            r#"unknown Update - {"f:data":{"f:b":{}}}"#
+        ]
+    );
+}
+
+#[tokio::test]
+async fn rule_18_they_can_be_reset_and_set() {
+    let api = api();
+    for reset in [json!([{}]), json!([])] {
+        api.create_with("configmaps", config("a"), by("me"))
+            .await
+            .unwrap();
+        let object = merge(&api, json!({"metadata": {"managedFields": reset}}), "you").await;
+        assert!(managers(&object).is_empty(), "{reset}");
+        // From then on nothing is tracked.
+        let object = merge(&api, json!({"data": {"z": "1"}}), "you").await;
+        assert!(managers(&object).is_empty());
+        api.delete("configmaps", "a").await.unwrap();
+    }
+    api.create_with("configmaps", config("a"), by("kubectl-client-side-apply"))
+        .await
+        .unwrap();
+    let migrate = json!([
+        {"op": "replace", "path": "/metadata/managedFields/0/manager", "value": "kubectl"},
+        {"op": "replace", "path": "/metadata/managedFields/0/operation", "value": "Apply"},
+    ]);
+    let object = patch(&api, "configmaps", Subresource::None, migrate, "x").await;
+    assert_eq!(
+        managers(&object),
+        [r#"kubectl Apply - {"f:data":{".":{},"f:a":{}}}"#]
+    );
+    // What cannot be read is passed over.
+    let wrong = json!({"metadata": {"managedFields": [{"manager": "q", "operation": "No"}]}});
+    let object = merge(&api, wrong, "x").await;
+    assert!(managers(&object)[0].starts_with("kubectl Apply"));
+}
+
+#[tokio::test]
+async fn rule_18_more_than_ten_updaters_are_too_many() {
+    let api = api();
+    api.create_with("configmaps", config("a"), by("me"))
+        .await
+        .unwrap();
+    for number in 0..12 {
+        let body = json!({"data": {format!("k{number}"): "1"}});
+        merge(&api, body, &format!("m{number:02}")).await;
+    }
+    let object = api.get("configmaps", "a").unwrap();
+    let managers = managers(&object);
+    assert_eq!(managers.len(), 10);
+    assert!(
+        managers
+            .iter()
+            .any(|entry| entry.starts_with("ancient-changes Update"))
+    );
+}
+
+#[tokio::test]
+async fn rule_18_deletes_and_bindings_leave_them_alone() {
+    let api = api();
+    let mut object = pod("a");
+    object["metadata"]["finalizers"] = json!(["a.b/c"]);
+    let created = api.create_with("pods", object, by("me")).await.unwrap();
+    api.bind("a", "n").await.unwrap();
+    api.delete("pods", "a").await.unwrap();
+    let object = api.get("pods", "a").unwrap();
+    assert_eq!(managers(&object), managers(&created.object));
+}
+
+#[tokio::test]
+async fn rule_18_objects_of_the_server_have_its_name() {
+    let api = api();
+    let namespace = api.get("namespaces", "default").unwrap();
+    assert_eq!(
+        managers(&namespace),
+        [
+            r#"kube-apiserver Update - {"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}"#
+        ]
+    );
+}
+
+#[tokio::test]
+async fn rule_31_managed_fields_go_where_there_is_no_place_for_them() {
+    let api = api();
+    let data: serde_json::Map<String, Value> = (0..14_000)
+        .map(|number| (format!("key-{number:058}"), json!("v")))
+        .collect();
+    let object = json!({"metadata": {"name": "a"}, "data": data});
+    let written = api.create_with("configmaps", object, by("me")).await;
+    assert!(managers(&written.unwrap().object).is_empty());
+}
