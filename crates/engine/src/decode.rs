@@ -3,7 +3,7 @@
 //! brings times and quantities to their usual form.
 
 use longshore_model::{KindInfo, Quantity, time};
-use longshore_schema::{Shape, TypeRef, is_zero, registry};
+use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{Error, FieldValidation, view::View};
@@ -53,7 +53,7 @@ pub(crate) fn decode(
     object: Value,
     validation: FieldValidation,
 ) -> Result<Decoded, Problem> {
-    let kind = &view.info;
+    let kind = &*view.info;
     let (api_version, name) = (kind.api_version(), &kind.gvk.kind);
     let cannot = |problem: String| {
         format!(
@@ -98,8 +98,13 @@ pub(crate) fn decode(
         unknown: Vec::new(),
         wrong: None,
     };
-    if let Some(root) = registry().root(&kind.gvk) {
-        walk.object(root, &mut object);
+    match view.custom_kind() {
+        Some(custom) => walk.custom(&custom.schema, &mut object),
+        None => {
+            if let Some(root) = registry().root(&kind.gvk) {
+                walk.object(root, &mut object);
+            }
+        }
     }
     if let Some(wrong) = walk.wrong {
         return Err(Problem::Unreadable(cannot(wrong)));
@@ -184,6 +189,25 @@ struct Walk {
 }
 
 impl Walk {
+    /// An object of a custom kind: its metadata as all metadata, the rest by
+    /// its schema, which also fills in defaults.
+    fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
+        let meta = registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+        if let (Some(meta), Some(metadata)) = (meta, object.get_mut("metadata")) {
+            self.path.push_str("metadata");
+            self.value(meta, metadata);
+            self.path.clear();
+        }
+        let mut value = Value::Object(std::mem::take(object));
+        let unknown = schema.prune(&mut value);
+        let words = unknown.iter().map(|path| format!("unknown field {path:?}"));
+        self.unknown.extend(words);
+        schema.fill(&mut value);
+        if let Value::Object(filled) = value {
+            *object = filled;
+        }
+    }
+
     fn object(&mut self, at: TypeRef, fields: &mut Map<String, Value>) {
         let length = self.path.len();
         fields.retain(|name, value| {

@@ -8,9 +8,9 @@ use longshore_model::KindInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Bind, Create, Delete, DeleteCollection, Deleted, Error, Finalize, ListRequest, Object,
-    OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Update, Watch, WatchRequest,
-    Written,
+    Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, Finalize, ListRequest,
+    Object, OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update,
+    Watch, WatchRequest, Written,
     decode::decode,
     journal::{Journal, NoJournal},
     kinds::Kinds,
@@ -21,6 +21,7 @@ use crate::{
     options::Ids,
     state::{Limits, State, too_large},
     store::Store,
+    view::View,
     writer::{self, Job, Shared},
 };
 
@@ -36,6 +37,31 @@ impl std::fmt::Debug for Engine {
         f.debug_struct("Engine")
             .field("revision", &self.revision())
             .finish_non_exhaustive()
+    }
+}
+
+/// A kind in a version it is served in.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The kind.
+    pub info: Arc<KindInfo>,
+    /// What its definition says, of a custom kind.
+    pub custom: Option<Arc<CustomKind>>,
+}
+
+impl Served {
+    fn of(view: &Arc<View>) -> Self {
+        Self {
+            info: view.info.clone(),
+            custom: view.custom_kind().cloned(),
+        }
+    }
+}
+
+fn presented(view: &View, written: Written) -> Written {
+    Written {
+        object: view.present(&written.object),
+        ..written
     }
 }
 
@@ -134,7 +160,50 @@ impl Engine {
     /// The kind at a place in the API.
     #[must_use]
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
-        self.state().kinds.find(group, version, plural)
+        self.served_at(group, version, plural)
+            .map(|served| served.info)
+    }
+
+    /// The kind at a place in the API, with what its definition says of it.
+    #[must_use]
+    pub fn served_at(&self, group: &str, version: &str, plural: &str) -> Option<Served> {
+        self.state()
+            .kinds
+            .find(group, version, plural)
+            .map(Served::of)
+    }
+
+    /// All that is served.
+    #[must_use]
+    pub fn served(&self) -> Vec<Served> {
+        self.state().kinds.views().map(Served::of).collect()
+    }
+
+    /// A number that grows whenever what is served changes.
+    #[must_use]
+    pub fn kinds_epoch(&self) -> u64 {
+        self.state().kinds.epoch()
+    }
+
+    /// The `/scale` of an object: a `Scale` of autoscaling/v1.
+    ///
+    /// # Errors
+    /// As [`Engine::get`]; [`Error::NotFound`] for kinds without a scale.
+    pub fn get_scale(
+        &self,
+        kind: &KindInfo,
+        namespace: Option<&str>,
+        name: &str,
+        at: ReadVersion,
+    ) -> Result<Arc<Object>, Error> {
+        let view = self.view(kind)?;
+        let object = self.stored(kind, namespace, name, at)?;
+        machine::scale_of(&view, &object)
+    }
+
+    fn view(&self, kind: &KindInfo) -> Result<Arc<View>, Error> {
+        let state = self.state();
+        Ok(state.kinds.resolve(kind)?.1.clone())
     }
 
     /// The newest revision.
@@ -155,8 +224,19 @@ impl Engine {
         name: &str,
         at: ReadVersion,
     ) -> Result<Arc<Object>, Error> {
+        let object = self.stored(kind, namespace, name, at)?;
+        Ok(self.view(kind)?.present(&object))
+    }
+
+    fn stored(
+        &self,
+        kind: &KindInfo,
+        namespace: Option<&str>,
+        name: &str,
+        at: ReadVersion,
+    ) -> Result<Arc<Object>, Error> {
         let state = self.state();
-        let (id, view) = state.kinds.resolve(kind)?;
+        let id = state.kinds.id(kind)?;
         let key = object::key(namespace.filter(|_| kind.is_namespaced()), name);
         let missing = || Error::NotFound(Subject::new(kind, name));
         let object = match at {
@@ -174,8 +254,7 @@ impl Engine {
                 .cloned(),
             _ => state.table(id).objects.get(&*key).cloned(),
         };
-        let object = object.ok_or_else(missing)?;
-        Ok(view.present(&object))
+        object.ok_or_else(missing)
     }
 
     /// A page of objects.
@@ -184,7 +263,13 @@ impl Engine {
     /// [`Error::BadRequest`] for an unknown field in the selector or a token
     /// that cannot be read; [`Error::Expired`], [`Error::VersionTooLarge`].
     pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
-        list::list(&self.state(), request)
+        let state = self.state();
+        let mut page = list::list(&state, request)?;
+        let (_, view) = state.kinds.resolve(&request.kind)?;
+        for object in &mut page.items {
+            *object = view.present(object);
+        }
+        Ok(page)
     }
 
     /// Starts a watch.
@@ -203,9 +288,12 @@ impl Engine {
     pub async fn create(&self, request: Create) -> Result<Written, Error> {
         let dry_run = request.options.dry_run;
         // All that needs no state is done here, beside the writer.
+        let view = self.view(&request.kind)?;
         let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
-        self.submit(dry_run, move |tx| machine::create(tx, draft))
-            .await
+        let written = self
+            .submit(dry_run, move |tx| machine::create(tx, draft))
+            .await?;
+        Ok(presented(&view, written))
     }
 
     /// Replaces an object or its status.
@@ -213,25 +301,44 @@ impl Engine {
     /// # Errors
     /// What the rules of updates and of the kind refuse.
     pub async fn update(&self, mut request: Update) -> Result<Written, Error> {
-        let state = self.state();
-        let (_, view) = state.kinds.resolve(&request.target.kind)?;
+        let view = self.view(&request.target.kind)?;
         let object = std::mem::take(&mut request.object);
-        let decoded = decode(view, object, request.options.field_validation)?;
-        self.submit(request.options.dry_run, move |tx| {
-            machine::update(tx, request, decoded)
+        let scale = request.subresource == Subresource::Scale;
+        let decoded = if scale {
+            let of_scale = machine::scale_view();
+            decode(&of_scale, object, request.options.field_validation)?
+        } else {
+            decode(&view, object, request.options.field_validation)?
+        };
+        let written = self
+            .submit(request.options.dry_run, move |tx| {
+                machine::update(tx, request, decoded)
+            })
+            .await?;
+        Ok(if scale {
+            written
+        } else {
+            presented(&view, written)
         })
-        .await
     }
 
-    /// Patches an object or its status.
+    /// Patches an object, its status or its scale.
     ///
     /// # Errors
     /// A patch that does not fit, and all that an update refuses.
     pub async fn patch(&self, request: Patch) -> Result<Written, Error> {
-        self.submit(request.options.dry_run, move |tx| {
-            machine::patch(tx, request)
+        let view = self.view(&request.target.kind)?;
+        let scale = request.subresource == Subresource::Scale;
+        let written = self
+            .submit(request.options.dry_run, move |tx| {
+                machine::patch(tx, request)
+            })
+            .await?;
+        Ok(if scale {
+            written
+        } else {
+            presented(&view, written)
         })
-        .await
     }
 
     /// Deletes an object, or begins to.
@@ -239,10 +346,16 @@ impl Engine {
     /// # Errors
     /// [`Error::NotFound`], failed preconditions, protected namespaces.
     pub async fn delete(&self, request: Delete) -> Result<Deleted, Error> {
-        self.submit(request.options.dry_run, move |tx| {
-            machine::delete(tx, &request.target, &request.options)
+        let view = self.view(&request.target.kind)?;
+        let deleted = self
+            .submit(request.options.dry_run, move |tx| {
+                machine::delete(tx, &request.target, &request.options)
+            })
+            .await?;
+        Ok(match deleted {
+            Deleted::Gone(object) => Deleted::Gone(view.present(&object)),
+            Deleted::Pending(object) => Deleted::Pending(view.present(&object)),
         })
-        .await
     }
 
     /// Deletes all objects that match; answers their last states.
@@ -253,10 +366,13 @@ impl Engine {
         &self,
         request: DeleteCollection,
     ) -> Result<Vec<Arc<Object>>, Error> {
-        self.submit(request.options.dry_run, move |tx| {
-            machine::delete_collection(tx, &request)
-        })
-        .await
+        let view = self.view(&request.kind)?;
+        let deleted = self
+            .submit(request.options.dry_run, move |tx| {
+                machine::delete_collection(tx, &request)
+            })
+            .await?;
+        Ok(deleted.iter().map(|object| view.present(object)).collect())
     }
 
     /// Assigns a pod to a node.

@@ -112,6 +112,14 @@ pub enum Error {
     /// The kind is served no longer: a watch of it ends.
     #[error("the server could not find the requested resource ({})", .0.qualified(&.0.resource))]
     KindGone(Subject),
+    /// Not allowed in the state the kind is in (405).
+    #[error("{reason}")]
+    NotAllowed {
+        /// Which resource.
+        subject: Subject,
+        /// Why, for people.
+        reason: String,
+    },
     /// The version asked for is compacted away (410).
     #[error("{message}")]
     Expired {
@@ -193,6 +201,10 @@ impl Error {
             Self::NotFound(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }
+            Self::NotAllowed { subject, .. } => with(
+                StatusReason::MethodNotAllowed,
+                subject.details(&subject.resource),
+            ),
             Self::KindGone(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use longshore_model::{KindInfo, kind::BUILTIN};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    Error,
+    Error, events,
     facts::{self, KindFacts},
     view::View,
 };
@@ -35,6 +36,24 @@ pub(crate) struct Entry {
     pub(crate) uid: Box<str>,
     /// Whether it is still there.
     pub(crate) live: bool,
+    /// The name of the definition, of a custom kind.
+    pub(crate) definition: Option<Box<str>>,
+    /// Whether the definition is being deleted.
+    pub(crate) terminating: bool,
+    /// The definition's spec.
+    pub(crate) made_of: Option<Arc<Value>>,
+}
+
+/// The views of a built-in kind.
+fn views(info: &Arc<KindInfo>, facts: &KindFacts) -> Vec<Arc<View>> {
+    let mut views = vec![Arc::new(View::stored(info.clone(), facts.clone()))];
+    if info.gvk.group.is_empty() && info.gvk.kind == "Event" {
+        views.push(Arc::new(View::event(
+            Arc::new(events::info()),
+            events::facts(),
+        )));
+    }
+    views
 }
 
 #[derive(Debug, Clone)]
@@ -51,12 +70,15 @@ impl Kinds {
             let facts = KindFacts::from(facts::of(&info.gvk.group, &info.gvk.kind));
             Arc::new(Entry {
                 store_name: info.qualified(),
-                views: vec![Arc::new(View::stored(info.clone(), facts.clone()))],
+                views: views(&info, &facts),
                 info,
                 facts,
                 news: Arc::default(),
                 uid: "".into(),
                 live: true,
+                definition: None,
+                terminating: false,
+                made_of: None,
             })
         };
         Self {
@@ -90,8 +112,11 @@ impl Kinds {
     /// The number and the view of a kind.
     pub(crate) fn resolve(&self, info: &KindInfo) -> Result<(KindId, &Arc<View>), Error> {
         let gvk = &info.gvk;
-        self.find_view(&gvk.group, &gvk.version, &info.plural)
-            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))
+        let found = self
+            .find_view(&gvk.group, &gvk.version, &info.plural)
+            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))?;
+        found.1.check_usable()?;
+        Ok(found)
     }
 
     /// The number of a kind.
@@ -125,9 +150,8 @@ impl Kinds {
         &self.entries[id.0]
     }
 
-    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
-        self.find_view(group, version, plural)
-            .map(|(_, view)| view.info.clone())
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<View>> {
+        self.find_view(group, version, plural).map(|(_, view)| view)
     }
 
     /// Puts a kind in, in the place of one that is gone if there is such.

@@ -5,10 +5,12 @@
 //! writer does all writes, one after the other, makes each batch durable and
 //! then publishes it; readers and watches work on published snapshots.
 
+mod custom;
 mod decode;
 mod defaults;
 mod engine;
 mod error;
+mod events;
 mod facts;
 mod journal;
 mod json;
@@ -29,7 +31,8 @@ mod view;
 mod watch;
 mod writer;
 
-pub use engine::Engine;
+pub use custom::{CustomKind, PrinterColumn};
+pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};

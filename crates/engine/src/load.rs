@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{Object, OpenError, kinds::Kinds, state::State};
+use crate::{Object, OpenError, kinds::Kinds, machine::definitions, state::State};
 
 /// Collects what a store holds.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ impl Loader {
     /// The state of a revision, when all is taken in.
     pub(crate) fn finish(mut self, revision: u64) -> Result<State, OpenError> {
         self.state.start_at(revision);
+        definitions::load(&mut self.state);
         for (kind, key, json) in std::mem::take(&mut self.later) {
             self.restore(&kind, &key, &json)?;
         }

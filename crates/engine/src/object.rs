@@ -141,6 +141,30 @@ impl Object {
         }
     }
 
+    /// The same object in another form.
+    pub(crate) fn with_value(&self, value: &Map<String, Value>) -> Self {
+        let size = self.bytes.len();
+        let (bytes, version_at, managed_at) = write(value, self.managed(), self.revision, size);
+        Self {
+            bytes,
+            version_at,
+            managed_at,
+            ..self.clone()
+        }
+    }
+
+    /// The same object in another form, with no managed fields.
+    pub(crate) fn plain(&self, value: &Map<String, Value>) -> Self {
+        let size = self.bytes.len();
+        let (bytes, version_at, managed_at) = write(value, "", self.revision, size);
+        Self {
+            bytes,
+            version_at,
+            managed_at,
+            ..self.clone()
+        }
+    }
+
     /// Writes an object of version `revision` with the `managedFields` given as
     /// text; a version and managed fields in `value` are passed over.
     pub(crate) fn encode(

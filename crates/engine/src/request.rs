@@ -26,6 +26,8 @@ pub enum Subresource {
     None,
     /// The status alone.
     Status,
+    /// The number of replicas alone, as a `Scale` of autoscaling/v1.
+    Scale,
 }
 
 /// What to do about fields the kind does not have (`fieldValidation`).

@@ -169,10 +169,10 @@ impl Watch {
         // Marked first: what is published from here on wakes the next wait.
         self.news.borrow_and_update();
         let state = self.shared.current.load_full();
+        self.check_kind(&state)?;
         if self.position >= state.revision {
             return Ok(());
         }
-        self.check_kind(&state)?;
         let table = state.table(self.kind);
         let Some(events) = table.events_after(self.position) else {
             return Err(expired(self.position, table.compacted));

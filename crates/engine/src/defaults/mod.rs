@@ -2,6 +2,7 @@
 //! a kind's rules do to a new state before it is checked; `fill` fills what is
 //! still missing and can be repeated.
 
+mod definition;
 mod job;
 mod pod;
 mod service;
@@ -30,6 +31,7 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
             object.insert("status".into(), json!({"loadBalancer": {}}));
         }
         ("batch", "Job") => job::on_create(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_create(object),
         _ => {}
     }
 }
@@ -40,6 +42,7 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
         ("", "Namespace") => json::copy(before, object, "spec"),
         ("", "Pod") => pod::on_update(before, object),
         ("", "Service") => service::on_update(before, object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_update(object),
         _ => {}
     }
 }
@@ -64,6 +67,7 @@ pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
         ("", "Service") => service::fill(object),
         ("", "Event") => event(object),
         ("batch", "Job") => job::fill(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::fill(object),
         ("coordination.k8s.io", "Lease") => {
             json::child(object, "spec");
         }

@@ -53,7 +53,9 @@ impl Generation {
             Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
             Self::Content => {
                 let mut fields = before.keys().chain(after.keys());
-                fields.any(|field| field != "metadata" && differ(field))
+                // Objects of custom kinds may come to be stored in another version.
+                let counts = |field: &str| !matches!(field, "metadata" | "apiVersion");
+                fields.any(|field| counts(field) && differ(field))
             }
         }
     }
@@ -87,6 +89,23 @@ pub(crate) static PLAIN: Facts = Facts {
     create_on_update: false,
     orphan_by_default: false,
 };
+
+/// What custom kinds are like.
+static CUSTOM: Facts = Facts {
+    generation: Generation::Content,
+    unconditional_update: false,
+    ..PLAIN
+};
+
+/// The facts of kinds of which nothing is said.
+pub(crate) fn plain() -> &'static Facts {
+    &PLAIN
+}
+
+/// The facts of custom kinds.
+pub(crate) fn custom() -> &'static Facts {
+    &CUSTOM
+}
 
 /// The facts of a kind.
 pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {

@@ -125,6 +125,13 @@ pub(super) static TABLE: &[Facts] = &[
         ..APPS
     },
     Facts {
+        group: "apiextensions.k8s.io",
+        kind: "CustomResourceDefinition",
+        generation: Generation::Spec,
+        unconditional_update: false,
+        ..PLAIN
+    },
+    Facts {
         group: "batch",
         kind: "CronJob",
         generation: Generation::Spec,

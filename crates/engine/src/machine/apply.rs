@@ -55,6 +55,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         return Err(Error::NotFound(subject));
     }
     let before = old.as_ref().map(|old| old.map());
+    let shown_before = before.clone().map(|before| view.shown(before));
     let entries = managed::stored(old.as_ref().map_or("", |old| old.managed()));
     let now = time::seconds(tx.now);
     let applier = Applier {
@@ -64,7 +65,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     };
     let entry = tx.kinds().entry(kind);
     let applied = with_scope(entry, &view, request.subresource, |scope| {
-        managed::apply(scope, before.as_ref(), entries, &config, applier)
+        managed::apply(scope, shown_before.as_ref(), entries, &config, applier)
     });
     let Applied { object, entries } = applied.map_err(|refusal| match refusal {
         Refusal::Malformed(problem) => Error::Untyped(format!(
@@ -109,6 +110,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         let draft = create::draft(tx.state(), tx.ids(), request, Some(author))?;
         return create::create(tx, draft);
     };
+    let mut new = view.stored_form(new);
     update::check_place(&info, namespace, name, &mut new)?;
     let place = update::Place {
         kind,

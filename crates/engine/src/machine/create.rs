@@ -34,7 +34,7 @@ const TRIES: usize = 8;
 /// An object that is ready but for what the writer gives.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    kind: KindId,
+    view: Arc<View>,
     info: Arc<KindInfo>,
     object: Draftable,
     /// The object before its name was made, to make another from.
@@ -61,12 +61,13 @@ pub(super) fn draft(
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
     let decoded = decode(view, request.object, request.options.field_validation)?;
-    let (mut object, warnings) = (decoded.object, decoded.warnings);
+    let (object, warnings) = (decoded.object, decoded.warnings);
     let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
     let place_of = Kind {
         entry: kinds.entry(kind),
         view,
     };
+    let mut object = view.stored_form(object);
     place(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
     if metadata.contains_key("resourceVersion") {
@@ -93,7 +94,7 @@ pub(super) fn draft(
     if !name.is_empty() {
         let entries = prepare(place_of, ids, &mut object, &author)?;
         return Ok(Draft {
-            kind,
+            view: view.clone(),
             info,
             object,
             unnamed: None,
@@ -113,7 +114,7 @@ pub(super) fn draft(
     name_it(ids, &mut object);
     let entries = prepare(place_of, ids, &mut object, &author)?;
     Ok(Draft {
-        kind,
+        view: view.clone(),
         info,
         object,
         unnamed: Some(unnamed),
@@ -180,11 +181,18 @@ fn prepare(
 ) -> Result<Vec<Entry>, Error> {
     let info = &*kind.entry.info;
     defaults::fill(info, object);
-    let entries = author.of_new(kind.entry, kind.view, object);
+    let view = kind.view;
+    let entries = view.with_shown(object, |shown| author.of_new(kind.entry, view, shown));
     json::child(object, "metadata").insert("uid".into(), ids.uid().into());
-    defaults::on_create(info, object);
+    match view.custom_kind() {
+        Some(kind) if kind.has_status => drop(object.remove("status")),
+        Some(_) => {}
+        None => defaults::on_create(info, object),
+    }
     defaults::fill(info, object);
-    let causes = validate::object(info, object);
+    let mut causes = validate::object(info, object);
+    causes.extend(view.validate(None, object));
+    let causes = view.in_own_words(causes);
     if causes.is_empty() {
         complete(info, object);
         return Ok(entries);
@@ -196,7 +204,7 @@ fn prepare(
 /// The writer's part of a creation.
 pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
     let Draft {
-        kind,
+        view,
         info,
         mut object,
         unnamed,
@@ -204,6 +212,14 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         mut entries,
         warnings,
     } = draft;
+    // Kinds may have changed since the look at the state.
+    let kind = tx.kinds().id(&view.info)?;
+    if tx.kinds().entry(kind).terminating {
+        return Err(Error::NotAllowed {
+            subject: Subject::new(&info, json::text(&object, "metadata.name")),
+            reason: "create not allowed while custom resource definition is terminating".into(),
+        });
+    }
     let key = |object: &Draftable| {
         object::key(
             namespace_of(&info, object),
@@ -221,10 +237,9 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         }
         object = unnamed.clone();
         name_it(tx.ids(), &mut object);
-        let (_, view) = tx.kinds().resolve(&info)?;
         let place = Kind {
             entry: tx.kinds().entry(kind),
-            view,
+            view: &view,
         };
         entries = prepare(place, tx.ids(), &mut object, &author)?;
     }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::time;
 use serde_json::Value;
 
-use super::{Draftable, Transaction, namespace};
+use super::{Draftable, Transaction, definitions, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Object, Propagation, Subject,
     Target, facts::Facts, json, kinds::KindId, list, object, request::options_invalid,
@@ -118,7 +118,7 @@ fn check_preconditions(
     Ok(())
 }
 
-fn one(
+pub(super) fn one(
     tx: &mut Transaction<'_>,
     kind: KindId,
     old: &Arc<Object>,
@@ -135,6 +135,12 @@ fn one(
         return Ok(Deleted::Pending(old.clone()));
     }
     set_finalizers(&mut object, tx.facts(kind), options);
+    let gvk = &tx.kinds().entry(kind).info.gvk;
+    if definitions::is_definition(&gvk.group, &gvk.kind)
+        && json::at(&object, "metadata.deletionTimestamp").is_none()
+    {
+        definitions::begin_deletion(&mut object, tx.now);
+    }
     let waits = json::at(&object, "metadata.finalizers").is_some()
         || (is_namespace && json::at(&object, "spec.finalizers").is_some());
     if waits && grace == Grace::None {

@@ -4,9 +4,11 @@
 mod apply;
 mod bind;
 mod create;
+pub(crate) mod definitions;
 mod delete;
 mod namespace;
 mod ownership;
+mod scale;
 mod service;
 mod update;
 
@@ -19,6 +21,7 @@ pub(crate) use bind::bind;
 pub(crate) use create::{admit, create};
 pub(crate) use delete::{delete, delete_collection};
 pub(crate) use namespace::{bootstrap, finalize};
+pub(crate) use scale::{of as scale_of, scale_view};
 pub(crate) use update::{patch, update};
 
 use crate::{
@@ -44,6 +47,8 @@ pub(crate) struct Machine {
     pub(crate) limits: Limits,
     records: Vec<Record>,
     touched: Vec<KindId>,
+    /// Whether a write may have left definitions and kinds out of line.
+    unsettled: bool,
 }
 
 /// What a batch of writes did.
@@ -68,6 +73,7 @@ impl Machine {
             limits,
             records: Vec::new(),
             touched: Vec::new(),
+            unsettled: false,
         }
     }
 
@@ -80,7 +86,12 @@ impl Machine {
         let (before, records, touched) =
             (self.state.clone(), self.records.len(), self.touched.len());
         let now = self.clock.now();
-        let work = std::panic::AssertUnwindSafe(|| work(&mut Transaction { machine: self, now }));
+        let work = std::panic::AssertUnwindSafe(|| {
+            let mut transaction = Transaction { machine: self, now };
+            let done = work(&mut transaction)?;
+            definitions::settle(&mut transaction)?;
+            Ok(done)
+        });
         // A fault in the rules must not end the writer: the write fails alone.
         let result = std::panic::catch_unwind(work).unwrap_or_else(|_| {
             Err(Error::Internal(
@@ -91,6 +102,7 @@ impl Machine {
             self.state = before;
             self.records.truncate(records);
             self.touched.truncate(touched);
+            self.unsettled = false;
         }
         result
     }
@@ -173,6 +185,7 @@ impl Transaction<'_> {
         }
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
+        self.machine.unsettled |= definitions::concerns(self.state(), kind, false);
         let event = Event {
             revision,
             before,
@@ -188,6 +201,7 @@ impl Transaction<'_> {
         let revision = self.machine.state.revision + 1;
         let after = Arc::new(object.with_revision(revision));
         self.record(kind, &after, None);
+        self.machine.unsettled |= definitions::concerns(self.state(), kind, true);
         let before = self.get(kind, object.key()).cloned();
         let event = Event {
             revision,

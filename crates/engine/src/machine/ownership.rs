@@ -110,6 +110,7 @@ pub(super) fn with_scope<T>(
         subresource: match subresource {
             Subresource::None => "",
             Subresource::Status => "status",
+            Subresource::Scale => "scale",
         },
         has_status: view.info.has_subresource("status"),
         versions: &versions,

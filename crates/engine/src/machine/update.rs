@@ -6,7 +6,7 @@ use std::sync::Arc;
 use longshore_model::{KindInfo, PatchKind, time};
 use serde_json::Value;
 
-use super::{Draftable, Transaction, apply, create, ownership::Author};
+use super::{Draftable, Transaction, apply, create, ownership::Author, scale};
 use crate::{
     Error, Object, Patch, Subject, Subresource, Update, Written,
     decode::{Decoded, complete, decode},
@@ -27,12 +27,16 @@ pub(crate) fn update(
     let view = view.clone();
     let info = tx.kinds().entry(kind).info.clone();
     let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
+    if request.subresource == Subresource::Scale {
+        return scale::put(tx, kind, &view, &request, decoded);
+    }
     let Decoded {
-        object: mut new,
+        object,
         managed,
         warnings,
     } = decoded;
     let author = Author::new(&request.options, managed);
+    let mut new = view.stored_form(object);
     check_place(&info, namespace, name, &mut new)?;
     let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
         if tx.facts(kind).create_on_update && request.subresource == Subresource::None {
@@ -55,6 +59,10 @@ pub(crate) fn update(
             "FieldValueInvalid",
             "Invalid value: 0: must be specified for an update".into(),
         );
+        let subject = Subject {
+            kind: subject.resource.clone(),
+            ..subject
+        };
         return Err(Error::Invalid {
             subject,
             causes: vec![cause],
@@ -77,11 +85,13 @@ pub(crate) fn update(
 /// Patches an object or its status. Nobody writes in between, so a patch that
 /// names no version cannot conflict.
 pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
-    if request.kind == PatchKind::Apply {
-        return apply::apply(tx, request);
-    }
     let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
     let view = view.clone();
+    match (request.kind, request.subresource) {
+        (PatchKind::Apply, Subresource::Scale) => return scale::apply(tx, &view, request),
+        (PatchKind::Apply, _) => return apply::apply(tx, request),
+        _ => {}
+    }
     let info = tx.kinds().entry(kind).info.clone();
     let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
     let subject = Subject::new(&info, name);
@@ -90,18 +100,23 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         .cloned()
         .ok_or_else(|| Error::NotFound(subject.clone()))?;
     let before = old.map();
+    if request.subresource == Subresource::Scale {
+        return scale::patch(tx, kind, &view, &old, &request);
+    }
     let document = if patches::sees_managed_fields(request.kind, &request.body) {
         old.full_map()
     } else {
         before.clone()
     };
-    let patched = patches::apply(&info, request.kind, document, &request.body)?;
+    let shown = view.shown(document);
+    let patched = patches::apply(&view.info, request.kind, shown, &request.body)?;
     let Decoded {
-        object: mut new,
+        object,
         managed,
         warnings,
     } = decode(&view, patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(subject))?;
+    let mut new = view.stored_form(object);
     check_place(&info, namespace, name, &mut new)?;
     let author = Author::new(&request.options, managed);
     let place = Place {
@@ -193,7 +208,9 @@ pub(super) fn replace(
     author: Author,
 ) -> Result<Arc<Object>, Error> {
     let Place {
-        kind, subresource, ..
+        kind,
+        view,
+        subresource,
     } = place;
     let info = tx.kinds().entry(kind).info.clone();
     let subject = Subject::new(&info, old.name());
@@ -203,15 +220,18 @@ pub(super) fn replace(
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
             complete(&info, &mut new);
-            let causes = validate::status(&info, &before, &new);
+            let causes = match view.custom_kind() {
+                Some(kind) => kind.validate_status(&new),
+                None => validate::status(&info, &before, &new),
+            };
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
             new
         }
-        Subresource::None => {
+        Subresource::None | Subresource::Scale => {
             let mut new = sent;
-            if info.has_subresource("status") {
+            if view.info.has_subresource("status") {
                 json::copy(&before, &mut new, "status");
             }
             keep_server_fields(&before, &mut new);
@@ -222,6 +242,8 @@ pub(super) fn replace(
             }
             let mut causes = validate::object(&info, &new);
             causes.extend(validate::change(&info, &before, &new));
+            causes.extend(view.validate(Some(&before), &new));
+            let causes = view.in_own_words(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
@@ -239,12 +261,12 @@ pub(super) fn replace(
     }
     let now = time::seconds(tx.now);
     let was_applied = matches!(author, Author::Applied(_));
-    let entries = author.of_update(
-        (tx.kinds().entry(kind), place.view, subresource),
-        old,
-        (&before, &new),
-        &now,
-    );
+    let entry = tx.kinds().entry(kind);
+    let entries = view.with_shown(&before, |before| {
+        view.with_shown(&new, |new| {
+            author.of_update((entry, view, subresource), old, (before, new), &now)
+        })
+    });
     if before == new && managed::is_stored(&entries, old.managed()) {
         return Ok(old.clone());
     }

@@ -5,6 +5,7 @@ mod address;
 mod at;
 mod cause;
 mod config;
+mod definition;
 mod job;
 mod meta;
 mod pod;
@@ -26,6 +27,9 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("", "ConfigMap") => config::config_map(object, &mut causes),
         ("", "Event") => event(object, &mut causes),
         ("batch", "Job") => job::object(object, &mut causes),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            definition::object(object, &mut causes);
+        }
         ("coordination.k8s.io", "Lease") => lease(object, &mut causes),
         _ => {}
     }
@@ -41,6 +45,9 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("", "Secret") => config::secret_change(before, after, &mut causes),
         ("", "ConfigMap") => config::config_map_change(before, after, &mut causes),
         ("batch", "Job") => job::change(before, after, &mut causes),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            definition::change(before, after, &mut causes);
+        }
         _ => {}
     }
     causes
@@ -55,6 +62,9 @@ pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
 
 /// An event is about an object of its own namespace.
 fn event(event: &Object, causes: &mut Vec<StatusCause>) {
+    if crate::events::is_timed(event) {
+        return crate::events::timed(event, causes);
+    }
     let namespace = json::text(event, "metadata.namespace");
     let about = json::text(event, "involvedObject.namespace");
     if about != namespace && !(about.is_empty() && namespace == "default") {

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod apply;
+mod custom;
 mod deletes;
 mod durability;
+mod events;
 mod kinds;
 mod managed;
 mod model;

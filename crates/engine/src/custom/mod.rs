@@ -1,0 +1,293 @@
+//! Custom kinds: what a CustomResourceDefinition says, brought to a form the
+//! engine works with.
+
+mod names;
+mod scale;
+
+use std::sync::Arc;
+
+use longshore_model::{Gvk, KindInfo, Scope, StatusCause, kind::Words};
+use longshore_schema::Structural;
+use serde_json::{Map, Value};
+
+pub(crate) use names::{accept, set_condition};
+pub(crate) use scale::{ScalePaths, builtin_scale};
+
+use crate::{
+    facts::{self, KindFacts},
+    json,
+    kinds::Entry,
+    view::View,
+};
+
+/// The finalizer that keeps a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// A column of a custom kind's tables.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrinterColumn {
+    /// Its heading.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub r#type: String,
+    /// A hint at how to show it.
+    #[serde(default)]
+    pub format: String,
+    /// What it tells.
+    #[serde(default)]
+    pub description: String,
+    /// 0 is shown always, more only when there is place.
+    #[serde(default)]
+    pub priority: i32,
+    /// Where its value stands in an object.
+    pub json_path: String,
+}
+
+/// A version of a custom kind.
+#[derive(Debug)]
+pub struct CustomKind {
+    pub(crate) schema: Structural,
+    openapi: Value,
+    columns: Vec<PrinterColumn>,
+    pub(crate) scale: Option<ScalePaths>,
+    pub(crate) has_status: bool,
+    deprecation: Option<String>,
+    /// `group/version` of the stored objects.
+    pub(crate) stored_as: String,
+    /// Objects written after this revision are as the version wants them, if
+    /// it is the only one.
+    pub(crate) since: u64,
+    pub(crate) alone: bool,
+    /// Why objects cannot be had in this version, if so.
+    pub(crate) unconvertible: Option<String>,
+}
+
+impl CustomKind {
+    /// The schema as the definition has it.
+    #[must_use]
+    pub fn openapi(&self) -> &Value {
+        &self.openapi
+    }
+
+    /// Its tables' columns after the name; none when the definition names none.
+    #[must_use]
+    pub fn columns(&self) -> &[PrinterColumn] {
+        &self.columns
+    }
+
+    /// What to warn the users of a deprecated version of.
+    #[must_use]
+    pub fn deprecation(&self) -> Option<&str> {
+        self.deprecation.as_deref()
+    }
+
+    /// What is wrong with an object; `before` is what it was.
+    pub(crate) fn validate(
+        &self,
+        before: Option<&json::Object>,
+        object: &json::Object,
+    ) -> Vec<StatusCause> {
+        let value = Value::Object(object.clone());
+        let mut causes = self.schema.validate("", &value);
+        if let Some(before) = before {
+            // What was wrong before and has not changed is let through.
+            let old = self.schema.validate("", &Value::Object(before.clone()));
+            causes.retain(|cause| !old.contains(cause) || !same_at(before, object, cause));
+        }
+        if let Some(scale) = &self.scale {
+            scale.check(object, &mut causes);
+        }
+        causes.extend(self.schema.check_embedded(&value));
+        let ratchets = before.is_some_and(|before| {
+            !self
+                .schema
+                .duplicates(&Value::Object(before.clone()))
+                .is_empty()
+        });
+        if !ratchets {
+            causes.extend(self.schema.duplicates(&value));
+        }
+        causes
+    }
+
+    /// What is wrong with a status.
+    pub(crate) fn validate_status(&self, object: &json::Object) -> Vec<StatusCause> {
+        let mut causes = match (self.schema.property("status"), object.get("status")) {
+            (Some(schema), Some(status)) => schema.validate("status", status),
+            _ => Vec::new(),
+        };
+        if let Some(scale) = &self.scale {
+            scale.check_status(object, &mut causes);
+        }
+        causes
+    }
+}
+
+/// Whether nothing changed at a path of a cause.
+fn same_at(before: &json::Object, after: &json::Object, cause: &StatusCause) -> bool {
+    let path = match (&*cause.field, &*cause.reason) {
+        ("<nil>", _) => "",
+        // What is missing is missing from the object around it.
+        (path, "FieldValueRequired") => path.rsplit_once('.').map_or("", |(around, _)| around),
+        (path, _) => path,
+    };
+    let walk = |object: &json::Object| {
+        let pointer = path.replace('[', ".").replace(']', "");
+        let mut at = Value::Object(object.clone());
+        for part in pointer.split('.').filter(|part| !part.is_empty()) {
+            at = match &at {
+                Value::Array(items) => items.get(part.parse::<usize>().ok()?).cloned()?,
+                value => value.get(part).cloned()?,
+            };
+        }
+        Some(at)
+    };
+    walk(before) == walk(after)
+}
+
+/// The rows of a list of objects.
+pub(crate) fn versions(definition: &json::Object) -> impl Iterator<Item = &json::Object> {
+    json::at(definition, "spec.versions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+}
+
+/// Whether a condition of a definition is `True`.
+pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
+    json::at(definition, "status.conditions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .any(|one| one["type"] == condition && one["status"] == "True")
+}
+
+fn words(names: &Value, field: &str) -> Words {
+    names[field]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|word| word.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The kind that an established definition makes; `since` is the revision its
+/// schemas are of.
+pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
+    let names = json::at(definition, "status.acceptedNames")
+        .cloned()
+        .unwrap_or_default();
+    let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
+    let group = json::text(definition, "spec.group").to_owned();
+    let info = |version: &json::Object| {
+        let kind = text("kind");
+        let list_kind = text("listKind");
+        let subresources = version.get("subresources").and_then(Value::as_object);
+        let has = |name: &&str| subresources.is_some_and(|all| all.contains_key(*name));
+        KindInfo {
+            gvk: Gvk {
+                group: group.clone().into(),
+                version: json::text(version, "name").to_owned().into(),
+                kind: kind.into(),
+            },
+            plural: text("plural").into(),
+            singular: text("singular").into(),
+            short_names: words(&names, "shortNames"),
+            categories: words(&names, "categories"),
+            scope: if json::text(definition, "spec.scope") == "Cluster" {
+                Scope::Cluster
+            } else {
+                Scope::Namespaced
+            },
+            subresources: ["scale", "status"]
+                .into_iter()
+                .filter(has)
+                .map(str::to_owned)
+                .collect(),
+            list_kind: (!list_kind.is_empty()).then(|| list_kind.into()),
+        }
+    };
+    let nothing = Map::new();
+    let stored = versions(definition)
+        .find(|version| version.get("storage") == Some(&Value::Bool(true)))
+        .unwrap_or(&nothing);
+    let stored = Arc::new(info(stored));
+    let alone = versions(definition).count() == 1;
+    let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
+    let views = versions(definition)
+        .filter(|version| version.get("served") == Some(&Value::Bool(true)))
+        .map(|version| {
+            let info = Arc::new(info(version));
+            let facts = KindFacts::with_fields(facts::custom(), selectable(version));
+            let custom = custom(version, &info, &stored, since, alone, webhook);
+            Arc::new(View::custom(info, facts, Arc::new(custom)))
+        })
+        .collect();
+    Entry {
+        store_name: stored.qualified(),
+        facts: facts::custom().into(),
+        info: stored,
+        views,
+        news: Arc::default(),
+        uid: json::text(definition, "metadata.uid").into(),
+        live: true,
+        definition: Some(json::text(definition, "metadata.name").into()),
+        terminating: holds(definition, "Terminating"),
+        made_of: json::at(definition, "spec").cloned().map(Arc::new),
+    }
+}
+
+fn selectable(version: &json::Object) -> Arc<[String]> {
+    json::items(version, "selectableFields")
+        .map(|field| {
+            json::text(field, "jsonPath")
+                .trim_start_matches('.')
+                .to_owned()
+        })
+        .collect()
+}
+
+fn custom(
+    version: &json::Object,
+    info: &KindInfo,
+    stored: &KindInfo,
+    since: u64,
+    alone: bool,
+    webhook: bool,
+) -> CustomKind {
+    let openapi = json::at(version, "schema.openAPIV3Schema")
+        .cloned()
+        .unwrap_or_default();
+    let columns = version
+        .get("additionalPrinterColumns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|column| serde_json::from_value(column.clone()).ok());
+    let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
+    let warning = json::text(version, "deprecationWarning");
+    CustomKind {
+        schema: Structural::parse(&openapi),
+        columns: columns.collect(),
+        scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
+        has_status: info.has_subresource("status"),
+        deprecation: deprecated.then(|| match warning {
+            "" => format!("{} {} is deprecated", info.api_version(), info.gvk.kind),
+            warning => warning.to_owned(),
+        }),
+        stored_as: stored.api_version(),
+        since,
+        alone,
+        unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
+            format!(
+                "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
+                stored.api_version(),
+                stored.gvk.kind,
+                stored.gvk.version,
+            )
+        }),
+        openapi,
+    }
+}

@@ -1,0 +1,174 @@
+//! Which names of a definition are accepted: those that no other definition of
+//! its group has.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use longshore_model::time;
+use serde_json::{Map, Value, json};
+
+use crate::json;
+
+/// Names that definitions of a group have.
+#[derive(Debug, Default)]
+struct Taken {
+    resources: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+fn text<'a>(names: &'a Value, field: &str) -> &'a str {
+    names[field].as_str().unwrap_or_default()
+}
+
+fn list(names: &Value, field: &str) -> Vec<String> {
+    let words = names[field].as_array().into_iter().flatten();
+    words
+        .filter_map(|word| word.as_str().map(str::to_owned))
+        .collect()
+}
+
+impl Taken {
+    fn of<'a>(definitions: impl Iterator<Item = &'a json::Object>) -> Self {
+        let mut taken = Self::default();
+        for definition in definitions {
+            let Some(names) = json::at(definition, "status.acceptedNames") else {
+                continue;
+            };
+            let resources = ["plural", "singular"].map(|field| text(names, field).to_owned());
+            taken.resources.extend(resources);
+            taken.resources.extend(list(names, "shortNames"));
+            let kinds = ["kind", "listKind"].map(|field| text(names, field).to_owned());
+            taken.kinds.extend(kinds);
+        }
+        taken
+    }
+}
+
+/// Brings the accepted names and the conditions `NamesAccepted` and
+/// `Established` of a definition up to date; `group` are the definitions of
+/// its group. Answers whether anything changed.
+pub(crate) fn accept<'a>(
+    definition: &mut json::Object,
+    group: impl Iterator<Item = &'a json::Object>,
+    now: Timestamp,
+) -> bool {
+    let asked = json::at(definition, "spec.names")
+        .cloned()
+        .unwrap_or_default();
+    let old = json::at(definition, "status.acceptedNames")
+        .cloned()
+        .unwrap_or_default();
+    if asked == old {
+        return false;
+    }
+    let taken = Taken::of(group);
+    let mut names = old.as_object().cloned().unwrap_or_default();
+    let mut problem: Option<(String, String)> = None;
+    for (field, reason, taken) in [
+        ("plural", "PluralConflict", &taken.resources),
+        ("singular", "SingularConflict", &taken.resources),
+        ("shortNames", "ShortNamesConflict", &taken.resources),
+        ("kind", "KindConflict", &taken.kinds),
+        ("listKind", "ListKindConflict", &taken.kinds),
+    ] {
+        let conflicts = match field {
+            "shortNames" => {
+                let own = list(&old, field);
+                let new = list(&asked, field);
+                let fresh = new.into_iter().filter(|name| !own.contains(name));
+                fresh.filter(|name| taken.contains(name)).collect()
+            }
+            _ if text(&asked, field) == text(&old, field) => Vec::new(),
+            _ if taken.contains(text(&asked, field)) => vec![text(&asked, field).to_owned()],
+            _ => Vec::new(),
+        };
+        if conflicts.is_empty() {
+            set(&mut names, field, &asked);
+            continue;
+        }
+        let conflicts: Vec<_> = conflicts
+            .iter()
+            .map(|name| format!("{name:?} is already in use"))
+            .collect();
+        let message = match conflicts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        problem = Some((reason.to_owned(), message));
+    }
+    set(&mut names, "categories", &asked);
+    let established = super::holds(definition, "Established");
+    let before = definition.get("status").cloned();
+    json::child(definition, "status").insert("acceptedNames".into(), Value::Object(names));
+    let (reason, message) = match &problem {
+        Some((reason, message)) => (reason.as_str(), message.as_str()),
+        None => ("NoConflicts", "no conflicts found"),
+    };
+    set_condition(
+        definition,
+        "NamesAccepted",
+        problem.is_none(),
+        reason,
+        message,
+        now,
+    );
+    if !established {
+        let (reason, message) = match &problem {
+            Some(_) => ("NotAccepted", "not all names are accepted"),
+            None => (
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            ),
+        };
+        set_condition(
+            definition,
+            "Established",
+            problem.is_none(),
+            reason,
+            message,
+            now,
+        );
+    }
+    definition.get("status") != before.as_ref()
+}
+
+fn set(names: &mut Map<String, Value>, field: &str, asked: &Value) {
+    match asked.get(field) {
+        Some(value) => names.insert(field.to_owned(), value.clone()),
+        None => names.remove(field),
+    };
+}
+
+/// Sets a condition; its time changes with its status alone.
+pub(crate) fn set_condition(
+    definition: &mut json::Object,
+    kind: &str,
+    status: bool,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) {
+    let status = if status { "True" } else { "False" };
+    let conditions = json::child(definition, "status")
+        .entry("conditions")
+        .or_insert_with(|| json!([]));
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    let Some(conditions) = conditions.as_array_mut() else {
+        return;
+    };
+    let mut new = json!({
+        "type": kind, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": time::seconds(now),
+    });
+    match conditions.iter_mut().find(|old| old["type"] == kind) {
+        Some(old) => {
+            if old["status"] == status {
+                new["lastTransitionTime"] = old["lastTransitionTime"].clone();
+            }
+            *old = new;
+        }
+        None => conditions.push(new),
+    }
+}

@@ -1,0 +1,226 @@
+//! Events of events.k8s.io: the same objects as the Events of the core group,
+//! under newer names, with stricter rules.
+
+use longshore_model::{Gvk, KindInfo, Scope, StatusCause, name};
+use serde_json::Value;
+
+use crate::{
+    decode::complete,
+    facts::{self, KindFacts},
+    json,
+    validate::Cause,
+};
+
+/// Fields by their names in the core group and in events.k8s.io.
+const NAMES: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+/// Selectable fields of events.k8s.io, and what they are called in the core group.
+const SELECTABLE: &[(&str, &str)] = &[
+    ("reason", "reason"),
+    ("regarding.kind", "involvedObject.kind"),
+    ("regarding.namespace", "involvedObject.namespace"),
+    ("regarding.name", "involvedObject.name"),
+    ("regarding.uid", "involvedObject.uid"),
+    ("regarding.apiVersion", "involvedObject.apiVersion"),
+    (
+        "regarding.resourceVersion",
+        "involvedObject.resourceVersion",
+    ),
+    ("regarding.fieldPath", "involvedObject.fieldPath"),
+    ("reportingController", "reportingComponent"),
+    ("type", "type"),
+];
+
+/// The longest `reportingInstance`, `action` and `reason`, in bytes.
+const WORD: usize = 128;
+/// The longest `note`, in bytes.
+const NOTE: usize = 1024;
+
+/// The kind of events.k8s.io.
+pub(crate) fn info() -> KindInfo {
+    KindInfo {
+        gvk: Gvk {
+            group: "events.k8s.io".into(),
+            version: "v1".into(),
+            kind: "Event".into(),
+        },
+        plural: "events".into(),
+        singular: "event".into(),
+        short_names: ["ev".to_owned()].into_iter().collect(),
+        categories: Default::default(),
+        scope: Scope::Namespaced,
+        subresources: Default::default(),
+        list_kind: None,
+    }
+}
+
+/// What its field selectors may name.
+pub(crate) fn facts() -> KindFacts {
+    KindFacts::with_names(facts::of("", "Event"), SELECTABLE)
+}
+
+fn rename<'a>(object: &mut json::Object, names: impl Iterator<Item = (&'a str, &'a str)>) {
+    for (from, to) in names {
+        if let Some(value) = object.remove(from) {
+            object.insert(to.to_owned(), value);
+        }
+    }
+}
+
+/// An Event of the core group in the form of events.k8s.io.
+pub(crate) fn shown(mut event: json::Object) -> json::Object {
+    rename(&mut event, NAMES.into_iter());
+    event.insert("apiVersion".into(), "events.k8s.io/v1".into());
+    complete(&info(), &mut event);
+    event
+}
+
+/// An Event of events.k8s.io as it is stored.
+pub(crate) fn stored(mut event: json::Object) -> json::Object {
+    rename(&mut event, NAMES.into_iter().map(|(core, new)| (new, core)));
+    event.insert("apiVersion".into(), "v1".into());
+    event
+}
+
+fn has_time(event: &json::Object, field: &str) -> bool {
+    !json::text(event, field).is_empty()
+}
+
+/// The rules of Events that have an `eventTime`, whichever group they were
+/// sent to.
+pub(crate) fn timed(event: &json::Object, causes: &mut Vec<StatusCause>) {
+    let namespace = json::text(event, "metadata.namespace");
+    let about = json::text(event, "involvedObject.namespace");
+    if about.is_empty() && !matches!(namespace, "default" | "kube-system") {
+        let why = "does not match event.namespace";
+        causes.push(Cause::invalid("involvedObject.namespace", about, why));
+    }
+    let controller = json::text(event, "reportingComponent");
+    if controller.is_empty() {
+        causes.push(Cause::required("reportingComponent", ""));
+    }
+    if name::label_key(controller).is_err() {
+        let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+        causes.push(Cause::invalid("reportingComponent", controller, why));
+    }
+    for field in ["reportingInstance", "action", "reason"] {
+        match json::text(event, field).len() {
+            0 => causes.push(Cause::required(field, "")),
+            length if length > WORD => {
+                let why = format!("can have at most {WORD} characters");
+                causes.push(Cause::invalid(field, "", &why));
+            }
+            _ => {}
+        }
+    }
+    if json::text(event, "message").len() > NOTE {
+        let why = format!("can have at most {NOTE} characters");
+        causes.push(Cause::invalid("message", "", &why));
+    }
+}
+
+/// Whether an Event has the newer `eventTime`.
+pub(crate) fn is_timed(event: &json::Object) -> bool {
+    has_time(event, "eventTime")
+}
+
+/// What events.k8s.io refuses beside what the core group does.
+pub(crate) fn validate(before: Option<&json::Object>, event: &json::Object) -> Vec<StatusCause> {
+    match before {
+        None => created(event),
+        Some(before) => changed(before, event),
+    }
+}
+
+fn created(event: &json::Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    if let Some(series) = event.get("series").filter(|series| series.is_object()) {
+        if series["count"].as_i64().unwrap_or_default() < 2 {
+            let why = "should be at least 2";
+            causes.push(Cause::invalid("series.count", "", why));
+        }
+        if series["lastObservedTime"]
+            .as_str()
+            .is_none_or(str::is_empty)
+        {
+            causes.push(Cause::required("series.lastObservedTime", ""));
+        }
+    }
+    if !is_timed(event) {
+        causes.push(Cause::required("eventTime", ""));
+    }
+    let kind = json::text(event, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        let why = format!("has invalid value: {kind}");
+        causes.push(Cause::invalid("type", "", &why));
+    }
+    for (field, given) in [
+        ("firstTimestamp", has_time(event, "firstTimestamp")),
+        ("lastTimestamp", has_time(event, "lastTimestamp")),
+        (
+            "count",
+            json::number(event, "count").is_some_and(|count| count != 0),
+        ),
+        (
+            "source",
+            has_time(event, "source.component") || has_time(event, "source.host"),
+        ),
+    ] {
+        if given {
+            causes.push(Cause::invalid(field, "", "needs to be unset"));
+        }
+    }
+    causes
+}
+
+/// All but the series and metadata stays as it was.
+fn changed(before: &json::Object, event: &json::Object) -> Vec<StatusCause> {
+    [
+        ("involvedObject", "involvedObject"),
+        ("reason", "reason"),
+        ("message", "note"),
+        ("type", "type"),
+        ("source", "deprecatedSource"),
+        ("firstTimestamp", "deprecatedFirstTimestamp"),
+        ("lastTimestamp", "deprecatedLastTimestamp"),
+        ("count", "deprecatedCount"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ]
+    .into_iter()
+    .filter(|(field, _)| {
+        let plain = |event: &json::Object| {
+            let value = event.get(*field).cloned().unwrap_or_default();
+            let nothing = match &value {
+                Value::String(text) => text.is_empty(),
+                Value::Object(map) => map.is_empty(),
+                Value::Number(number) => number.as_i64() == Some(0),
+                _ => false,
+            };
+            if nothing { Value::Null } else { value }
+        };
+        plain(before) != plain(event)
+    })
+    .map(|(field, shown)| Cause::immutable(shown, event.get(field)))
+    .collect()
+}
+
+/// Causes in the words of events.k8s.io.
+pub(crate) fn in_own_words(causes: &mut [StatusCause]) {
+    for cause in causes {
+        if cause.field == "reportingComponent" {
+            cause.field = "reportingController".into();
+        }
+    }
+}

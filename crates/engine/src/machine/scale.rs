@@ -1,0 +1,206 @@
+//! Writes to `/scale`: only the wanted number of replicas changes.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Transaction, apply, ownership::Author, update};
+use crate::{
+    Error, Object, Patch, Subject, Subresource, Update, Written,
+    custom::ScalePaths,
+    decode::{Decoded, decode},
+    facts, json,
+    kinds::KindId,
+    object, patch as patches,
+    validate::Cause,
+    view::View,
+};
+
+/// The view of `Scale`s themselves.
+pub(crate) fn scale_view() -> View {
+    View::stored(Arc::new(scale_info()), facts::plain().into())
+}
+
+fn scale_info() -> longshore_model::KindInfo {
+    longshore_model::KindInfo {
+        gvk: longshore_model::Gvk {
+            group: "autoscaling".into(),
+            version: "v1".into(),
+            kind: "Scale".into(),
+        },
+        plural: "scales".into(),
+        singular: "scale".into(),
+        short_names: Default::default(),
+        categories: Default::default(),
+        scope: longshore_model::Scope::Namespaced,
+        subresources: Default::default(),
+        list_kind: None,
+    }
+}
+
+/// The `Scale` of an object, as an object.
+pub(crate) fn of(view: &View, object: &Arc<Object>) -> Result<Arc<Object>, Error> {
+    let paths = paths(view, object.name())?;
+    let shown = view.present(object).map();
+    let scale = paths.scale(object, &shown).map_err(Error::Internal)?;
+    if scale["spec"].get("replicas").is_none() {
+        if view.custom_kind().is_some() {
+            return Err(Error::Internal(format!(
+                "the spec replicas field {:?} does not exist",
+                paths.spec_path()
+            )));
+        }
+    }
+    Ok(as_object(object, scale))
+}
+
+fn as_object(object: &Object, scale: Value) -> Arc<Object> {
+    let scale = match scale {
+        Value::Object(scale) => scale,
+        _ => json::Object::new(),
+    };
+    Arc::new(object.plain(&scale))
+}
+
+fn paths(view: &View, name: &str) -> Result<ScalePaths, Error> {
+    view.scale()
+        .ok_or_else(|| Error::NotFound(Subject::new(&view.info, name).subresource("scale")))
+}
+
+/// Replaces an object's `Scale`.
+pub(super) fn put(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    view: &View,
+    request: &Update,
+    decoded: Decoded,
+) -> Result<Written, Error> {
+    let target = &request.target;
+    let old = tx
+        .get(
+            kind,
+            &object::key(target.namespace.as_deref(), &target.name),
+        )
+        .cloned()
+        .ok_or_else(|| Error::NotFound(Subject::new(&view.info, &target.name)))?;
+    let author = Author::new(&request.options, None);
+    let object = store(tx, (kind, view), &old, &decoded.object, author)?;
+    Ok(Written {
+        object,
+        created: false,
+        warnings: decoded.warnings,
+    })
+}
+
+/// Patches an object's `Scale`.
+pub(super) fn patch(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    view: &View,
+    old: &Arc<Object>,
+    request: &Patch,
+) -> Result<Written, Error> {
+    let shown = view.present(old).map();
+    let scale = paths(view, old.name())?
+        .scale(old, &shown)
+        .map_err(Error::Internal)?;
+    let Value::Object(scale) = scale else {
+        return Err(Error::Internal("a Scale is no object".into()));
+    };
+    let view_of_scale = scale_view();
+    let patched = patches::apply(&view_of_scale.info, request.kind, scale, &request.body)?;
+    let Decoded {
+        object, warnings, ..
+    } = decode(&view_of_scale, patched, request.options.field_validation)
+        .map_err(|problem| problem.of_patch(subject(old.name())))?;
+    let author = Author::new(&request.options, None);
+    let object = store(tx, (kind, view), old, &object, author)?;
+    Ok(Written {
+        object,
+        created: false,
+        warnings,
+    })
+}
+
+/// Applies a `Scale`: as if its one field were applied to the object.
+pub(super) fn apply(
+    tx: &mut Transaction<'_>,
+    view: &View,
+    mut request: Patch,
+) -> Result<Written, Error> {
+    let paths = paths(view, &request.target.name)?;
+    let sent = &request.body;
+    if sent["apiVersion"] != "autoscaling/v1" || sent["kind"] != "Scale" {
+        return Err(Error::BadRequest(format!(
+            "invalid object type: {}, Kind={}",
+            sent["apiVersion"].as_str().unwrap_or_default(),
+            sent["kind"].as_str().unwrap_or_default()
+        )));
+    }
+    let mut config = json::Object::new();
+    config.insert("apiVersion".into(), view.info.api_version().into());
+    config.insert("kind".into(), view.info.gvk.kind.as_ref().into());
+    if let Some(metadata) = sent.get("metadata") {
+        config.insert("metadata".into(), metadata.clone());
+    }
+    if let Some(replicas) = sent["spec"]["replicas"].as_i64() {
+        paths.set(&mut config, replicas);
+    }
+    request.body = Value::Object(config);
+    let written = apply::apply(tx, request)?;
+    let shown = view.present(&written.object).map();
+    let scale = paths
+        .scale(&written.object, &shown)
+        .map_err(Error::Internal)?;
+    Ok(Written {
+        object: as_object(&written.object, scale),
+        ..written
+    })
+}
+
+fn subject(name: &str) -> Subject {
+    Subject::new(&scale_info(), name)
+}
+
+fn store(
+    tx: &mut Transaction<'_>,
+    (kind, view): (KindId, &View),
+    old: &Arc<Object>,
+    scale: &json::Object,
+    author: Author,
+) -> Result<Arc<Object>, Error> {
+    let paths = paths(view, old.name())?;
+    update::check_preconditions(&Subject::new(&view.info, old.name()), old, scale)?;
+    let custom = view.custom_kind().is_some();
+    let replicas = match json::number(scale, "spec.replicas") {
+        Some(replicas) => replicas,
+        // A `Scale` in Kubernetes' own types has a number in any case.
+        None if !custom || json::at(scale, "spec").is_some() => 0,
+        None => {
+            return Err(Error::BadRequest(format!(
+                "the spec replicas field {:?} cannot be empty",
+                paths.spec_path()
+            )));
+        }
+    };
+    if replicas < 0 && !custom {
+        let why = "must be greater than or equal to 0";
+        return Err(Error::Invalid {
+            subject: subject(old.name()),
+            causes: vec![Cause::invalid("spec.replicas", replicas, why)],
+        });
+    }
+    let before = old.map();
+    let mut new = view.shown(before.clone());
+    paths.set(&mut new, replicas);
+    let new = view.stored_form(new);
+    let place = update::Place {
+        kind,
+        view,
+        subresource: Subresource::Scale,
+    };
+    let stored = update::replace(tx, place, old, before, new, author)?;
+    let shown = view.present(&stored).map();
+    let scale = paths.scale(&stored, &shown).map_err(Error::Internal)?;
+    Ok(as_object(&stored, scale))
+}
