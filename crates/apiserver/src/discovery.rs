@@ -35,6 +35,8 @@ struct Resource {
 struct Sub {
     name: String,
     kind: String,
+    /// The group and version of the kind, where they are not the resource's.
+    of: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
 
@@ -115,13 +117,18 @@ impl Catalog {
         for resource in resources {
             list.push(resource.legacy());
             for sub in &resource.subresources {
-                list.push(json!({
+                let mut value = json!({
                     "name": format!("{}/{}", resource.plural, sub.name),
                     "singularName": "",
                     "namespaced": resource.namespaced,
                     "kind": sub.kind,
                     "verbs": sub.verbs,
-                }));
+                });
+                if let Some((group, version)) = sub.of {
+                    value["group"] = group.into();
+                    value["version"] = version.into();
+                }
+                list.push(value);
             }
         }
         Some(json!({
@@ -198,9 +205,15 @@ impl Resource {
                 .subresources
                 .iter()
                 .map(|sub| {
+                    let kind = match sub.of {
+                        Some((group, version)) => {
+                            json!({"group": group, "version": version, "kind": sub.kind})
+                        }
+                        None => kind(&sub.kind),
+                    };
                     json!({
                         "subresource": sub.name,
-                        "responseKind": kind(&sub.kind),
+                        "responseKind": kind,
                         "verbs": sub.verbs,
                     })
                 })
@@ -238,8 +251,13 @@ fn resource(info: &KindInfo) -> Resource {
             .subresources
             .iter()
             .filter_map(|name| {
+                let mut of = None;
                 let (kind, verbs): (&str, &'static [&'static str]) = match name {
                     "status" => (&info.gvk.kind, &["get", "patch", "update"]),
+                    "scale" => {
+                        of = Some(("autoscaling", "v1"));
+                        ("Scale", &["get", "patch", "update"])
+                    }
                     "log" => (&info.gvk.kind, &["get"]),
                     "finalize" => (&info.gvk.kind, &["update"]),
                     "binding" => ("Binding", &["create"]),
@@ -248,6 +266,7 @@ fn resource(info: &KindInfo) -> Resource {
                 Some(Sub {
                     name: name.to_owned(),
                     kind: kind.to_owned(),
+                    of,
                     verbs,
                 })
             })
