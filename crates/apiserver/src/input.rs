@@ -202,6 +202,43 @@ pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), Faul
     Ok(())
 }
 
+/// As [`check_kind`], for custom kinds: their objects name their kind
+/// themselves.
+pub(crate) fn check_custom_kind(object: &mut Value, info: &KindInfo) -> Result<(), Fault> {
+    let Some(fields) = object.as_object_mut() else {
+        return Ok(());
+    };
+    let (version, name) = (&info.gvk.version, &info.gvk.kind);
+    for (field, what) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
+        if word(fields, field).is_empty() {
+            return Err(Fault::bad_request(format!(
+                "{name} in version {version:?} cannot be handled as a {name}: Object '{what}' is missing in the body"
+            )));
+        }
+    }
+    let kind = word(fields, "kind").to_owned();
+    if kind == info.gvk.kind {
+        return check_kind(object, info);
+    }
+    let given = object["metadata"]["name"].as_str().unwrap_or_default();
+    let cause = crate::fault::invalid("kind", kind.as_str(), &format!("must be {name}"));
+    let mut fault = Fault::new(
+        StatusReason::Invalid,
+        format!(
+            "{kind}.{} {given:?} is invalid: kind: {}",
+            info.gvk.group, cause.message
+        ),
+    );
+    fault.set_details(longshore_model::StatusDetails {
+        name: given.to_owned(),
+        group: info.gvk.group.to_string(),
+        kind,
+        causes: vec![cause],
+        ..longshore_model::StatusDetails::default()
+    });
+    Err(fault)
+}
+
 /// Refuses an object whose name or namespace is not that of the URL.
 pub(crate) fn check_name(object: &Value, name: &str, namespace: Option<&str>) -> Result<(), Fault> {
     let field = |field: &str| object["metadata"][field].as_str().unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::{
     body::{Body, coalesce},
     fault::Fault,
     negotiate::Shape,
-    query::Query,
+    service::Call,
     table::{self, Printer},
 };
 
@@ -42,8 +42,8 @@ struct Envelope<'a> {
 
 impl Presenter {
     /// Reads `includeObject` where it matters.
-    pub(crate) fn new(info: Arc<KindInfo>, shape: Shape, query: &Query) -> Result<Self, Fault> {
-        let include = match query.get("includeObject") {
+    pub(crate) fn new(call: &Call, info: Arc<KindInfo>, shape: Shape) -> Result<Self, Fault> {
+        let include = match call.query.get("includeObject") {
             None | Some("Metadata") => Include::Metadata,
             Some("None") => Include::Nothing,
             Some("Object") => Include::Object,
@@ -53,7 +53,12 @@ impl Presenter {
                 )));
             }
         };
-        let printer = table::printer(&info.gvk);
+        // A subresource of another kind is not what the definition is about.
+        let custom = call.custom.as_ref().filter(|custom| custom.info == info);
+        let printer = match custom.and_then(|served| served.custom.clone()) {
+            Some(custom) => table::custom_printer(custom),
+            None => table::printer(&info.gvk),
+        };
         Ok(Self {
             info,
             shape,

@@ -48,10 +48,34 @@ pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) node_logs: Arc<dyn NodeLogs>,
     /// Documents that are costly to make, by path.
-    pub(crate) documents: Mutex<BTreeMap<String, Bytes>>,
+    pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
     pub(crate) faults_endpoint: bool,
     closing: watch::Sender<bool>,
+}
+
+/// Documents about what is served, kept until that changes.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    epoch: u64,
+    by_name: BTreeMap<String, Bytes>,
+}
+
+impl Documents {
+    pub(crate) fn get(&self, epoch: u64, name: &str) -> Option<Bytes> {
+        let known = self.by_name.get(name).filter(|_| self.epoch == epoch);
+        known.cloned()
+    }
+
+    pub(crate) fn put(&mut self, epoch: u64, name: &str, document: Bytes) {
+        if self.epoch < epoch {
+            self.by_name.clear();
+            self.epoch = epoch;
+        }
+        if self.epoch == epoch {
+            self.by_name.insert(name.to_owned(), document);
+        }
+    }
 }
 
 impl std::fmt::Debug for ApiServer {

@@ -70,6 +70,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
     pub(crate) stopping: watch::Receiver<bool>,
+    /// The kind the path names.
+    pub(crate) custom: Option<longshore_engine::Served>,
 }
 
 impl Call {
@@ -148,6 +150,7 @@ impl ApiService {
             query,
             headers: parts.headers,
             stopping: self.stopping.clone(),
+            custom: None,
         };
         let response = in_time(call, route, body).await?;
         self.after(verdict, asked, response)

@@ -34,6 +34,7 @@ mod writer;
 pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
+pub use machine::scale_kind;
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
 pub use request::{

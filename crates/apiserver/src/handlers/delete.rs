@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let info = target.kind.clone();
     match call
@@ -94,7 +94,7 @@ pub(super) async fn collection(
 ) -> Reply {
     plain_shape(&call)?;
     let selection = Selection::parse(&call.query)?;
-    let presenter = Presenter::new(info.clone(), Shape::Object, &call.query)?;
+    let presenter = Presenter::new(&call, info.clone(), Shape::Object)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let engine = &call.shared.engine;
     let items = engine

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use longshore_engine::Served;
 use longshore_model::KindInfo;
 use longshore_schema::openapi;
 use serde_json::{Value, json};
@@ -207,30 +208,40 @@ async fn openapi_v2(call: &Call) -> Reply {
 async fn cached(
     call: &Call,
     name: &str,
-    make: impl FnOnce(&[KindInfo]) -> Option<Bytes> + Send + 'static,
+    make: impl FnOnce(&[Described]) -> Option<Bytes> + Send + 'static,
 ) -> Result<Bytes, Fault> {
+    let engine = &call.shared.engine;
+    // Asked first: kinds that come in between only make it too old.
+    let epoch = engine.kinds_epoch();
     let documents = || {
         call.shared
             .documents
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     };
-    if let Some(document) = documents().get(name) {
-        return Ok(document.clone());
+    if let Some(document) = documents().get(epoch, name) {
+        return Ok(document);
     }
-    let kinds: Vec<KindInfo> = call
-        .shared
-        .engine
-        .kinds()
-        .iter()
-        .map(|info| KindInfo::clone(info))
-        .collect();
+    let kinds: Vec<Described> = engine.served().into_iter().map(Described).collect();
     let document = tokio::task::spawn_blocking(move || make(&kinds))
         .await
         .map_err(Fault::internal)?
         .ok_or_else(Fault::unknown_path)?;
-    documents().insert(name.to_owned(), document.clone());
+    documents().put(epoch, name, document.clone());
     Ok(document)
+}
+
+/// A served kind, as documents describe it.
+struct Described(Served);
+
+impl openapi::Describe for Described {
+    fn info(&self) -> &KindInfo {
+        &self.0.info
+    }
+
+    fn schema(&self) -> Option<&Value> {
+        self.0.custom.as_ref().map(|custom| custom.openapi())
+    }
 }
 
 /// A document with its `ETag`; 304 for who has it already.

@@ -21,7 +21,7 @@ use crate::{
     fault::Fault,
     input::RequestBody,
     negotiate::{Shape, Wanted, negotiate},
-    reply::Reply,
+    reply::{self, Reply},
     review,
     route::{Resource, Route},
     service::Call,
@@ -43,7 +43,7 @@ pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) ->
     }
 }
 
-async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
+async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
     if let Some(review) = review::find(&path.group, &path.version, &path.plural) {
         return match (&path.name, &path.namespace) {
             (None, None) if call.method == Method::POST => write::review(call, review, body).await,
@@ -57,11 +57,22 @@ async fn resource(call: Call, path: Resource, body: RequestBody) -> Reply {
             _ => Err(Fault::wrong_method(&["POST"])),
         };
     }
-    let info = call
+    let served = call
         .shared
         .engine
-        .find(&path.group, &path.version, &path.plural)
+        .served_at(&path.group, &path.version, &path.plural)
         .ok_or_else(Fault::unknown_path)?;
+    let deprecation = served.custom.as_ref().and_then(|kind| kind.deprecation());
+    let deprecation = deprecation.map(str::to_owned);
+    let info = served.info.clone();
+    call.custom = Some(served);
+    let mut response = kind(call, info, path, body).await?;
+    reply::warn(&mut response, deprecation.as_slice());
+    Ok(response)
+}
+
+/// A request about objects of a kind.
+async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody) -> Reply {
     let namespaced = info.is_namespaced();
     if namespaced != path.namespace.is_some() && (path.name.is_some() || !namespaced) {
         return Err(Fault::unknown_path());
@@ -128,6 +139,10 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
         ("status", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("scale", Method::GET) => read::scale(&call, &target),
+        ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
+        ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,
+        ("scale", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
         ("finalize", Method::PUT) => write::finalize(call, target, body).await,
         ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,

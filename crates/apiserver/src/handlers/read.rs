@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use longshore_engine::{ListRequest, Target};
+use longshore_engine::{ListRequest, Target, scale_kind};
 use longshore_model::KindInfo;
 
 use super::object_shape;
@@ -17,11 +17,21 @@ use crate::{
 
 pub(super) fn get(call: &Call, target: &Target) -> Reply {
     let wanted = object_shape(call)?;
-    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(call, target.kind.clone(), wanted.shape)?;
     let at = params::get_version(&call.query)?;
     let engine = &call.shared.engine;
     let object = engine.get(&target.kind, target.namespace.as_deref(), &target.name, at)?;
     reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
+}
+
+/// The `Scale` of an object.
+pub(super) fn scale(call: &Call, target: &Target) -> Reply {
+    let wanted = object_shape(call)?;
+    let presenter = Presenter::new(call, scale_kind(), wanted.shape)?;
+    let at = params::get_version(&call.query)?;
+    let engine = &call.shared.engine;
+    let scale = engine.get_scale(&target.kind, target.namespace.as_deref(), &target.name, at)?;
+    reply::document(StatusCode::OK, wanted.encoding, presenter.object(&scale))
 }
 
 pub(super) fn list(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -> Reply {
@@ -31,7 +41,7 @@ pub(super) fn list(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -
             Shape::Object | Shape::Table(_) | Shape::MetadataList(_)
         )
     })?;
-    let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let params = ListParams::parse(&call.query)?;
     let selection = Selection::parse(&call.query)?;
     let page = call.shared.engine.list(&ListRequest {

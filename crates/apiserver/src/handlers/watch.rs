@@ -48,7 +48,7 @@ pub(super) fn watch(
     if wanted.encoding != Encoding::Json {
         return Err(Fault::not_acceptable());
     }
-    let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let params = WatchParams::parse(&call.query)?;
     let mut selection = Selection::parse(&call.query)?;
     if let Some(name) = name {
@@ -155,6 +155,11 @@ impl Events {
             match event {
                 Ok(Some(event)) => self.writer.event(&mut frame, &event),
                 Ok(None) => break,
+                // The kind is gone: the watch ends like any other.
+                Err(Error::KindGone(_)) => {
+                    self.done = true;
+                    break;
+                }
                 Err(error) => {
                     self.done = true;
                     frame.extend_from_slice(&error_line(error.into()));
@@ -166,7 +171,7 @@ impl Events {
             }
             event = self.watch.try_next();
         }
-        Some(frame.freeze())
+        (!frame.is_empty()).then(|| frame.freeze())
     }
 }
 

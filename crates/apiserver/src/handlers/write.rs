@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use longshore_engine::{
-    Bind, Create, Finalize, Object, Patch, Subresource, Target, Update, Written,
+    Bind, Create, Finalize, Object, Patch, Subresource, Target, Update, Written, scale_kind,
 };
 use longshore_model::{KindInfo, PatchKind, Status};
 use serde_json::Value;
@@ -31,10 +31,10 @@ pub(super) async fn create(
     body: RequestBody,
 ) -> Reply {
     let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(info.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
     let (mut object, sent) = input::object(&call.headers, body, &info.gvk.kind).await?;
-    input::check_kind(&mut object, &info)?;
+    check_kind(&call, &mut object, &info)?;
     let twice = twice::in_object(&call.headers, &sent, &info, &options, &object)?;
     let create = Create {
         kind: info,
@@ -47,6 +47,24 @@ pub(super) async fn create(
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
+/// The kind of what is sent and answered: a `Scale` is one of its own.
+fn kind_of(target: &Target, subresource: Subresource) -> Arc<KindInfo> {
+    match subresource {
+        Subresource::Scale => scale_kind(),
+        _ => target.kind.clone(),
+    }
+}
+
+/// Objects of custom kinds must name their kind themselves.
+fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(), Fault> {
+    let served = call.custom.as_ref().filter(|served| served.info == *kind);
+    if served.is_some_and(|served| served.custom.is_some()) {
+        input::check_custom_kind(object, kind)
+    } else {
+        input::check_kind(object, kind)
+    }
+}
+
 pub(super) async fn update(
     call: Call,
     target: Target,
@@ -54,13 +72,13 @@ pub(super) async fn update(
     body: RequestBody,
 ) -> Reply {
     let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let kind = kind_of(&target, subresource);
+    let presenter = Presenter::new(&call, kind.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let kind = &target.kind.gvk.kind;
-    let (mut object, sent) = input::object(&call.headers, body, kind).await?;
-    input::check_kind(&mut object, &target.kind)?;
+    let (mut object, sent) = input::object(&call.headers, body, &kind.gvk.kind).await?;
+    check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
-    let twice = twice::in_object(&call.headers, &sent, &target.kind, &options, &object)?;
+    let twice = twice::in_object(&call.headers, &sent, &kind, &options, &object)?;
     let update = Update {
         target,
         subresource,
@@ -81,7 +99,7 @@ pub(super) async fn patch(
     let kind = PatchKind::from_media_type(&input::media_type(&call.headers))
         .ok_or_else(|| Fault::unsupported_media_type(&PatchKind::ALL.map(PatchKind::media_type)))?;
     let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, kind_of(&target, subresource), wanted.shape)?;
     let options =
         params::write_options(&call.query, "PatchOptions", Some(kind), call.user_agent())?;
     let bytes = input::read(body).await?;
@@ -118,7 +136,7 @@ fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<Value, Fault> {
 
 pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(target.kind.clone(), wanted.shape, &call.query)?;
+    let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
     let kind = &target.kind.gvk.kind;
     let (mut object, _) = input::object(&call.headers, body, kind).await?;

@@ -134,3 +134,9 @@ pub(super) const LEASE: &[Column] = &[
     column("Holder", "string", "", 0, "Who holds the lease."),
     AGE,
 ];
+
+#[rustfmt::skip]
+pub(super) const DEFINITION: &[Column] = &[
+    NAME,
+    column("Created At", "date", "", 0, "When the definition was made."),
+];

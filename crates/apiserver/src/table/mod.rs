@@ -2,14 +2,19 @@
 //! its columns and a function that fills the cells; all of it is pure.
 
 mod columns;
+mod custom;
 pub(crate) mod duration;
 mod jobs;
+mod json_path;
 mod nodes;
 mod plain;
 mod pods;
 mod services;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
+use longshore_engine::CustomKind;
 use longshore_model::{Gvk, time};
 use serde_json::{Value, json};
 
@@ -44,6 +49,18 @@ pub(crate) struct Printer {
     columns: &'static [Column],
     cells: Cells,
     conditions: fn(&Value) -> Option<Value>,
+    /// Of a custom kind: instead of the above.
+    custom: Option<custom::Columns>,
+}
+
+/// The printer of a custom kind.
+pub(crate) fn custom_printer(kind: Arc<CustomKind>) -> Printer {
+    Printer {
+        columns: &[],
+        cells: plain::any,
+        conditions: |_| None,
+        custom: Some(custom::Columns::of(kind)),
+    }
 }
 
 /// The printer of a kind; name and age for kinds without one of their own.
@@ -59,6 +76,9 @@ pub(crate) fn printer(gvk: &Gvk) -> Printer {
         ("", "Secret") => (columns::SECRET, plain::secret),
         ("", "ServiceAccount") => (columns::SERVICE_ACCOUNT, plain::service_account),
         ("" | "events.k8s.io", "Event") => (columns::EVENT, plain::event),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            (columns::DEFINITION, plain::definition)
+        }
         ("coordination.k8s.io", "Lease") => (columns::LEASE, plain::lease),
         _ => (columns::ANY, plain::any),
     };
@@ -70,18 +90,25 @@ pub(crate) fn printer(gvk: &Gvk) -> Printer {
         columns,
         cells,
         conditions,
+        custom: None,
     }
 }
 
 impl Printer {
     /// The `columnDefinitions`.
     pub(crate) fn definitions(&self) -> Value {
-        self.columns.iter().map(Column::definition).collect()
+        match &self.custom {
+            Some(custom) => custom.definitions(),
+            None => self.columns.iter().map(Column::definition).collect(),
+        }
     }
 
     /// The cells of an object's row, one a column.
     pub(crate) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        (self.cells)(object, now)
+        match &self.custom {
+            Some(custom) => custom.cells(object, now),
+            None => (self.cells)(object, now),
+        }
     }
 
     /// The conditions of an object's row: finished pods have one.

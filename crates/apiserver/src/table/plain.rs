@@ -55,13 +55,17 @@ pub(super) fn lease(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     let happened = instant(event, "/eventTime");
-    let first = instant(event, "/firstTimestamp").or(happened);
+    let first = instant(event, "/firstTimestamp")
+        .or_else(|| instant(event, "/deprecatedFirstTimestamp"))
+        .or(happened);
     let last = instant(event, "/series/lastObservedTime")
         .or_else(|| instant(event, "/lastTimestamp"))
+        .or_else(|| instant(event, "/deprecatedLastTimestamp"))
         .or(first);
     let occurrences = event
         .pointer("/series/count")
         .or_else(|| event.pointer("/count"))
+        .or_else(|| event.pointer("/deprecatedCount"))
         .and_then(Value::as_i64)
         .unwrap_or(1);
     // The two API groups of events name the same fields differently.
@@ -73,14 +77,21 @@ pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         (kind, "") => kind,
         (kind, name) => format!("{kind}/{name}"),
     };
-    let component = or(
-        text(event, "/source/component"),
-        text(event, "/reportingComponent"),
-    );
-    let host = or(
-        text(event, "/source/host"),
-        text(event, "/reportingInstance"),
-    );
+    let first_of = |pointers: &[&str]| {
+        let mut texts = pointers.iter().map(|pointer| text(event, pointer));
+        texts.find(|text| !text.is_empty()).unwrap_or_default()
+    };
+    let component = first_of(&[
+        "/source/component",
+        "/deprecatedSource/component",
+        "/reportingComponent",
+        "/reportingController",
+    ]);
+    let host = first_of(&[
+        "/source/host",
+        "/deprecatedSource/host",
+        "/reportingInstance",
+    ]);
     let source = if host.is_empty() {
         component.to_owned()
     } else {
@@ -99,4 +110,9 @@ pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         occurrences.to_string().into(),
         name(event),
     ]
+}
+
+pub(super) fn definition(definition: &Value, _: Timestamp) -> Vec<Value> {
+    let created = text(definition, "/metadata/creationTimestamp");
+    vec![name(definition), created.into()]
 }

@@ -21,6 +21,7 @@ pub(crate) use bind::bind;
 pub(crate) use create::{admit, create};
 pub(crate) use delete::{delete, delete_collection};
 pub(crate) use namespace::{bootstrap, finalize};
+pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
 pub(crate) use update::{patch, update};
 

@@ -16,9 +16,15 @@ use crate::{
     view::View,
 };
 
+/// The kind of what `/scale` takes and answers: `Scale` of autoscaling/v1.
+#[must_use]
+pub fn scale_kind() -> Arc<longshore_model::KindInfo> {
+    Arc::new(scale_info())
+}
+
 /// The view of `Scale`s themselves.
 pub(crate) fn scale_view() -> View {
-    View::stored(Arc::new(scale_info()), facts::plain().into())
+    View::stored(scale_kind(), facts::plain().into())
 }
 
 fn scale_info() -> longshore_model::KindInfo {

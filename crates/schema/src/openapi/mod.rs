@@ -4,6 +4,7 @@
 //! kubectl reads them to explain types, to compute patches for `apply`, and to
 //! learn whether `PATCH` takes the parameters `dryRun` and `fieldValidation`.
 
+mod custom;
 mod gnostic;
 mod parameters;
 mod paths;
@@ -15,5 +16,6 @@ mod v3;
 /// `/version` name it.
 pub const KUBERNETES_VERSION: &str = "v1.34.0";
 
+pub use custom::Describe;
 pub use v2::{V2_CONTENT_TYPE, v2_protobuf};
 pub use v3::{v3_document, v3_index};

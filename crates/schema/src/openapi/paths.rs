@@ -4,6 +4,7 @@
 use longshore_model::KindInfo;
 
 use super::{
+    custom::{self, Describe},
     parameters::{self, Parameter},
     schemas::subresource_kind,
 };
@@ -57,12 +58,15 @@ pub(super) struct Path {
 }
 
 /// All paths of a kind.
-pub(super) fn of_kind(info: &KindInfo) -> Vec<Path> {
+pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
+    let info = kind.info();
+    let custom = kind.schema().is_some();
     let namespaced = info.is_namespaced();
     let scope: &[&str] = if namespaced { &["namespace"] } else { &[] };
     let base = info.collection_path(namespaced.then_some("{namespace}"));
     let maker = Maker {
         info,
+        custom,
         scope: if namespaced { "Namespaced" } else { "" },
     };
     let list = |all| maker.make("get", "list", &["list", all], None);
@@ -81,7 +85,11 @@ pub(super) fn of_kind(info: &KindInfo) -> Vec<Path> {
         ],
     }];
     if namespaced {
-        let everywhere = Maker { info, scope: "" };
+        let everywhere = Maker {
+            info,
+            custom,
+            scope: "",
+        };
         paths.push(Path {
             path: info.collection_path(None),
             variables: Vec::new(),
@@ -127,6 +135,8 @@ pub(super) fn of_kind(info: &KindInfo) -> Vec<Path> {
 
 struct Maker<'a> {
     info: &'a KindInfo,
+    /// Whether a definition describes it.
+    custom: bool,
     /// In ids, before the kind.
     scope: &'static str,
 }
@@ -146,13 +156,22 @@ impl Maker<'_> {
         } else {
             &gvk.group
         };
-        let group = camel(group.split('.').next().unwrap_or(group));
+        let group = if self.custom {
+            // The first word alone might be another group's, too.
+            group.split(['.', '-']).map(camel).collect()
+        } else {
+            camel(group.split('.').next().unwrap_or(group))
+        };
         let (group_of_kind, version, kind) =
             subresource
                 .and_then(subresource_kind)
                 .unwrap_or((&gvk.group, &gvk.version, &gvk.kind));
         let definition = packages::definition(group_of_kind, version, kind)
-            .filter(|name| registry().definition(name).is_some());
+            .filter(|name| registry().definition(name).is_some())
+            .or_else(|| {
+                let own = self.custom && kind == gvk.kind;
+                own.then(|| custom::name(self.info))
+            });
         let is_log = subresource == Some("log");
         let parameters = match action {
             "list" => parameters::LIST.to_vec(),

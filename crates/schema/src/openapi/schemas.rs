@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use longshore_model::KindInfo;
 use serde_json::{Map, Value, json};
 
+use super::custom::{self, Describe};
 use crate::{ListType, Strategy, TypeRef, graph::reference, packages, registry, roots::ROOTS};
 
 /// The word under which a definition, an operation says its kind.
@@ -34,16 +34,28 @@ pub(super) fn subresource_kind(
 }
 
 /// The definitions that `kinds` need, by name, each with its marks.
-pub(super) fn of_kinds<'a>(
-    kinds: impl IntoIterator<Item = &'a KindInfo>,
-) -> BTreeMap<&'static str, Value> {
+pub(super) fn of_kinds<'a, K: Describe + 'a>(
+    kinds: impl IntoIterator<Item = &'a K>,
+) -> BTreeMap<String, Value> {
     let registry = registry();
     let mut todo: Vec<String> = SHARED
         .iter()
         .map(|kind| format!("{}.{kind}", packages::META))
         .collect();
     let mut versions = BTreeSet::new();
-    for info in kinds {
+    let mut definitions = BTreeMap::new();
+    for kind in kinds {
+        let info = kind.info();
+        if let Some(schema) = kind.schema() {
+            let own = [
+                (custom::name(info), custom::definition(info, schema)),
+                custom::list(info),
+            ];
+            for (name, definition) in own {
+                references(&definition, &mut todo);
+                definitions.insert(name, definition);
+            }
+        }
         versions.insert((info.gvk.group.to_string(), info.gvk.version.to_string()));
         if let Some(name) = registry.name_of(&info.gvk) {
             todo.push(name.to_owned());
@@ -54,7 +66,6 @@ pub(super) fn of_kinds<'a>(
         }
     }
     let marks = marks(&versions);
-    let mut definitions = BTreeMap::new();
     while let Some(wanted) = todo.pop() {
         let Some((name, schema)) = registry.entry(&wanted) else {
             continue;
@@ -70,7 +81,7 @@ pub(super) fn of_kinds<'a>(
         if let (Some(kinds), Some(fields)) = (marks.get(name), schema.as_object_mut()) {
             fields.insert(KIND.to_owned(), Value::Array(kinds.clone()));
         }
-        definitions.insert(name, schema);
+        definitions.insert(name.to_owned(), schema);
     }
     definitions
 }

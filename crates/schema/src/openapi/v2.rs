@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use longshore_model::KindInfo;
 use prost::Message;
 use serde_json::Value;
 
 use super::{
     KUBERNETES_VERSION,
+    custom::{self, Describe},
     gnostic::{
         AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
         NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterValue, ParametersItem,
@@ -25,12 +25,12 @@ pub const V2_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.
 
 /// The document for all kinds, as gnostic's message `openapi.v2.Document`.
 #[must_use]
-pub fn v2_protobuf(kinds: &[KindInfo]) -> Vec<u8> {
+pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
     let definitions = schemas::of_kinds(kinds)
         .into_iter()
         .map(|(name, definition)| NamedSchema {
-            name: name.to_owned(),
-            value: Some(definition_of(name, &definition)),
+            value: Some(definition_of(&name, &custom::for_v2(&definition))),
+            name,
         })
         .collect();
     // Sorted by path, as in the JSON documents.

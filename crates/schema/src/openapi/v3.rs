@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     KUBERNETES_VERSION,
+    custom::Describe,
     parameters::Parameter,
     paths::{self, Answer, Body, Operation, Path},
     schemas::{self, KIND, kind_value},
@@ -28,10 +29,10 @@ const PATCH_TYPES: [&str; 4] = [
 /// The hash in an address changes with the document, so that it may be kept
 /// for ever.
 #[must_use]
-pub fn v3_index(kinds: &[KindInfo]) -> Value {
+pub fn v3_index<K: Describe>(kinds: &[K]) -> Value {
     let mut paths = Map::new();
-    for info in kinds {
-        let key = key_of(info);
+    for kind in kinds {
+        let key = key_of(kind.info());
         if paths.contains_key(&key) {
             continue;
         }
@@ -48,17 +49,17 @@ pub fn v3_index(kinds: &[KindInfo]) -> Value {
 /// The document of a group and version, as the index names it (`api/v1`,
 /// `apis/batch/v1`); nothing if it has no kinds.
 #[must_use]
-pub fn v3_document(kinds: &[KindInfo], group_version: &str) -> Option<Value> {
+pub fn v3_document<K: Describe>(kinds: &[K], group_version: &str) -> Option<Value> {
     let kinds: Vec<_> = kinds
         .iter()
-        .filter(|info| key_of(info) == group_version)
+        .filter(|kind| key_of(kind.info()) == group_version)
         .collect();
     if kinds.is_empty() {
         return None;
     }
     let paths: Map<String, Value> = kinds
         .iter()
-        .flat_map(|info| paths::of_kind(info))
+        .flat_map(|kind| paths::of_kind(*kind))
         .map(|path| (path.path.clone(), path_value(&path)))
         .collect();
     let schemas: BTreeMap<_, _> = schemas::of_kinds(kinds);
