@@ -12,6 +12,7 @@ mod pods;
 mod program;
 mod report;
 mod run_true;
+mod server;
 mod start;
 mod store;
 
@@ -22,9 +23,9 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, decode, run
+    /// start, store, decode, run, server
     names: Vec<String>,
-    /// How many pods `store` and `decode` use.
+    /// How many pods `store`, `server` and `decode` use.
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
     /// How often each figure is taken; the median counts.
@@ -32,7 +33,7 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 4] = ["start", "decode", "run", "store"];
+const NAMES: [&str; 5] = ["start", "decode", "run", "store", "server"];
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
@@ -52,6 +53,7 @@ async fn main() -> Result<(), Failure> {
         match name {
             "start" => start::run(&mut report, arguments.runs).await?,
             "decode" => decode::run(&mut report, arguments.runs, arguments.pods).await?,
+            "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
         }

@@ -1,0 +1,159 @@
+//! The embedded server beside the real kube-apiserver with its etcd, both from
+//! start to end, driven by the same client over TLS.
+
+mod load;
+mod peer;
+mod watchers;
+
+use std::time::Duration;
+
+use crate::report::{Failure, Report};
+use peer::Peer;
+
+/// The figures of one server.
+#[derive(Debug, Default, Clone)]
+struct Figures {
+    ready: Duration,
+    /// Megabytes: idle, and after each part.
+    idle: f64,
+    loaded: f64,
+    watched: f64,
+    /// Requests a second.
+    create: f64,
+    patch: f64,
+    list: Duration,
+    watchers: watchers::Delivery,
+}
+
+/// Both servers, and how they compare.
+pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result<(), Failure> {
+    let ours = one(Peer::ours(), runs, pods).await?;
+    let theirs = match Peer::real()? {
+        Some(peer) => Some(one(peer, runs, pods).await?),
+        None => {
+            report.figure("kube-apiserver", "not there", "");
+            println!(
+                "  `cargo xtask real-apiserver` builds one; or name one by {} (and etcd by PATH)",
+                peer::BINARY
+            );
+            None
+        }
+    };
+    print(report, &ours, theirs.as_ref());
+    Ok(())
+}
+
+async fn one(peer: Peer, runs: usize, pods: usize) -> Result<Figures, Failure> {
+    eprintln!("  {} …", peer.name());
+    let (server, ready) = peer.start().await?;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut figures = Figures {
+        ready,
+        idle: server.memory()?,
+        ..Figures::default()
+    };
+    let client = server.client().await?;
+    figures.create = load::create(&client, pods).await?;
+    figures.patch = load::patch_status(&client, pods).await?;
+    figures.list = load::list(&client, runs).await?;
+    figures.loaded = server.memory()?;
+    figures.watchers = watchers::run(&client).await?;
+    figures.watched = server.memory()?;
+    server.stop().await;
+    Ok(figures)
+}
+
+fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
+    type Row = (
+        &'static str,
+        fn(&Figures) -> f64,
+        &'static str,
+        bool,
+        &'static str,
+    );
+    // What, the figure, its unit, whether more is better, the goal.
+    let rows: &[Row] = &[
+        (
+            "start until /readyz is ok",
+            |f| f.ready.as_secs_f64() * 1e3,
+            "ms",
+            false,
+            "50 ms",
+        ),
+        ("memory, idle", |f| f.idle, "MB", false, "40 MB"),
+        (
+            "create pods, 64 at a time, durable",
+            |f| f.create,
+            "/s",
+            true,
+            "5 times",
+        ),
+        (
+            "merge-patch status, 64 at a time, durable",
+            |f| f.patch,
+            "/s",
+            true,
+            "5 times",
+        ),
+        (
+            "list them all",
+            |f| f.list.as_secs_f64() * 1e3,
+            "ms",
+            false,
+            "",
+        ),
+        ("memory after that", |f| f.loaded, "MB", false, "a tenth"),
+        (
+            "watchers: events",
+            |f| f.watchers.rate,
+            "/s",
+            true,
+            "1,000/s",
+        ),
+        (
+            "watchers: deliveries",
+            |f| f.watchers.deliveries,
+            "/s",
+            true,
+            "",
+        ),
+        (
+            "watchers: median, request to delivery",
+            |f| f.watchers.median,
+            "ms",
+            false,
+            "",
+        ),
+        (
+            "watchers: 99th percentile",
+            |f| f.watchers.late,
+            "ms",
+            false,
+            "100 ms",
+        ),
+        (
+            "memory after that, a watcher asleep",
+            |f| f.watched,
+            "MB",
+            false,
+            "",
+        ),
+    ];
+    for (what, figure, unit, more_is_better, goal) in rows {
+        let mine = figure(ours);
+        let Some(theirs) = theirs.map(figure) else {
+            report.figure(what, format!("{mine:.0} {unit}"), goal);
+            continue;
+        };
+        let ratio = if *more_is_better {
+            mine / theirs
+        } else {
+            theirs / mine
+        };
+        report.figure(
+            what,
+            format!("{mine:.0} {unit}, real {theirs:.0} {unit}, {ratio:.1} times better"),
+            goal,
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! The servers: how they are started, found, measured and stopped.
+
+use std::{
+    env, fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use kube_client::Client;
+use longshore::Cluster;
+use tempfile::TempDir;
+
+use crate::{program::Instance, report::Failure};
+
+/// Names a kube-apiserver that is elsewhere.
+pub(super) const BINARY: &str = "LONGSHORE_KUBE_APISERVER";
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server to be started.
+pub(super) enum Peer {
+    Ours,
+    Real(PathBuf),
+}
+
+/// A server that runs, in a folder of its own.
+pub(super) enum Server {
+    Ours(Instance),
+    Real(Real),
+}
+
+pub(super) struct Real {
+    folder: TempDir,
+    children: Vec<Child>,
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        // The server before its store.
+        for child in self.children.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Peer {
+    pub(super) fn ours() -> Self {
+        Self::Ours
+    }
+
+    /// The real one, if it is there.
+    pub(super) fn real() -> Result<Option<Self>, Failure> {
+        let named = env::var_os(BINARY).map(PathBuf::from);
+        let built = env::current_exe()?
+            .ancestors()
+            .nth(2)
+            .map(|target| target.join("real-apiserver/bin/kube-apiserver"));
+        let found = named.into_iter().chain(built).find(|path| path.exists());
+        Ok(found.map(Self::Real))
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Ours => "the embedded server",
+            Self::Real(_) => "kube-apiserver and etcd",
+        }
+    }
+
+    /// Starts it; the time until it is ready.
+    pub(super) async fn start(self) -> Result<(Server, Duration), Failure> {
+        let started = Instant::now();
+        let server = match self {
+            Self::Ours => {
+                let instance = Instance::new()?;
+                instance.up(&[])?;
+                Server::Ours(instance)
+            }
+            Self::Real(binary) => Server::Real(Real::start(&binary)?),
+        };
+        let client = server.client().await?;
+        loop {
+            let ready = client
+                .request_text(http::Request::get("/readyz").body(Vec::new())?)
+                .await;
+            match ready {
+                Ok(text) if text == "ok" => return Ok((server, started.elapsed())),
+                _ if started.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(5)).await
+                }
+                Ok(text) => return Err(format!("not ready: {text}").into()),
+                Err(error) => return Err(format!("not ready: {error}").into()),
+            }
+        }
+    }
+}
+
+impl Server {
+    fn kubeconfig(&self) -> PathBuf {
+        match self {
+            Self::Ours(instance) => instance.kubeconfig(),
+            Self::Real(real) => real.folder.path().join("kubeconfig"),
+        }
+    }
+
+    /// A client of its own connections.
+    pub(super) async fn client(&self) -> Result<Client, Failure> {
+        let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig()), None).await?;
+        Ok(cluster.kube_client())
+    }
+
+    /// Resident megabytes of all its processes.
+    pub(super) fn memory(&self) -> Result<f64, Failure> {
+        match self {
+            Self::Ours(instance) => Ok(instance.memory()?.0),
+            Self::Real(real) => real.children.iter().map(|child| resident(child.id())).sum(),
+        }
+    }
+
+    pub(super) async fn stop(self) {
+        drop(self);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
+
+fn resident(pid: u32) -> Result<f64, Failure> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = line.ok_or("the server has ended")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+}
+
+/// Ports that are free now.
+fn ports<const N: usize>() -> Result<[u16; N], Failure> {
+    let listeners: Vec<_> = (0..N)
+        .map(|_| TcpListener::bind("127.0.0.1:0"))
+        .collect::<Result<_, _>>()?;
+    let mut ports = [0; N];
+    for (port, listener) in ports.iter_mut().zip(&listeners) {
+        *port = listener.local_addr()?.port();
+    }
+    Ok(ports)
+}
+
+impl Real {
+    fn start(binary: &Path) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir()?;
+        let place = |name: &str| folder.path().join(name).display().to_string();
+        let [port, store, peers] = ports()?;
+        let (store, peers) = (
+            format!("http://127.0.0.1:{store}"),
+            format!("http://127.0.0.1:{peers}"),
+        );
+        let key = Command::new("openssl")
+            .args(["genrsa", "-out", &place("key"), "2048"])
+            .stderr(Stdio::null())
+            .status()?;
+        if !key.success() {
+            return Err("openssl cannot make a key".into());
+        }
+        fs::write(place("tokens"), "token,admin,admin,system:masters\n")?;
+        let kubeconfig = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "real",
+            "clusters": [{"name": "real", "cluster": {"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
+            "users": [{"name": "admin", "user": {"token": "token"}}],
+            "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+        });
+        fs::write(place("kubeconfig"), kubeconfig.to_string())?;
+        let run = |program: &Path, arguments: Vec<String>| {
+            Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .map_err(|error| format!("{}: {error}", program.display()))
+        };
+        let etcd = run(
+            Path::new("etcd"),
+            vec![
+                format!("--data-dir={}", place("etcd")),
+                format!("--listen-client-urls={store}"),
+                format!("--advertise-client-urls={store}"),
+                format!("--listen-peer-urls={peers}"),
+                format!("--initial-advertise-peer-urls={peers}"),
+                format!("--initial-cluster=default={peers}"),
+            ],
+        )?;
+        let arguments = vec![
+            format!("--etcd-servers={store}"),
+            format!("--service-account-key-file={}", place("key")),
+            format!("--service-account-signing-key-file={}", place("key")),
+            "--service-account-issuer=https://kubernetes.default.svc".into(),
+            format!("--cert-dir={}", place("certs")),
+            format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1".into(),
+            format!("--token-auth-file={}", place("tokens")),
+            "--authorization-mode=RBAC".into(),
+            "--service-cluster-ip-range=10.0.0.0/24".into(),
+            "--disable-admission-plugins=ServiceAccount".into(),
+        ];
+        let mut real = Self {
+            folder,
+            children: vec![etcd],
+        };
+        real.children.push(run(binary, arguments)?);
+        Ok(real)
+    }
+}
