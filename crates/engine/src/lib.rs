@@ -24,6 +24,7 @@ mod options;
 mod patch;
 mod request;
 mod select;
+mod snapshots;
 mod state;
 mod store;
 mod validate;

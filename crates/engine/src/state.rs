@@ -10,6 +10,7 @@ use imbl::{OrdMap, Vector};
 use crate::{
     Error, Object,
     kinds::{Entry, KindId, Kinds},
+    snapshots::Snapshots,
 };
 
 /// One write, as watches see it.
@@ -47,6 +48,7 @@ pub(crate) struct Table {
     log_bytes: usize,
     /// Events up to this revision are no longer in the log.
     pub(crate) compacted: u64,
+    snapshots: Snapshots,
 }
 
 impl Table {
@@ -78,6 +80,12 @@ impl Table {
         if revision < self.compacted {
             return None;
         }
+        if revision >= self.newest() {
+            return Some(self.objects.clone());
+        }
+        if let Some(objects) = self.snapshots.find(revision) {
+            return Some(objects);
+        }
         let mut objects = self.objects.clone();
         for event in self
             .log
@@ -90,6 +98,7 @@ impl Table {
                 None => objects.remove(event.after.key()),
             };
         }
+        self.snapshots.keep(revision, &objects);
         Some(objects)
     }
 }
@@ -114,7 +123,7 @@ impl State {
     pub(crate) fn new(kinds: Kinds, revision: u64) -> Self {
         Self {
             revision,
-            tables: vec![empty(revision); kinds.len()],
+            tables: (0..kinds.len()).map(|_| empty(revision)).collect(),
             kinds: Arc::new(kinds),
         }
     }
@@ -173,6 +182,7 @@ impl State {
             };
             table.log_bytes -= oldest.weight();
             table.compacted = oldest.revision;
+            table.snapshots.forget(table.compacted);
         }
     }
 
@@ -183,6 +193,7 @@ impl State {
             table.log.clear();
             table.log_bytes = 0;
             table.compacted = self.revision;
+            table.snapshots.forget(table.compacted);
         }
     }
 }

@@ -148,6 +148,9 @@ impl Transaction<'_> {
     /// Forgets the history of all kinds.
     pub(crate) fn expire(&mut self) {
         self.machine.state.expire();
+        // Watches that sleep are woken: what they have not read is gone.
+        let kinds: Vec<_> = self.machine.state.kinds.iter().map(|(id, _)| id).collect();
+        self.machine.touched.extend(kinds);
     }
 
     /// Writes an object under the next revision; who manages which fields of it

@@ -438,3 +438,22 @@ async fn a_watch_ends_when_the_engine_is_closed() {
     drop(api);
     assert!(watch.try_next().unwrap().is_none());
 }
+
+#[tokio::test]
+async fn a_sleeping_watch_is_told_that_its_past_is_forgotten() {
+    let api = api();
+    let request = WatchRequest::of(kind("configmaps"), WatchStart::After(api.0.revision()));
+    let mut watch = api.0.watch(&request).unwrap();
+    let forgotten = async {
+        // Of another kind: the watch sleeps on, behind the newest revision.
+        api.create("pods", pod("a")).await.unwrap();
+        api.0.expire_history().await;
+        std::future::pending::<()>().await;
+    };
+    let told = tokio::select! {
+        biased;
+        told = watch.next() => told,
+        () = forgotten => unreachable!(),
+    };
+    assert!(matches!(told, Err(Error::Expired { .. })));
+}
