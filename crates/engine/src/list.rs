@@ -60,6 +60,11 @@ impl Token {
                 "encoded start key empty (version meta.k8s.io/v1)".into(),
             ));
         }
+        // Such a key could point out of the collection.
+        let odd = |part: &str| matches!(part, "" | "." | "..");
+        if token.start.trim_end_matches('\0').split('/').any(odd) {
+            return Err(wrong(token.start));
+        }
         Ok(token)
     }
 }

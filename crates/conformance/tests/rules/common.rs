@@ -66,3 +66,18 @@ pub(crate) fn with(mut object: Value, changes: &[(&str, Value)]) -> Value {
     }
     object
 }
+
+/// A Deployment of this name.
+pub(crate) fn deployment(name: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": "image"}]},
+            },
+        },
+    })
+}

@@ -8,3 +8,13 @@
 mod common;
 mod rule_01;
 mod rule_02;
+mod rule_03;
+mod rule_04;
+mod rule_05;
+mod rule_06;
+mod rule_07;
+mod rule_08;
+mod rule_09;
+mod rule_10;
+mod rule_11;
+mod rule_12;

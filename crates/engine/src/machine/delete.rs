@@ -93,15 +93,19 @@ fn check_preconditions(
     old: &Object,
     options: &DeleteOptions,
 ) -> Result<(), Error> {
+    // Kubernetes names the kind here, not the resource.
     let conflict = |reason| {
         Err(Error::Conflict {
-            subject: subject.clone(),
+            subject: Subject {
+                resource: subject.kind.clone(),
+                ..subject.clone()
+            },
             reason,
         })
     };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != old.uid()) {
         return conflict(format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
             old.uid()
         ));
     }
@@ -156,6 +160,12 @@ pub(super) fn one(
             tx.put(kind, &object)?
         };
         return Ok(Deleted::Pending(object));
+    }
+    if grace == Grace::Seconds(0) {
+        // As in Kubernetes the end of the grace is written down, and seen, first.
+        let last = tx.put(kind, &object)?;
+        tx.remove(kind, &last);
+        return Ok(Deleted::Gone(last));
     }
     Ok(Deleted::Gone(tx.remove(kind, old)))
 }

@@ -234,13 +234,14 @@ pub(super) fn replace(
             if view.info.has_subresource("status") {
                 json::copy(&before, &mut new, "status");
             }
+            let mut causes = validate::deletion(&before, &new);
             keep_server_fields(&before, &mut new);
             defaults::on_update(&info, &before, &mut new);
             defaults::fill(&info, &mut new);
             if info.gvk.group.is_empty() && info.gvk.kind == "Service" {
                 super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
             }
-            let mut causes = validate::object(&info, &new);
+            causes.extend(validate::object(&info, &new));
             causes.extend(validate::change(&info, &before, &new));
             causes.extend(view.validate(Some(&before), &new));
             let causes = view.in_own_words(causes);

@@ -211,6 +211,24 @@ fn strings<'a>(object: &'a Object, path: &str) -> impl Iterator<Item = &'a str> 
         .filter_map(Value::as_str)
 }
 
+/// What a written state may not say: a deletion begins by a delete alone, and
+/// its grace does not change by writing it down.
+pub(crate) fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
+    let began = |object| json::at(object, "metadata.deletionTimestamp").cloned();
+    let grace = |object| json::at(object, "metadata.deletionGracePeriodSeconds").cloned();
+    let mut causes = Vec::new();
+    let mut immutable = |field: &str, value: Value| {
+        causes.push(Cause::invalid(field, value, "field is immutable"));
+    };
+    if let (None, Some(value)) = (began(before), began(sent)) {
+        immutable("metadata.deletionTimestamp", value);
+    }
+    if let Some(value) = grace(sent).filter(|value| grace(before).as_ref() != Some(value)) {
+        immutable("metadata.deletionGracePeriodSeconds", value);
+    }
+    causes
+}
+
 /// What is wrong with a change of metadata.
 pub(super) fn change(before: &Object, after: &Object) -> Vec<StatusCause> {
     if json::at(before, "metadata.deletionTimestamp").is_none() {

@@ -14,6 +14,7 @@ mod service;
 use longshore_model::{KindInfo, StatusCause};
 
 pub(crate) use cause::Cause;
+pub(crate) use meta::deletion;
 
 use crate::json::{self, Object};
 

@@ -1,0 +1,146 @@
+//! Rule 5: watches with selectors; deletes have versions of their own.
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::json;
+
+use crate::common::{config_map, number, pod, version, with};
+
+#[tokio::test]
+async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    judge.create(&maps, &config_map("a")).await;
+    let (_, since) = judge.list(&maps).await;
+    let label = async |value: serde_json::Value| {
+        let patch = json!({"metadata": {"labels": {"app": value}}, "data": {"app": value}});
+        judge.patch(&one, PatchType::Merge, &patch).await.ok()
+    };
+    let web = label(json!("web")).await;
+    let changed = json!({"data": {"key": "other"}});
+    let changed = judge.patch(&one, PatchType::Merge, &changed).await.ok();
+    let db = label(json!("db")).await;
+    label(json!("cache")).await;
+    let back = label(json!("web")).await;
+    judge.delete(&one).await.ok();
+
+    let mut watch = judge
+        .watch(&format!(
+            "{maps}?watch=1&resourceVersion={since}&labelSelector=app%3Dweb"
+        ))
+        .await;
+    assert_eq!(watch.event("ADDED").await, web, "it enters");
+    assert_eq!(watch.event("MODIFIED").await, changed, "it stays");
+    let left = watch.event("DELETED").await;
+    let expected = with(
+        changed,
+        &[("/metadata/resourceVersion", json!(version(&db)))],
+    );
+    assert_eq!(left, expected, "its old state, the new version");
+    // What happens outside is not told.
+    assert_eq!(watch.event("ADDED").await, back);
+    let gone = watch.event("DELETED").await;
+    assert_eq!(gone["data"], back["data"]);
+    assert!(number(&gone) > number(&back));
+}
+
+#[tokio::test]
+async fn rule_05_the_same_live_and_with_the_first_events() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let web = with(
+        config_map("a"),
+        &[("/metadata/labels", json!({"app": "web"}))],
+    );
+    judge.create(&maps, &web).await;
+    judge.create(&maps, &config_map("b")).await;
+    let mut watch = judge
+        .watch(&format!("{maps}?watch=1&labelSelector=app%3Dweb"))
+        .await;
+    watch.event_of("ADDED", "a").await;
+    let label = |value| json!({"metadata": {"labels": {"app": value}}});
+    let merge = PatchType::Merge;
+    let left = judge
+        .patch(&format!("{maps}/a"), merge, &label(json!(null)))
+        .await
+        .ok();
+    let seen = watch.event_of("DELETED", "a").await;
+    assert_eq!(version(&seen), version(&left));
+    assert_eq!(seen["metadata"]["labels"]["app"], "web");
+    judge
+        .patch(&format!("{maps}/b"), merge, &label(json!("web")))
+        .await
+        .ok();
+    watch.event_of("ADDED", "b").await;
+}
+
+#[tokio::test]
+async fn rule_05_field_selectors_do_the_same() {
+    let judge = Judge::start().await;
+    let pods = judge.path("v1", "pods");
+    judge.create(&pods, &pod("a")).await;
+    let (_, since) = judge.list(&pods).await;
+    let mut watch = judge
+        .watch(&format!(
+            "{pods}?watch=1&resourceVersion={since}&fieldSelector=status.phase%3DRunning"
+        ))
+        .await;
+    let phase = async |phase: &str| {
+        let patch = json!({"status": {"phase": phase}});
+        let status = format!("{pods}/a/status");
+        judge.patch(&status, PatchType::Merge, &patch).await.ok()
+    };
+    let running = phase("Running").await;
+    let failed = phase("Failed").await;
+    assert_eq!(watch.event("ADDED").await, running);
+    let left = watch.event_of("DELETED", "a").await;
+    assert_eq!(left["status"]["phase"], "Running");
+    assert_eq!(version(&left), version(&failed));
+}
+
+#[tokio::test]
+async fn rule_05_a_delete_carries_its_own_version() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let made = judge.create(&maps, &config_map("a")).await;
+    let since = version(&made);
+    judge.delete(&format!("{maps}/a")).await.ok();
+    let (_, after) = judge.list(&maps).await;
+    let mut watch = judge
+        .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
+        .await;
+    let deleted = watch.event("DELETED").await;
+    assert!(number(&deleted) > number(&made));
+    assert!(number(&deleted) <= after.parse().unwrap());
+    let state = with(
+        deleted.clone(),
+        &[("/metadata/resourceVersion", json!(since))],
+    );
+    assert_eq!(state, made, "otherwise its last state");
+    // A watch from there does not tell it again.
+    let from = version(&deleted);
+    let mut watch = judge
+        .watch(&format!("{maps}?watch=1&resourceVersion={from}"))
+        .await;
+    judge.create(&maps, &config_map("b")).await;
+    watch.event_of("ADDED", "b").await;
+}
+
+#[tokio::test]
+async fn rule_05_a_delete_of_a_collection_tells_each() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    for name in ["a", "b"] {
+        judge.create(&maps, &config_map(name)).await;
+    }
+    let (_, since) = judge.list(&maps).await;
+    judge.delete(&maps).await.ok();
+    let mut watch = judge
+        .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
+        .await;
+    let mut versions = Vec::new();
+    for _ in 0..2 {
+        versions.push(number(&watch.event("DELETED").await));
+    }
+    assert!(versions[0] < versions[1], "{versions:?}");
+}

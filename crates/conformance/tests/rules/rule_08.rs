@@ -1,0 +1,194 @@
+//! Rule 8: PUT, and who may still write what has changed meanwhile.
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::json;
+
+use crate::common::{config_map, number, pod, version, with};
+
+#[tokio::test]
+async fn rule_08_a_stale_version_conflicts() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    let first = judge.create(&maps, &config_map("a")).await;
+    let second = with(first.clone(), &[("/data/key", json!("second"))]);
+    let second = judge.put(&one, &second).await.ok();
+    let stale = with(first.clone(), &[("/data/key", json!("stale"))]);
+    let status = judge.put(&one, &stale).await.refused(409, "Conflict");
+    let details = json!({"name": "a", "kind": "configmaps"});
+    assert_eq!(status["details"], details);
+    assert_eq!(
+        status["message"],
+        "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
+    );
+    let kept = judge.get(&one).await.ok();
+    assert_eq!(kept, second);
+    // One from the future is as wrong.
+    let future = (number(&second) + 1_000_000).to_string();
+    let future = with(first, &[("/metadata/resourceVersion", json!(future))]);
+    judge.put(&one, &future).await.refused(409, "Conflict");
+}
+
+#[tokio::test]
+async fn rule_08_a_stale_version_conflicts_in_the_status_too() {
+    let judge = Judge::start().await;
+    let pods = judge.path("v1", "pods");
+    let first = judge.create(&pods, &pod("a")).await;
+    let one = format!("{pods}/a/status");
+    let patch = json!({"status": {"message": "second"}});
+    judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    judge.put(&one, &first).await.refused(409, "Conflict");
+}
+
+#[tokio::test]
+async fn rule_08_another_uid_conflicts() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    let map = judge.create(&maps, &config_map("a")).await;
+    let other = json!("11111111-2222-3333-4444-555555555555");
+    let other = with(map.clone(), &[("/metadata/uid", other)]);
+    let status = judge.put(&one, &other).await.refused(409, "Conflict");
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.contains("Precondition failed: UID in precondition:"),
+        "{message}"
+    );
+    // A successor of the same name has another uid, too.
+    judge.delete(&one).await.ok();
+    judge.create(&maps, &config_map("a")).await;
+    let unversioned = with(map, &[("/metadata/resourceVersion", json!(""))]);
+    judge.put(&one, &unversioned).await.refused(409, "Conflict");
+}
+
+#[tokio::test]
+async fn rule_08_without_a_version_the_last_one_wins() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    judge.create(&maps, &config_map("a")).await;
+    for version in [json!(null), json!("")] {
+        let map = with(
+            config_map("a"),
+            &[
+                ("/data/key", json!(format!("{version}"))),
+                ("/metadata/resourceVersion", version),
+            ],
+        );
+        let written = judge.put(&one, &map).await.ok();
+        assert_eq!(written["data"], map["data"]);
+    }
+    // Of every kind that a user writes most.
+    for (group_version, plural, object) in [
+        (
+            "v1",
+            "secrets",
+            json!({"metadata": {"name": "a"}, "stringData": {"a": "b"}}),
+        ),
+        ("v1", "serviceaccounts", json!({"metadata": {"name": "a"}})),
+        ("apps/v1", "deployments", crate::common::deployment("a")),
+    ] {
+        let path = judge.path(group_version, plural);
+        judge.create(&path, &object).await;
+        let changed = with(object, &[("/metadata/labels", json!({"a": "b"}))]);
+        let written = judge.put(&format!("{path}/a"), &changed).await.ok();
+        assert_eq!(written["metadata"]["labels"]["a"], "b");
+    }
+}
+
+#[tokio::test]
+async fn rule_08_a_lease_must_be_versioned() {
+    let judge = Judge::start().await;
+    let leases = judge.path("coordination.k8s.io/v1", "leases");
+    let lease = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}});
+    let made = judge.create(&leases, &lease).await;
+    let answer = judge.put(&format!("{leases}/a"), &lease).await;
+    answer.refused_for(
+        422,
+        "Invalid",
+        &[("FieldValueInvalid", "metadata.resourceVersion")],
+    );
+    judge.put(&format!("{leases}/a"), &made).await.ok();
+}
+
+#[tokio::test]
+async fn rule_08_the_body_names_what_the_path_names() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    let map = judge.create(&maps, &config_map("a")).await;
+    let named = with(map.clone(), &[("/metadata/name", json!("b"))]);
+    let status = judge.put(&one, &named).await.refused(400, "BadRequest");
+    assert_eq!(
+        status["message"],
+        "the name of the object (b) does not match the name on the URL (a)"
+    );
+    let elsewhere = with(map.clone(), &[("/metadata/namespace", json!("default"))]);
+    judge.put(&one, &elsewhere).await.refused(400, "BadRequest");
+    // A name that is left out is the path's on PUT? No: it must be there.
+    let nameless = with(map.clone(), &[("/metadata/name", json!(""))]);
+    judge.put(&one, &nameless).await.refused(400, "BadRequest");
+    // The namespace may be left out.
+    let placeless = with(map, &[("/metadata/namespace", json!(""))]);
+    judge.put(&one, &placeless).await.ok();
+}
+
+#[tokio::test]
+async fn rule_08_what_is_not_there_is_not_found() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let answer = judge.put(&format!("{maps}/a"), &config_map("a")).await;
+    let status = answer.refused(404, "NotFound");
+    assert_eq!(
+        status["details"],
+        json!({"name": "a", "kind": "configmaps"})
+    );
+    assert_eq!(status["message"], "configmaps \"a\" not found");
+}
+
+#[tokio::test]
+async fn rule_08_what_the_server_keeps_is_not_overwritten() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let made = judge.create(&maps, &config_map("a")).await;
+    let changed = with(
+        made.clone(),
+        &[
+            ("/metadata/creationTimestamp", json!("2001-02-03T04:05:06Z")),
+            ("/metadata/generation", json!(77)),
+            ("/metadata/selfLink", json!("/somewhere")),
+            ("/data/key", json!("changed")),
+        ],
+    );
+    let written = judge.put(&format!("{maps}/a"), &changed).await.ok();
+    assert_eq!(written["data"]["key"], "changed");
+    for field in [
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "uid",
+        "selfLink",
+    ] {
+        assert_eq!(
+            written["metadata"][field], made["metadata"][field],
+            "{field}"
+        );
+    }
+    assert_ne!(version(&written), version(&made));
+    // A deletion does not begin by writing it down.
+    let ended = with(
+        made,
+        &[
+            ("/metadata/resourceVersion", json!("")),
+            ("/metadata/deletionTimestamp", json!("2001-02-03T04:05:06Z")),
+            ("/metadata/deletionGracePeriodSeconds", json!(5)),
+        ],
+    );
+    let answer = judge.put(&format!("{maps}/a"), &ended).await;
+    let invalid = |field| ("FieldValueInvalid", field);
+    let causes = [
+        "metadata.deletionTimestamp",
+        "metadata.deletionGracePeriodSeconds",
+    ];
+    answer.refused_for(422, "Invalid", &causes.map(invalid));
+}

@@ -1,0 +1,126 @@
+//! Rule 10: the generation, which counts what somebody wants.
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::{Value, json};
+
+use crate::common::{config_map, deployment, pod, with};
+
+#[track_caller]
+fn generation(object: &Value) -> u64 {
+    object["metadata"]["generation"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no generation: {}", object["metadata"]))
+}
+
+#[tokio::test]
+#[ignore = "facts of apps/v1"]
+async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
+    let judge = Judge::start().await;
+    let path = judge.path("apps/v1", "deployments");
+    let one = format!("{path}/a");
+    let made = with(deployment("a"), &[("/metadata/generation", json!(7))]);
+    assert_eq!(generation(&judge.create(&path, &made).await), 1);
+    let merge = async |path: &str, patch: Value| {
+        generation(&judge.patch(path, PatchType::Merge, &patch).await.ok())
+    };
+    assert_eq!(merge(&one, json!({"spec": {"replicas": 3}})).await, 2);
+    assert_eq!(
+        merge(&one, json!({"spec": {"replicas": 3}})).await,
+        2,
+        "the same"
+    );
+    assert_eq!(
+        merge(&one, json!({"metadata": {"labels": {"a": "b"}}})).await,
+        2
+    );
+    let annotated = json!({"metadata": {"annotations": {"a": "b"}}});
+    assert_eq!(merge(&one, annotated).await, 3);
+    assert_eq!(
+        merge(&one, json!({"metadata": {"generation": 50}})).await,
+        3
+    );
+    assert_eq!(merge(&one, json!({"status": {"replicas": 3}})).await, 3);
+    let status = format!("{one}/status");
+    let observed = json!({"status": {"observedGeneration": 3}});
+    assert_eq!(merge(&status, observed).await, 3);
+    let read = judge.get(&one).await.ok();
+    let put = with(read, &[("/spec/paused", json!(true))]);
+    assert_eq!(generation(&judge.put(&one, &put).await.ok()), 4);
+}
+
+#[tokio::test]
+#[ignore = "facts of apps/v1"]
+async fn rule_10_other_kinds_count_their_spec_only() {
+    let judge = Judge::start().await;
+    let template = deployment("a")["spec"]["template"].clone();
+    let selector = json!({"matchLabels": {"app": "a"}});
+    for (group_version, plural, spec, change) in [
+        (
+            "apps/v1",
+            "replicasets",
+            json!({"selector": selector, "template": template}),
+            json!({"replicas": 2}),
+        ),
+        (
+            "apps/v1",
+            "statefulsets",
+            json!({"selector": selector, "template": template, "serviceName": "x"}),
+            json!({"replicas": 2}),
+        ),
+        (
+            "apps/v1",
+            "daemonsets",
+            json!({"selector": selector, "template": template}),
+            json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}),
+        ),
+    ] {
+        let path = judge.path(group_version, plural);
+        let one = format!("{path}/a");
+        let object = json!({"metadata": {"name": "a"}, "spec": spec});
+        assert_eq!(
+            generation(&judge.create(&path, &object).await),
+            1,
+            "{plural}"
+        );
+        let merge = async |patch: Value| {
+            generation(&judge.patch(&one, PatchType::Merge, &patch).await.ok())
+        };
+        let annotated = json!({"metadata": {"annotations": {"a": "b"}}});
+        assert_eq!(merge(annotated).await, 1, "{plural}");
+        assert_eq!(merge(json!({"spec": change})).await, 2, "{plural}");
+    }
+}
+
+#[tokio::test]
+async fn rule_10_kinds_without_a_spec_have_none() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let given = with(config_map("a"), &[("/metadata/generation", json!(5))]);
+    let made = judge.create(&maps, &given).await;
+    if judge.newer("a generation that is given is dropped: 1.20 keeps it") {
+        assert_eq!(made["metadata"].get("generation"), None, "{made}");
+    }
+    let pods = judge.path("v1", "pods");
+    let made = judge.create(&pods, &pod("a")).await;
+    if judge.newer("pods count their generation since 1.34") {
+        assert_eq!(generation(&made), 1);
+    }
+}
+
+#[tokio::test]
+#[ignore = "facts of apps/v1"]
+async fn rule_10_the_beginning_of_a_deletion_counts_once() {
+    let judge = Judge::start().await;
+    let path = judge.path("apps/v1", "deployments");
+    let one = format!("{path}/a");
+    let held = with(
+        deployment("a"),
+        &[("/metadata/finalizers", json!(["example.com/hold"]))],
+    );
+    judge.create(&path, &held).await;
+    let pending = judge.delete(&one).await.ok();
+    assert_eq!(generation(&pending), 2);
+    assert!(pending["metadata"]["deletionTimestamp"].is_string());
+    let again = judge.delete(&one).await.ok();
+    assert_eq!(generation(&again), 2, "once");
+}
