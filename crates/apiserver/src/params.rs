@@ -298,8 +298,13 @@ pub(crate) fn write_options(
 
 fn dry_run(query: &Query, causes: &mut Vec<StatusCause>) -> bool {
     let values = query.all("dryRun");
-    for value in values.iter().filter(|value| *value != "All") {
-        causes.push(not_supported("dryRun", value, &["All"]));
+    if values.iter().any(|value| value != "All") {
+        let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+        let mut cause = not_supported("dryRun", "", &["All"]);
+        // Kubernetes tells all of them, in the language it is written in.
+        let told = format!("[]string{{{}}}", values.join(", "));
+        cause.message = cause.message.replacen("\"\"", &told, 1);
+        causes.push(cause);
     }
     values.iter().any(|value| value == "All")
 }
@@ -444,7 +449,7 @@ mod tests {
         let message = |text, patch| parse(text, patch).unwrap_err().status().message.clone();
         assert_eq!(
             message("dryRun=Some", None),
-            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"Some\": supported values: \"All\""
+            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{\"Some\"}: supported values: \"All\""
         );
         assert_eq!(
             message("", Some(PatchKind::Apply)),

@@ -24,15 +24,13 @@ impl Selection {
         fields: &FieldSelector,
     ) -> Result<Self, Error> {
         if let Some(path) = fields.paths().find(|path| !facts.selects_by(path)) {
-            let resource = format!(
-                "{}/{}, Resource={}",
-                kind.gvk.group, kind.gvk.version, kind.plural
-            );
-            return Err(Error::BadRequest(format!(
-                "Unable to find {resource:?} that match label selector {:?}, field selector {:?}: field label not supported: {path}",
-                labels.to_string(),
-                fields.to_string(),
-            )));
+            return Err(Error::BadRequest(if facts.has_own_fields() {
+                format!("field label not supported: {path}")
+            } else {
+                format!(
+                    "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
+            }));
         }
         let prefix = match namespace {
             Some(namespace) if kind.is_namespaced() => format!("{namespace}/"),

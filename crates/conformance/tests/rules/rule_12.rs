@@ -107,7 +107,6 @@ async fn rule_12_a_finalizer_of_the_object_is_its_policy() {
 }
 
 #[tokio::test]
-#[ignore = "facts of ReplicationControllers"]
 async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
     let judge = Judge::start().await;
     let template = json!({

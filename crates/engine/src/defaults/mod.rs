@@ -47,6 +47,13 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
     }
 }
 
+/// What a status that was written says in two ways is made to agree.
+pub(crate) fn on_status(kind: &KindInfo, object: &mut Object) {
+    if kind.gvk.group.is_empty() && kind.gvk.kind == "Pod" {
+        pod::on_status(object);
+    }
+}
+
 /// Fills what is missing.
 pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
     match (&*kind.gvk.group, &*kind.gvk.kind) {

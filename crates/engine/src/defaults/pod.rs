@@ -7,6 +7,21 @@ use crate::json::{self, Object};
 /// Seconds a pod stays on a node that is not ready or not reachable.
 const NODE_PROBLEM_SECONDS: i64 = 300;
 
+/// The first of a pod's addresses stands alone as well; alone it counts.
+pub(super) fn on_status(pod: &mut Object) {
+    let status = json::child(pod, "status");
+    for (alone, all) in [("podIP", "podIPs"), ("hostIP", "hostIPs")] {
+        let first = json::items(status, all).next();
+        let first = first.map_or("", |item| json::text(item, "ip")).to_owned();
+        let own = json::text(status, alone).to_owned();
+        if own.is_empty() && !first.is_empty() {
+            status.insert(alone.into(), first.into());
+        } else if own != first {
+            status.insert(all.into(), json!([{ "ip": own }]));
+        }
+    }
+}
+
 /// What admission and the kind's rules do to a new pod.
 pub(super) fn on_create(pod: &mut Object) {
     let spec = json::child(pod, "spec");

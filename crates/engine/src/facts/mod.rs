@@ -173,6 +173,11 @@ impl KindFacts {
             || self.place(path).is_some()
     }
 
+    /// Whether there are selectable fields besides name and namespace.
+    pub(crate) fn has_own_fields(&self) -> bool {
+        !self.own.is_empty() || !self.row.fields.is_empty()
+    }
+
     /// Where the value of a selectable field stands in what `extract` made.
     pub(crate) fn place(&self, path: &str) -> Option<usize> {
         let path = if self.renamed.is_empty() {

@@ -118,6 +118,14 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         .map_err(|problem| problem.of_patch(subject))?;
     let mut new = view.stored_form(object);
     check_place(&info, namespace, name, &mut new)?;
+    let uid = json::text(&new, "metadata.uid");
+    if !uid.is_empty() && uid != old.uid() {
+        // In a patch it is no precondition, but a change that may not be.
+        return Err(Error::Invalid {
+            causes: vec![Cause::invalid("metadata.uid", uid, "field is immutable")],
+            subject: Subject::new(&info, name),
+        });
+    }
     let author = Author::new(&request.options, managed);
     let place = Place {
         kind,
@@ -219,6 +227,7 @@ pub(super) fn replace(
         Subresource::Status => {
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
+            defaults::on_status(&info, &mut new);
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
                 Some(kind) => kind.validate_status(&new),

@@ -112,6 +112,7 @@ fn merge_field(
                 _ => Vec::new(),
             };
             let key = at.and_then(|at| at.patch().merge_key);
+            let before: Vec<Value> = list.iter().map(|value| id(key, value)).collect();
             match key {
                 Some(key) => merge_by_key(at.and_then(TypeRef::items), key, &mut list, patch)?,
                 None => {
@@ -122,6 +123,9 @@ fn merge_field(
                     }
                 }
             }
+            // A patch that gives no order of its own: that of its items.
+            let order: Vec<Value> = patch.iter().map(|value| id(key, value)).collect();
+            arrange(&mut list, key, &order, &before);
             object.insert(name.to_owned(), Value::Array(list));
         }
         value => {
@@ -229,10 +233,7 @@ struct Order<'a> {
 
 impl Order<'_> {
     fn id(&self, value: &Value) -> Value {
-        match self.key {
-            Some(key) => value.get(key).cloned().unwrap_or_default(),
-            None => value.clone(),
-        }
+        id(self.key, value)
     }
 
     fn ids(&self, list: Option<&Value>) -> Vec<Value> {
@@ -256,29 +257,46 @@ impl Order<'_> {
             }
         }
         let before = self.ids(self.before.as_ref());
-        let stood = |value: &Value| before.iter().position(|id| *id == self.id(value));
-        let place = |value: &Value| order.iter().position(|id| *id == self.id(value));
-        let Some(Value::Array(list)) = object.get_mut(field) else {
-            return Ok(());
-        };
-        let (mut named, others): (Vec<Value>, Vec<Value>) = std::mem::take(list)
-            .into_iter()
-            .partition(|value| place(value).is_some());
-        named.sort_by_key(place);
-        let mut others = others.into_iter().peekable();
-        for value in named {
-            let before_it = |other: &Value| match (stood(other), stood(&value)) {
-                (Some(other), Some(value)) => other < value,
-                _ => false,
-            };
-            while let Some(other) = others.next_if(before_it) {
-                list.push(other);
-            }
-            list.push(value);
+        if let Some(Value::Array(list)) = object.get_mut(field) {
+            arrange(list, self.key, &order, &before);
         }
-        list.extend(others);
         Ok(())
     }
+}
+
+/// What tells an item from others: its key, or itself.
+fn id(key: Option<&str>, value: &Value) -> Value {
+    match key {
+        Some(key) => value.get(key).cloned().unwrap_or_default(),
+        None => value.clone(),
+    }
+}
+
+/// Puts the items that `order` names into that order; the others keep their
+/// own, each before what it stood before.
+fn arrange(list: &mut Vec<Value>, key: Option<&str>, order: &[Value], before: &[Value]) {
+    let position = |list: &[Value], value: &Value| {
+        let id = id(key, value);
+        list.iter().position(|other| *other == id)
+    };
+    let stood = |value: &Value| position(before, value);
+    let place = |value: &Value| position(order, value);
+    let (mut named, others): (Vec<Value>, Vec<Value>) = std::mem::take(list)
+        .into_iter()
+        .partition(|value| place(value).is_some());
+    named.sort_by_key(place);
+    let mut others = others.into_iter().peekable();
+    for value in named {
+        let before_it = |other: &Value| match (stood(other), stood(&value)) {
+            (Some(other), Some(value)) => other < value,
+            _ => false,
+        };
+        while let Some(other) = others.next_if(before_it) {
+            list.push(other);
+        }
+        list.push(value);
+    }
+    list.extend(others);
 }
 
 #[cfg(test)]
@@ -315,6 +333,14 @@ mod tests {
         let expected =
             json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}, {"name": "c"}]);
         assert_eq!(merged, containers(expected));
+        let merged = pod(merged, containers(json!([{"name": "d"}, {"name": "b"}])));
+        let names: Vec<_> = merged["spec"]["containers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|container| container["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["d", "a", "b", "c"]);
     }
 
     #[test]

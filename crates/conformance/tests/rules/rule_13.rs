@@ -1,0 +1,128 @@
+//! Rule 13: dry runs go all the way, and keep nothing.
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::json;
+
+use crate::common::{config_map, pod, version, with};
+
+#[tokio::test]
+async fn rule_13_a_dry_create_answers_as_if_and_keeps_nothing() {
+    let judge = Judge::start().await;
+    let pods = judge.path("v1", "pods");
+    let made = judge.create(&format!("{pods}?dryRun=All"), &pod("a")).await;
+    assert_eq!(
+        made["spec"]["restartPolicy"], "Always",
+        "defaults are filled in"
+    );
+    assert_eq!(made["metadata"]["uid"].as_str().unwrap().len(), 36);
+    assert!(made["metadata"]["creationTimestamp"].is_string());
+    judge
+        .get(&format!("{pods}/a"))
+        .await
+        .refused(404, "NotFound");
+    // Generated names are, too.
+    let generated = json!({"metadata": {"generateName": "x-"}, "spec": pod("a")["spec"]});
+    let made = judge
+        .create(&format!("{pods}?dryRun=All"), &generated)
+        .await;
+    assert_eq!(made["metadata"]["name"].as_str().unwrap().len(), 7);
+    // All checks are made.
+    let invalid = with(pod("a"), &[("/spec/containers", json!([]))]);
+    let answer = judge.post(&format!("{pods}?dryRun=All"), &invalid).await;
+    answer.refused_for(422, "Invalid", &[("FieldValueRequired", "spec.containers")]);
+    judge.create(&pods, &pod("b")).await;
+    let answer = judge.post(&format!("{pods}?dryRun=All"), &pod("b")).await;
+    answer.refused(409, "AlreadyExists");
+}
+
+#[tokio::test]
+async fn rule_13_dry_updates_and_patches_change_nothing() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    let dry = format!("{one}?dryRun=All");
+    let made = judge.create(&maps, &config_map("a")).await;
+    let mut watch = judge
+        .watch(&format!(
+            "{maps}?watch=1&resourceVersion={}",
+            version(&made)
+        ))
+        .await;
+    let changed = with(made.clone(), &[("/data/key", json!("changed"))]);
+    let written = judge.put(&dry, &changed).await.ok();
+    assert_eq!(written["data"]["key"], "changed");
+    assert_eq!(judge.get(&one).await.ok(), made);
+    let value = json!({"data": {"key": "changed"}});
+    for (kind, patch) in [
+        (PatchType::Merge, value.clone()),
+        (PatchType::Strategic, value),
+        (
+            PatchType::Json,
+            json!([{"op": "replace", "path": "/data/key", "value": "changed"}]),
+        ),
+    ] {
+        let written = judge.patch(&dry, kind, &patch).await.ok();
+        assert_eq!(written["data"]["key"], "changed", "{kind:?}");
+        assert_eq!(judge.get(&one).await.ok(), made, "{kind:?}");
+    }
+    // Versions are checked.
+    let stale = with(made.clone(), &[("/metadata/resourceVersion", json!("1"))]);
+    judge.put(&dry, &stale).await.refused(409, "Conflict");
+    // The first event is of the first real change.
+    let real = judge.put(&one, &changed).await.ok();
+    assert_eq!(watch.event("MODIFIED").await, real);
+}
+
+#[tokio::test]
+async fn rule_13_dry_deletes_delete_nothing() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    let made = judge.create(&maps, &config_map("a")).await;
+    let status = judge.delete(&format!("{one}?dryRun=All")).await.ok();
+    assert_eq!(status["status"], "Success");
+    let options = json!({"dryRun": ["All"]});
+    judge.delete_with(&one, &options).await.ok();
+    judge.delete(&format!("{maps}?dryRun=All")).await.ok();
+    assert_eq!(judge.get(&one).await.ok(), made);
+    let missing = judge.delete(&format!("{maps}/b?dryRun=All")).await;
+    missing.refused(404, "NotFound");
+}
+
+#[tokio::test]
+async fn rule_13_other_values_are_invalid() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    judge.create(&maps, &config_map("a")).await;
+    let cause = [("FieldValueNotSupported", "dryRun")];
+    for value in ["Some", "all", "true"] {
+        let query = format!("dryRun={value}");
+        let answer = judge
+            .post(&format!("{maps}?{query}"), &config_map("b"))
+            .await;
+        let status = answer.refused_for(422, "Invalid", &cause);
+        let expected = format!(
+            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{{{value:?}}}: supported values: \"All\""
+        );
+        assert_eq!(status["message"], expected);
+        assert_eq!(status["details"]["group"], "meta.k8s.io");
+        assert_eq!(status["details"]["kind"], "CreateOptions");
+        let answer = judge.put(&format!("{one}?{query}"), &config_map("a")).await;
+        let status = answer.refused_for(422, "Invalid", &cause);
+        assert_eq!(status["details"]["kind"], "UpdateOptions");
+        let merge = PatchType::Merge;
+        let answer = judge
+            .patch(&format!("{one}?{query}"), merge, &json!({}))
+            .await;
+        let status = answer.refused_for(422, "Invalid", &cause);
+        assert_eq!(status["details"]["kind"], "PatchOptions");
+        let answer = judge.delete(&format!("{one}?{query}")).await;
+        answer.refused_for(422, "Invalid", &cause);
+    }
+    judge
+        .get(&format!("{maps}/b"))
+        .await
+        .refused(404, "NotFound");
+    judge.get(&one).await.ok();
+}

@@ -1,0 +1,156 @@
+//! Rule 15: the status and the scale are apart.
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::{Value, json};
+
+use crate::common::{deployment, number, pod, version, with};
+
+#[tokio::test]
+#[ignore = "defaults of apps/v1"]
+async fn rule_15_the_status_endpoint_changes_only_the_status() {
+    let judge = Judge::start().await;
+    let path = judge.path("apps/v1", "deployments");
+    let status = format!("{path}/a/status");
+    let made = judge.create(&path, &deployment("a")).await;
+    assert_eq!(judge.get(&status).await.ok(), made);
+    let both = with(
+        made.clone(),
+        &[
+            ("/spec/replicas", json!(5)),
+            ("/metadata/labels", json!({"a": "b"})),
+            ("/status", json!({"replicas": 2, "observedGeneration": 1})),
+        ],
+    );
+    let written = judge.put(&status, &both).await.ok();
+    assert_eq!(written["status"]["replicas"], 2);
+    assert_eq!(written["spec"], made["spec"]);
+    assert_eq!(written["metadata"].get("labels"), None, "{written}");
+    for kind in [PatchType::Merge, PatchType::Strategic] {
+        let patch = json!({"spec": {"replicas": 7}, "status": {"readyReplicas": 1}});
+        let written = judge.patch(&status, kind, &patch).await.ok();
+        assert_eq!(written["status"]["readyReplicas"], 1, "{kind:?}: {written}");
+        assert_eq!(written["status"]["replicas"], 2, "{kind:?}");
+        assert_eq!(written["spec"]["replicas"], 1, "{kind:?}");
+    }
+    let patch = json!([{"op": "replace", "path": "/status/replicas", "value": 3}]);
+    let written = judge.patch(&status, PatchType::Json, &patch).await.ok();
+    assert_eq!(written["status"]["replicas"], 3);
+    assert_eq!(
+        written["metadata"]["generation"],
+        made["metadata"]["generation"]
+    );
+    // There is no other way to use it.
+    judge
+        .post(&status, &made)
+        .await
+        .refused(405, "MethodNotAllowed");
+    judge.delete(&status).await.refused(405, "MethodNotAllowed");
+}
+
+#[tokio::test]
+async fn rule_15_the_main_endpoint_ignores_the_status() {
+    let judge = Judge::start().await;
+    let pods = judge.path("v1", "pods");
+    let one = format!("{pods}/a");
+    judge.create(&pods, &pod("a")).await;
+    let running = json!({"status": {"phase": "Running", "podIP": "10.1.2.3"}});
+    let status = format!("{one}/status");
+    let running = judge.patch(&status, PatchType::Merge, &running).await.ok();
+    assert_eq!(running["status"]["podIPs"], json!([{"ip": "10.1.2.3"}]));
+    let failed = json!({"status": {"phase": "Failed"}, "metadata": {"labels": {"a": "b"}}});
+    let patched = judge.patch(&one, PatchType::Merge, &failed).await.ok();
+    assert_eq!(patched["status"], running["status"]);
+    assert_eq!(patched["metadata"]["labels"]["a"], "b");
+    // Also when it is left out.
+    let bare = with(
+        patched.clone(),
+        &[("/status", json!(null)), ("/metadata/labels/a", json!("c"))],
+    );
+    let written = judge.put(&one, &bare).await.ok();
+    assert_eq!(written["status"], running["status"]);
+    // Nothing but the status in it: nothing changes.
+    let only = json!({"status": {"phase": "Failed"}});
+    let same = judge.patch(&one, PatchType::Merge, &only).await.ok();
+    if judge.newer("a status sent to the main endpoint leaves no trace: 1.20 notes its manager") {
+        assert_eq!(version(&same), version(&written));
+    }
+}
+
+#[tokio::test]
+async fn rule_15_kinds_without_a_status_have_no_such_endpoint() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    judge.create(&maps, &crate::common::config_map("a")).await;
+    judge
+        .get(&format!("{maps}/a/status"))
+        .await
+        .refused(404, "NotFound");
+}
+
+#[track_caller]
+fn check_scale(scale: &Value, name: &str, wanted: i64, present: i64) {
+    assert_eq!(
+        (&scale["kind"], &scale["apiVersion"]),
+        (&json!("Scale"), &json!("autoscaling/v1"))
+    );
+    assert_eq!(scale["metadata"]["name"], name);
+    // None is left out, as Kubernetes' own types do.
+    let spec = if wanted == 0 {
+        json!({})
+    } else {
+        json!({"replicas": wanted})
+    };
+    assert_eq!(scale["spec"], spec);
+    let selector = format!("app={name}");
+    assert_eq!(
+        scale["status"],
+        json!({"replicas": present, "selector": selector})
+    );
+}
+
+#[tokio::test]
+#[ignore = "the scale of built-in kinds"]
+async fn rule_15_the_scale_is_autoscalings() {
+    let judge = Judge::start().await;
+    for plural in ["deployments", "replicasets", "statefulsets"] {
+        let path = judge.path("apps/v1", plural);
+        let one = format!("{path}/a");
+        let mut object = deployment("a");
+        object.as_object_mut().unwrap().remove("kind");
+        if plural == "statefulsets" {
+            object["spec"]["serviceName"] = json!("a");
+        }
+        object["spec"]["replicas"] = json!(2);
+        let made = judge.create(&path, &object).await;
+        let scale = format!("{one}/scale");
+        let read = judge.get(&scale).await.ok();
+        check_scale(&read, "a", 2, 0);
+        for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            assert_eq!(read["metadata"][field], made["metadata"][field], "{plural}");
+        }
+        let four = with(read.clone(), &[("/spec/replicas", json!(4))]);
+        let written = judge.put(&scale, &four).await.ok();
+        check_scale(&written, "a", 4, 0);
+        let object = judge.get(&one).await.ok();
+        assert_eq!(object["spec"]["replicas"], 4);
+        assert_eq!(version(&object), version(&written));
+        assert!(number(&object) > number(&made));
+        assert_eq!(object["metadata"]["generation"], 2);
+        // A stale one conflicts; one without a version does not.
+        judge.put(&scale, &four).await.refused(409, "Conflict");
+        let five = with(
+            four,
+            &[
+                ("/spec/replicas", json!(5)),
+                ("/metadata/resourceVersion", json!("")),
+            ],
+        );
+        check_scale(&judge.put(&scale, &five).await.ok(), "a", 5, 0);
+        let patch = json!({"spec": {"replicas": 0}});
+        let patched = judge.patch(&scale, PatchType::Merge, &patch).await.ok();
+        check_scale(&patched, "a", 0, 0);
+        let negative = json!({"spec": {"replicas": -1}});
+        let answer = judge.patch(&scale, PatchType::Merge, &negative).await;
+        answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "spec.replicas")]);
+    }
+}

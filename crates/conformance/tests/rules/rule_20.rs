@@ -1,0 +1,116 @@
+//! Rule 20: label selectors.
+
+use longshore_conformance::Judge;
+use serde_json::json;
+
+use crate::common::{config_map, items, with};
+
+/// A judge with ConfigMaps that carry labels, and their path.
+async fn judge() -> (Judge, String) {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    for (name, labels) in [
+        ("a", json!({"app": "web", "tier": "front", "size": "5"})),
+        ("b", json!({"app": "db", "size": "12"})),
+        ("c", json!({"app": "", "example.com/x": "y"})),
+        ("d", json!({})),
+    ] {
+        let map = with(config_map(name), &[("/metadata/labels", labels)]);
+        judge.create(&maps, &map).await;
+    }
+    (judge, maps)
+}
+
+fn encode(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => {
+                (byte as char).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn rule_20_each_operator_selects() {
+    let (judge, maps) = judge().await;
+    for (selector, expected) in [
+        ("", &["a", "b", "c", "d"][..]),
+        ("app=web", &["a"]),
+        ("app==web", &["a"]),
+        (" app = web ", &["a"]),
+        ("app=", &["c"]),
+        ("app!=web", &["b", "c", "d"]),
+        ("app in (web,db)", &["a", "b"]),
+        ("app in (web, none)", &["a"]),
+        ("app in (web,)", &["a", "c"]),
+        ("app notin (web,db)", &["c", "d"]),
+        ("app", &["a", "b", "c"]),
+        ("!app", &["d"]),
+        ("! tier", &["b", "c", "d"]),
+        ("size>5", &["b"]),
+        ("size>4", &["a", "b"]),
+        ("size<12", &["a"]),
+        ("size>4,size<6", &["a"]),
+        ("app=web,tier=front", &["a"]),
+        ("app=web,tier!=front", &[]),
+        ("app,!tier", &["b", "c"]),
+        ("example.com/x=y", &["c"]),
+        ("example.com/x", &["c"]),
+        ("in in (in)", &[]),
+        ("none>1", &[]),
+    ] {
+        let query = format!("{maps}?labelSelector={}", encode(selector));
+        let list = judge.get(&query).await.ok();
+        assert_eq!(items(&list), expected, "{selector:?}");
+    }
+}
+
+#[tokio::test]
+async fn rule_20_bad_syntax_is_a_bad_request() {
+    let (judge, maps) = judge().await;
+    for selector in [
+        "app=web=x",
+        "app in web",
+        "app in (web",
+        "app in",
+        "=web",
+        "app!",
+        "app,,tier",
+        ",",
+        "app notin ()x",
+        "size>big",
+        "size<",
+        "app=-x",
+        "a/b/c=d",
+        "-app",
+        "app=UP DOWN",
+        "!app=web",
+        "app=x(y)",
+        "app === web",
+    ] {
+        let query = format!("{maps}?labelSelector={}", encode(selector));
+        judge.get(&query).await.refused(400, "BadRequest");
+        judge.delete(&query).await.refused(400, "BadRequest");
+        judge
+            .get(&format!("{query}&watch=1"))
+            .await
+            .refused(400, "BadRequest");
+    }
+    let list = judge.get(&maps).await.ok();
+    assert_eq!(items(&list).len(), 4);
+}
+
+#[tokio::test]
+async fn rule_20_and_field_selectors_go_together() {
+    let (judge, maps) = judge().await;
+    let query = format!("{maps}?labelSelector=app&fieldSelector=metadata.name!%3Da");
+    assert_eq!(items(&judge.get(&query).await.ok()), ["b", "c"]);
+    let mut watch = judge.watch(&format!("{query}&watch=1")).await;
+    // In any order.
+    let both = [watch.event("ADDED").await, watch.event("ADDED").await];
+    let mut both = crate::common::names(&both);
+    both.sort();
+    assert_eq!(both, ["b", "c"]);
+}
