@@ -190,3 +190,12 @@ pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> Sta
         field: field.into(),
     }
 }
+
+/// A cause: `field` is longer than this many bytes.
+pub(crate) fn too_long(field: &str, limit: usize) -> StatusCause {
+    StatusCause {
+        reason: "FieldValueTooLong".into(),
+        message: format!("Too long: may not be more than {limit} bytes"),
+        field: field.into(),
+    }
+}

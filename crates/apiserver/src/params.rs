@@ -8,7 +8,7 @@ use longshore_model::{FieldSelector, LabelSelector, PatchKind, StatusCause};
 use serde_json::{Value, json};
 
 use crate::{
-    fault::{Fault, forbidden, invalid, not_supported, required},
+    fault::{Fault, forbidden, invalid, not_supported, required, too_long},
     limits,
     query::Query,
 };
@@ -258,12 +258,8 @@ pub(crate) fn write_options(
     };
     let field_manager = query.get("fieldManager");
     if let Some(manager) = field_manager {
-        if manager.chars().count() > 128 {
-            causes.push(invalid(
-                "fieldManager",
-                manager,
-                "may not be more than 128 characters",
-            ));
+        if manager.len() > 128 {
+            causes.push(too_long("fieldManager", 128));
         }
         if manager.chars().any(char::is_control) {
             let why = "should only contain printable characters";

@@ -23,15 +23,11 @@ pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) fn config_map(object: &Value, now: Timestamp) -> Vec<Value> {
     let entries = count(object, "/data") + count(object, "/binaryData");
-    vec![
-        name(object),
-        entries.to_string().into(),
-        created(object, now),
-    ]
+    vec![name(object), entries.into(), created(object, now)]
 }
 
 pub(super) fn secret(object: &Value, now: Timestamp) -> Vec<Value> {
-    let entries = count(object, "/data").to_string();
+    let entries = count(object, "/data");
     vec![
         name(object),
         text(object, "/type").into(),
@@ -41,7 +37,7 @@ pub(super) fn secret(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(super) fn service_account(object: &Value, now: Timestamp) -> Vec<Value> {
-    let secrets = count(object, "/secrets").to_string();
+    let secrets = count(object, "/secrets");
     vec![name(object), secrets.into(), created(object, now)]
 }
 

@@ -1,0 +1,343 @@
+//! Rule 18: server-side apply.
+
+use longshore_conformance::{Answer, Judge, PatchType};
+use serde_json::{Value, json};
+
+use crate::common::{config_map, deployment, version, with};
+
+/// Applies as a manager; `query` adds parameters.
+async fn apply(judge: &Judge, one: &str, manager: &str, query: &str, object: &Value) -> Answer {
+    let path = format!("{one}?fieldManager={manager}{query}");
+    judge.patch(&path, PatchType::Apply, object).await
+}
+
+fn map(name: &str, data: Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data,
+    })
+}
+
+/// The entry of a manager and operation.
+#[track_caller]
+fn entry<'a>(object: &'a Value, manager: &str, operation: &str) -> &'a Value {
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries
+        .into_iter()
+        .flatten()
+        .find(|entry| entry["manager"] == manager && entry["operation"] == operation)
+        .unwrap_or_else(|| panic!("nothing of {manager} ({operation}): {object}"))
+}
+
+#[tokio::test]
+async fn rule_18_an_apply_makes_what_is_not_there() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let made = apply(&judge, &one, "me", "", &map("a", json!({"k": "v"})))
+        .await
+        .is(201);
+    let entry = entry(&made, "me", "Apply");
+    assert_eq!(entry["apiVersion"], "v1");
+    assert_eq!(entry["fieldsType"], "FieldsV1");
+    assert_eq!(entry["fieldsV1"], json!({"f:data": {"f:k": {}}}));
+    assert!(entry["time"].is_string());
+    // Again: nothing happens, 200.
+    let again = apply(&judge, &one, "me", "", &map("a", json!({"k": "v"})))
+        .await
+        .ok();
+    assert_eq!(version(&again), version(&made));
+    assert_eq!(again, made);
+}
+
+#[tokio::test]
+async fn rule_18_what_it_requires() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let object = map("a", json!({"k": "v"}));
+    let answer = judge.patch(&one, PatchType::Apply, &object).await;
+    answer.refused_for(422, "Invalid", &[("FieldValueRequired", "fieldManager")]);
+    let mut kindless = object.clone();
+    kindless.as_object_mut().unwrap().remove("apiVersion");
+    let answer = apply(&judge, &one, "me", "", &kindless).await;
+    answer.refused(400, "BadRequest");
+    let other = with(object.clone(), &[("/metadata/name", json!("b"))]);
+    let answer = apply(&judge, &one, "me", "", &other).await;
+    answer.refused(400, "BadRequest");
+    let managed = with(
+        object.clone(),
+        &[("/metadata/managedFields", json!([{"manager": "x"}]))],
+    );
+    let answer = apply(&judge, &one, "me", "", &managed).await;
+    answer.refused(400, "BadRequest");
+    let long = "x".repeat(129);
+    let answer = apply(&judge, &one, &long, "", &object).await;
+    answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "fieldManager")]);
+    let force = format!("{one}?force=true");
+    let answer = judge.patch(&force, PatchType::Merge, &json!({})).await;
+    answer.refused_for(422, "Invalid", &[("FieldValueForbidden", "force")]);
+    judge.get(&one).await.refused(404, "NotFound");
+}
+
+#[tokio::test]
+async fn rule_18_the_body_may_be_yaml() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
+    let call = judge.call("PATCH", &format!("{one}?fieldManager=me"));
+    let made = call.body(PatchType::Apply.media_type(), yaml).send().await;
+    assert_eq!(made.is(201)["data"], json!({"k": "v"}));
+}
+
+#[tokio::test]
+async fn rule_18_another_managers_value_conflicts_however_it_was_written() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let one = format!("{maps}/a");
+    apply(
+        &judge,
+        &one,
+        "first",
+        "",
+        &map("a", json!({"x": "1", "y": "1"})),
+    )
+    .await
+    .is(201);
+    let patch = json!({"data": {"z": "1"}});
+    let updated = format!("{one}?fieldManager=second");
+    judge.patch(&updated, PatchType::Merge, &patch).await.ok();
+
+    for (field, by) in [("x", "first"), ("z", "second")] {
+        let answer = apply(&judge, &one, "third", "", &map("a", json!({field: "2"}))).await;
+        let cause = format!(".data.{field}");
+        let status = answer.refused_for(409, "Conflict", &[("FieldManagerConflict", &cause)]);
+        let message = status["details"]["causes"][0]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with(&format!("conflict with {by:?}")),
+            "{message}"
+        );
+        let message = status["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("Apply failed with 1 conflict: conflict with"),
+            "{message}"
+        );
+    }
+    let both = map("a", json!({"x": "2", "y": "2", "z": "2"}));
+    let status = apply(&judge, &one, "third", "", &both)
+        .await
+        .refused(409, "Conflict");
+    assert_eq!(status["details"]["causes"].as_array().unwrap().len(), 3);
+    let kept = judge.get(&one).await.ok();
+    assert_eq!(kept["data"], json!({"x": "1", "y": "1", "z": "1"}));
+}
+
+#[tokio::test]
+async fn rule_18_the_same_value_is_shared() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let object = map("a", json!({"x": "1"}));
+    apply(&judge, &one, "first", "", &object).await.is(201);
+    let shared = apply(&judge, &one, "second", "", &object).await.ok();
+    for manager in ["first", "second"] {
+        let fields = &entry(&shared, manager, "Apply")["fieldsV1"];
+        assert_eq!(*fields, json!({"f:data": {"f:x": {}}}), "{manager}");
+    }
+    // Who gives it up does not remove it while the other wants it.
+    let left = apply(&judge, &one, "first", "", &map("a", json!({"y": "1"})))
+        .await
+        .ok();
+    assert_eq!(left["data"], json!({"x": "1", "y": "1"}));
+    // Who shares it cannot change it alone.
+    let answer = apply(&judge, &one, "second", "", &map("a", json!({"x": "2"}))).await;
+    answer.ok();
+}
+
+#[tokio::test]
+async fn rule_18_force_takes_over() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    apply(
+        &judge,
+        &one,
+        "first",
+        "",
+        &map("a", json!({"x": "1", "y": "1"})),
+    )
+    .await
+    .is(201);
+    let object = map("a", json!({"x": "2"}));
+    apply(&judge, &one, "second", "", &object)
+        .await
+        .refused(409, "Conflict");
+    let taken = apply(&judge, &one, "second", "&force=true", &object)
+        .await
+        .ok();
+    assert_eq!(taken["data"], json!({"x": "2", "y": "1"}));
+    let of = |manager| &entry(&taken, manager, "Apply")["fieldsV1"];
+    assert_eq!(*of("first"), json!({"f:data": {"f:y": {}}}));
+    assert_eq!(*of("second"), json!({"f:data": {"f:x": {}}}));
+}
+
+#[tokio::test]
+async fn rule_18_what_only_the_manager_owned_and_omits_goes() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    apply(
+        &judge,
+        &one,
+        "me",
+        "",
+        &map("a", json!({"x": "1", "y": "1"})),
+    )
+    .await
+    .is(201);
+    let patch = json!({"data": {"z": "1"}, "metadata": {"labels": {"a": "b"}}});
+    judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let less = apply(&judge, &one, "me", "", &map("a", json!({"x": "1"})))
+        .await
+        .ok();
+    assert_eq!(less["data"], json!({"x": "1", "z": "1"}));
+    assert_eq!(less["metadata"]["labels"], json!({"a": "b"}));
+    assert_eq!(
+        entry(&less, "me", "Apply")["fieldsV1"],
+        json!({"f:data": {"f:x": {}}})
+    );
+}
+
+#[tokio::test]
+async fn rule_18_updates_are_recorded_under_the_user_agent_or_the_manager() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let made = judge.create(&maps, &config_map("a")).await;
+    let fields = json!({"f:data": {".": {}, "f:key": {}}});
+    assert_eq!(entry(&made, "judge", "Update")["fieldsV1"], fields);
+    let one = format!("{maps}/a");
+    let patch = json!({"data": {"other": "x"}});
+    let call = judge.call("PATCH", &format!("{one}?fieldManager=named"));
+    let patched = call.patch(PatchType::Merge, &patch).send().await.ok();
+    assert_eq!(
+        entry(&patched, "named", "Update")["fieldsV1"],
+        json!({"f:data": {"f:other": {}}})
+    );
+    let patch = json!({"data": {"third": "x"}});
+    let call = judge
+        .call("PATCH", &one)
+        .header("user-agent", "tool/v1.2 (linux) more/3");
+    let patched = call.patch(PatchType::Merge, &patch).send().await.ok();
+    assert_eq!(
+        entry(&patched, "tool", "Update")["fieldsV1"],
+        json!({"f:data": {"f:third": {}}})
+    );
+    // Who overwrites a value owns it from then on.
+    let patch = json!({"data": {"other": "y"}});
+    let patched = judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let fields = &entry(&patched, "judge", "Update")["fieldsV1"]["f:data"];
+    assert_eq!(fields["f:other"], json!({}), "{patched}");
+    let left = patched["metadata"]["managedFields"].as_array().unwrap();
+    assert!(
+        left.iter().all(|entry| entry["manager"] != "named"),
+        "{patched}"
+    );
+}
+
+#[tokio::test]
+async fn rule_18_lists_are_owned_by_their_keys() {
+    let judge = Judge::start().await;
+    let services = judge.path("v1", "services");
+    let one = format!("{services}/a");
+    let service = |ports: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"},
+            "spec": {"ports": ports},
+        })
+    };
+    let port = |port: u32, protocol: &str| json!({"port": port, "protocol": protocol, "name": format!("{}{port}", protocol.to_lowercase())});
+    // The same port under two protocols is two items.
+    let both = service(json!([port(53, "TCP"), port(53, "UDP")]));
+    let made = apply(&judge, &one, "me", "", &both).await.is(201);
+    let fields = &entry(&made, "me", "Apply")["fieldsV1"]["f:spec"]["f:ports"];
+    for protocol in ["TCP", "UDP"] {
+        let key = format!("k:{{\"port\":53,\"protocol\":\"{protocol}\"}}");
+        assert!(fields[&key].is_object(), "{fields}");
+    }
+    // Another manager adds its own.
+    let own = service(json!([port(80, "TCP")]));
+    let added = apply(&judge, &one, "you", "", &own).await.ok();
+    assert_eq!(added["spec"]["ports"].as_array().unwrap().len(), 3);
+    let less = service(json!([port(53, "UDP")]));
+    let left = apply(&judge, &one, "me", "", &less).await.ok();
+    let left: Vec<_> = left["spec"]["ports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|port| port["name"].clone())
+        .collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(
+        left.contains(&json!("udp53")) && left.contains(&json!("tcp80")),
+        "{left:?}"
+    );
+}
+
+#[tokio::test]
+async fn rule_18_containers_and_their_ports_have_keys() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("apps/v1", "deployments"));
+    let port = |protocol: &str| json!({"containerPort": 53, "protocol": protocol});
+    let pointer = "/spec/template/spec/containers/0/ports";
+    let object = with(
+        deployment("a"),
+        &[(pointer, json!([port("TCP"), port("UDP")]))],
+    );
+    let made = apply(&judge, &one, "me", "", &object).await.is(201);
+    let spec = &entry(&made, "me", "Apply")["fieldsV1"]["f:spec"]["f:template"]["f:spec"];
+    let ports = &spec["f:containers"]["k:{\"name\":\"main\"}"]["f:ports"];
+    for protocol in ["TCP", "UDP"] {
+        let key = format!("k:{{\"containerPort\":53,\"protocol\":\"{protocol}\"}}");
+        assert!(ports[&key].is_object(), "{ports}");
+    }
+    // Another manager changes the replicas, the first does not mind.
+    let replicas = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "a"}, "spec": {"replicas": 3},
+    });
+    let scaled = apply(&judge, &one, "scaler", "", &replicas).await.ok();
+    assert_eq!(scaled["spec"]["replicas"], 3);
+    let again = apply(&judge, &one, "me", "", &object).await.ok();
+    assert_eq!(again["spec"]["replicas"], 3);
+    let image = "/spec/template/spec/containers/0/image";
+    let other = with(object, &[(image, json!("other"))]);
+    let answer = apply(&judge, &one, "scaler", "", &other).await;
+    let causes = [(
+        "FieldManagerConflict",
+        ".spec.template.spec.containers[name=\"main\"].image",
+    )];
+    answer.refused_for(409, "Conflict", &causes);
+}
+
+#[tokio::test]
+async fn rule_18_the_status_is_applied_apart() {
+    let judge = Judge::start().await;
+    let path = judge.path("apps/v1", "deployments");
+    let one = format!("{path}/a");
+    judge.create(&path, &deployment("a")).await;
+    let object = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "a"}, "status": {"replicas": 4},
+    });
+    let status = format!("{one}/status");
+    let written = apply(&judge, &status, "me", "", &object).await.ok();
+    assert_eq!(written["status"]["replicas"], 4);
+    if judge.newer("managers of subresources are told apart since 1.22") {
+        assert_eq!(entry(&written, "me", "Apply")["subresource"], "status");
+    }
+}
+
+#[tokio::test]
+async fn rule_18_a_dry_apply_keeps_nothing() {
+    let judge = Judge::start().await;
+    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let object = map("a", json!({"x": "1"}));
+    apply(&judge, &one, "me", "&dryRun=All", &object)
+        .await
+        .is(201);
+    judge.get(&one).await.refused(404, "NotFound");
+}

@@ -1,0 +1,284 @@
+//! Rule 21: what a client gets that asks for other forms.
+
+use std::io::Read as _;
+
+use longshore_conformance::Judge;
+use serde_json::{Value, json};
+
+use crate::common::{config_map, items, names, pod, version};
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const ONE: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+const LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
+/// A judge with two ConfigMaps, and their path.
+async fn judge() -> (Judge, String) {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    for name in ["a", "b"] {
+        judge.create(&maps, &config_map(name)).await;
+    }
+    (judge, maps)
+}
+
+#[tokio::test]
+async fn rule_21_accept_is_an_ordered_list() {
+    let (judge, maps) = judge().await;
+    for (accept, kind) in [
+        ("", "ConfigMapList"),
+        ("*/*", "ConfigMapList"),
+        ("application/json", "ConfigMapList"),
+        ("text/plain,application/json", "ConfigMapList"),
+        (&format!("{TABLE},application/json"), "Table"),
+        (&format!("application/json,{TABLE}"), "ConfigMapList"),
+        (
+            "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
+            "ConfigMapList",
+        ),
+        (
+            "application/json;as=Nothing;v=v1;g=meta.k8s.io,application/json",
+            "ConfigMapList",
+        ),
+        (
+            &format!("application/xml,{LIST}"),
+            "PartialObjectMetadataList",
+        ),
+        ("application/json;q=0.5", "ConfigMapList"),
+        ("application/json; charset=utf-8", "ConfigMapList"),
+    ] {
+        let answer = judge.call("GET", &maps).accept(accept).send().await;
+        assert_eq!(answer.ok()["kind"], kind, "{accept}");
+        assert_eq!(
+            answer.header("content-type"),
+            "application/json",
+            "{accept}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rule_21_what_cannot_be_made_is_not_acceptable() {
+    let (judge, maps) = judge().await;
+    let one = format!("{maps}/a");
+    for (path, accept) in [
+        (&maps, "application/xml"),
+        (&maps, "text/html"),
+        (&maps, ONE),
+        (&one, LIST),
+        (&maps, "application/json;as=Nothing;v=v1;g=meta.k8s.io"),
+        (&maps, "application/json;as=Table;v=v9;g=meta.k8s.io"),
+    ] {
+        let answer = judge.call("GET", path).accept(accept).send().await;
+        answer.refused(406, "NotAcceptable");
+    }
+}
+
+#[tokio::test]
+async fn rule_21_a_table_has_columns_and_rows() {
+    let (judge, maps) = judge().await;
+    let table = judge.call("GET", &maps).accept(TABLE).send().await.ok();
+    assert_eq!(
+        (&table["kind"], &table["apiVersion"]),
+        (&json!("Table"), &json!("meta.k8s.io/v1"))
+    );
+    assert!(table["metadata"]["resourceVersion"].is_string());
+    let columns = table["columnDefinitions"].as_array().unwrap();
+    let headings: Vec<_> = columns
+        .iter()
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(headings, ["Name", "Data", "Age"]);
+    for column in columns {
+        for field in ["name", "type", "format", "description"] {
+            assert!(column[field].is_string(), "{column}");
+        }
+        assert!(column["priority"].is_number(), "{column}");
+    }
+    assert_eq!(
+        (&columns[0]["format"], &columns[0]["type"]),
+        (&json!("name"), &json!("string"))
+    );
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for (row, name) in rows.iter().zip(["a", "b"]) {
+        let cells = row["cells"].as_array().unwrap();
+        assert_eq!((&cells[0], &cells[1]), (&json!(name), &json!(1)));
+        assert!(cells[2].is_string(), "{row}");
+        let object = &row["object"];
+        assert_eq!(object["kind"], "PartialObjectMetadata");
+        assert_eq!(object["apiVersion"], "meta.k8s.io/v1");
+        assert_eq!(object["metadata"]["name"], name);
+        assert_eq!(object.get("data"), None);
+    }
+}
+
+#[tokio::test]
+async fn rule_21_a_tables_rows_carry_what_is_asked_for() {
+    let (judge, maps) = judge().await;
+    let one = format!("{maps}/a");
+    let whole = judge.get(&one).await.ok();
+    let row = async |query: &str| {
+        let path = format!("{one}{query}");
+        let table = judge.call("GET", &path).accept(TABLE).send().await.ok();
+        assert_eq!(table["rows"].as_array().unwrap().len(), 1);
+        table["rows"][0]["object"].clone()
+    };
+    assert_eq!(row("").await["metadata"], whole["metadata"]);
+    assert_eq!(
+        row("?includeObject=Metadata").await["kind"],
+        "PartialObjectMetadata"
+    );
+    assert_eq!(row("?includeObject=Object").await["data"], whole["data"]);
+    assert_eq!(row("?includeObject=None").await, Value::Null);
+    let path = format!("{one}?includeObject=Some");
+    let answer = judge.call("GET", &path).accept(TABLE).send().await;
+    assert!((400..500).contains(&answer.code), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn rule_21_tables_page_as_lists_do() {
+    let (judge, maps) = judge().await;
+    let path = format!("{maps}?limit=1");
+    let first = judge.call("GET", &path).accept(TABLE).send().await.ok();
+    assert_eq!(first["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(first["metadata"]["remainingItemCount"], 1);
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let path = format!("{path}&continue={token}");
+    let second = judge.call("GET", &path).accept(TABLE).send().await.ok();
+    assert_eq!(second["rows"][0]["cells"][0], "b");
+}
+
+#[tokio::test]
+async fn rule_21_only_a_watchs_first_table_has_columns() {
+    let (judge, maps) = judge().await;
+    let path = format!("{maps}?watch=1");
+    let mut watch = judge.call("GET", &path).accept(TABLE).watch().await;
+    let first = watch.event("ADDED").await;
+    assert_eq!(first["kind"], "Table");
+    assert_eq!(first["columnDefinitions"][0]["name"], "Name");
+    assert_eq!(first["rows"].as_array().unwrap().len(), 1);
+    let second = watch.event("ADDED").await;
+    let columns = second["columnDefinitions"].as_array();
+    assert!(columns.is_none_or(Vec::is_empty), "{second}");
+    judge.delete(&format!("{maps}/a")).await.ok();
+    let gone = watch.event("DELETED").await;
+    assert_eq!(gone["rows"][0]["cells"][0], "a");
+    assert_eq!(gone["rows"][0]["object"]["metadata"]["name"], "a");
+}
+
+#[tokio::test]
+async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
+    let (judge, maps) = judge().await;
+    let list = judge.call("GET", &maps).accept(LIST).send().await.ok();
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(list["apiVersion"], "meta.k8s.io/v1");
+    assert_eq!(items(&list), ["a", "b"]);
+    assert!(list["metadata"]["resourceVersion"].is_string());
+    assert_eq!(list["items"][0].get("data"), None);
+    let one = judge
+        .call("GET", &format!("{maps}/a"))
+        .accept(ONE)
+        .send()
+        .await
+        .ok();
+    assert_eq!(one["kind"], "PartialObjectMetadata");
+    assert_eq!(one["metadata"]["name"], "a");
+    assert_eq!(one.get("data"), None);
+    let path = format!("{maps}?watch=1&allowWatchBookmarks=true");
+    let mut watch = judge.call("GET", &path).accept(ONE).watch().await;
+    let both = [watch.event("ADDED").await, watch.event("ADDED").await];
+    assert_eq!(both[0]["kind"], "PartialObjectMetadata");
+    assert_eq!(both[0].get("data"), None);
+    let mut both = names(&both);
+    both.sort();
+    assert_eq!(both, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn rule_21_writes_answer_in_the_form_asked_for() {
+    let (judge, maps) = judge().await;
+    let call = judge.call("POST", &maps).accept(ONE).json(&config_map("c"));
+    let made = call.send().await.is(201);
+    assert_eq!(made["kind"], "PartialObjectMetadata");
+    assert_eq!(made.get("data"), None);
+    let call = judge
+        .call("POST", &maps)
+        .accept(TABLE)
+        .json(&config_map("d"));
+    let made = call.send().await.is(201);
+    assert_eq!(made["rows"][0]["cells"][0], "d");
+    // A refusal is a Status all the same.
+    let call = judge
+        .call("POST", &maps)
+        .accept(TABLE)
+        .json(&config_map("d"));
+    call.send().await.refused(409, "AlreadyExists");
+}
+
+#[tokio::test]
+async fn rule_21_pods_show_the_columns_users_know() {
+    let judge = Judge::start().await;
+    let pods = judge.path("v1", "pods");
+    judge.create(&pods, &pod("a")).await;
+    let table = judge.call("GET", &pods).accept(TABLE).send().await.ok();
+    let columns = table["columnDefinitions"].as_array().unwrap();
+    let shown = |priority: u32| {
+        let of = columns
+            .iter()
+            .filter(|column| column["priority"] == priority);
+        of.map(|column| column["name"].as_str().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown(0), ["Name", "Ready", "Status", "Restarts", "Age"]);
+    assert_eq!(
+        shown(1),
+        ["IP", "Node", "Nominated Node", "Readiness Gates"]
+    );
+    let cells = table["rows"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells[..3], [json!("a"), json!("0/1"), json!("Pending")]);
+    assert_eq!(
+        cells[5..],
+        [
+            json!("<none>"),
+            json!("<none>"),
+            json!("<none>"),
+            json!("<none>")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let text = "x".repeat(150_000);
+    let map = json!({"metadata": {"name": "a"}, "data": {"text": text}});
+    judge.create(&maps, &map).await;
+    let plain = judge.get(&maps).await;
+    assert_eq!(plain.header("content-encoding"), "");
+    let packed = judge
+        .call("GET", &maps)
+        .header("accept-encoding", "gzip")
+        .send()
+        .await;
+    assert_eq!(packed.header("content-encoding"), "gzip");
+    assert!(packed.bytes.len() < 50_000, "{}", packed.bytes.len());
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&packed.bytes[..])
+        .read_to_end(&mut unpacked)
+        .unwrap();
+    let unpacked: Value = serde_json::from_slice(&unpacked).unwrap();
+    assert_eq!(
+        version(&unpacked["items"][0]),
+        version(&plain.json()["items"][0])
+    );
+    assert_eq!(unpacked["items"][0]["data"]["text"], text);
+    // A small one is not worth it.
+    let small = judge.path("v1", "secrets");
+    let small = judge
+        .call("GET", &small)
+        .header("accept-encoding", "gzip")
+        .send()
+        .await;
+    assert_eq!(small.header("content-encoding"), "");
+}
