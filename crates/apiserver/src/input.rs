@@ -171,9 +171,34 @@ pub(crate) fn json_problem(error: &serde_json::Error) -> String {
 
 /// Reads YAML, of which JSON is a part.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body)
-        .or_else(|_| serde_yaml_ng::from_slice(body))
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    if flow_depth(body) > FLOW_DEPTH {
+        return Err("error converting YAML to JSON: it is nested too deeply".into());
+    }
+    serde_yaml_ng::from_slice(body)
         .map_err(|error| format!("error converting YAML to JSON: {error}"))
+}
+
+/// How deep brackets may be nested in YAML. The parser takes a time that grows
+/// with the square of that, and refuses far less in the end.
+const FLOW_DEPTH: usize = 400;
+
+/// The most brackets that are open at a time. Those in texts count, too: they
+/// are mostly balanced.
+fn flow_depth(body: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    for byte in body {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 /// Fills in the kind where the body leaves it out, and refuses another one.

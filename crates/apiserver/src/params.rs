@@ -156,6 +156,7 @@ impl ListParams {
         if !causes.is_empty() {
             return Err(Fault::invalid_options("ListOptions", causes));
         }
+        query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
         let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let cursor = query.get("continue").map(str::to_owned);

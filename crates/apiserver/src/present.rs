@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use longshore_engine::{Object, Page};
+use longshore_engine::{Engine, Object, Page};
 use longshore_model::KindInfo;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -32,6 +32,8 @@ pub(crate) struct Presenter {
     shape: Shape,
     include: Include,
     printer: Printer,
+    /// Tells the time for ages.
+    engine: Engine,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +66,7 @@ impl Presenter {
             shape,
             include,
             printer,
+            engine: call.shared.engine.clone(),
         })
     }
 
@@ -95,7 +98,7 @@ impl Presenter {
         let mut bytes = self
             .table_head(version, &json!({"resourceVersion": revision}), columns)
             .into_bytes();
-        bytes.extend_from_slice(&self.row(object, version, Timestamp::now()));
+        bytes.extend_from_slice(&self.row(object, version, self.engine.now()));
         bytes.extend_from_slice(b"]}");
         bytes.into()
     }
@@ -146,7 +149,7 @@ impl Presenter {
         match self.shape {
             Shape::Table(version) => {
                 let head = self.table_head(version, &metadata, true);
-                let now = Timestamp::now();
+                let now = self.engine.now();
                 let rows = items
                     .into_iter()
                     .map(move |item| self.row(item.bytes(), version, now));

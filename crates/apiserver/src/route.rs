@@ -78,7 +78,9 @@ impl Route {
         match parts.iter().find(|part| matches!(**part, "." | "..")) {
             None => Ok(route),
             Some(dots) => Err(match route {
-                Self::Resource(resource) if resource.name.as_deref() == Some(dots) => {
+                Self::Resource(resource)
+                    if resource.name.as_deref() == Some(dots) && resource.subresource.is_none() =>
+                {
                     BadPath::Name((*dots).to_owned())
                 }
                 _ => BadPath::Unknown,

@@ -14,8 +14,8 @@ use longshore_node::NodeAgent;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
-    Error, NAME, Options, files, kubeconfig, layout::Layout, lock::Lock, logs::LogBridge,
-    settings::Settings,
+    Error, NAME, Options, descriptors, files, kubeconfig, layout::Layout, lock::Lock,
+    logs::LogBridge, settings::Settings,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
@@ -150,6 +150,7 @@ impl EmbeddedCluster {
         server: &ApiServer,
         mut settings: Settings,
     ) -> Result<(), Error> {
+        descriptors::raise_limit();
         let authority = Authority::load_or_create(&self.layout.certificates())
             .map_err(Error::part("certificates"))?;
         let listener = bind(address, settings.port).await?;

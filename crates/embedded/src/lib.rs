@@ -21,6 +21,7 @@
 
 mod cluster;
 pub mod daemon;
+mod descriptors;
 mod error;
 mod files;
 mod kubeconfig;

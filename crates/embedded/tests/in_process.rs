@@ -234,3 +234,37 @@ async fn the_clusters_own_parts_feel_no_faults() {
     tokio::time::timeout(PATIENCE, gone).await.unwrap();
     embedded.stop().await;
 }
+
+/// Hundreds of servers in one process, all at the same time, each of its own,
+/// with one thread and one descriptor each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_at_once() {
+    const SERVERS: usize = 300;
+    let mut starting = tokio::task::JoinSet::new();
+    for number in 0..SERVERS {
+        starting.spawn(async move {
+            let embedded = longshore_embedded::start_server().await.unwrap();
+            (number, embedded)
+        });
+    }
+    let mut uses = tokio::task::JoinSet::new();
+    for (number, embedded) in starting.join_all().await {
+        uses.spawn(async move {
+            let maps = embedded.cluster().configmaps();
+            let maps = maps.in_namespace("default").unwrap();
+            let mut watch = maps.watch().await.unwrap();
+            let name = format!("of-{number}");
+            let map = json!({"metadata": {"name": name}});
+            maps.create(&map).await.unwrap();
+            match watch.next(Some(PATIENCE)).await.unwrap() {
+                WatchEvent::Added(map) => assert_eq!(map.name(), name),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(maps.list().await.unwrap().items.len(), 1);
+            embedded
+        });
+    }
+    for embedded in uses.join_all().await {
+        embedded.stop().await;
+    }
+}

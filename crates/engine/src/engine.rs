@@ -68,6 +68,7 @@ fn presented(view: &View, written: Written) -> Written {
 struct Inner {
     shared: Arc<Shared>,
     ids: Arc<dyn Ids>,
+    clock: Arc<dyn crate::Clock>,
     queue: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -106,6 +107,7 @@ impl Engine {
             bytes: options.history_bytes,
         };
         let ids = options.ids.clone();
+        let clock = options.clock.clone();
         let mut machine = Machine::new(state, options.clock, options.ids, limits);
         machine::bootstrap(&mut machine).map_err(|error| match &options.storage {
             Storage::File(path) => OpenError::Storage {
@@ -138,6 +140,7 @@ impl Engine {
         let inner = Inner {
             shared,
             ids,
+            clock,
             queue: Some(queue),
             writer: Some(writer),
         };
@@ -204,6 +207,12 @@ impl Engine {
     fn view(&self, kind: &KindInfo) -> Result<Arc<View>, Error> {
         let state = self.state();
         Ok(state.kinds.resolve(kind)?.1.clone())
+    }
+
+    /// The time, by the engine's clock: that of the objects' ages.
+    #[must_use]
+    pub fn now(&self) -> jiff::Timestamp {
+        self.inner.clock.now()
     }
 
     /// The newest revision.

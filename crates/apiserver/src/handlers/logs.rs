@@ -26,6 +26,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     )?;
     let pod: Value = object.value();
     let container = container(&pod, &target.name, call.query.get("container"))?;
+    // Lines carry the machine's time, whatever the engine's clock says.
     let mut request = request(&call.query, Timestamp::now())?;
     request.namespace = namespace;
     request.pod = target.name;

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod bad_bodies;
+mod bad_requests;
 mod common;
 mod corpus;
+mod crowd;
 mod discovery;
 mod faults;
 mod lists;

@@ -9,25 +9,29 @@ use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use longshore_apiserver::{ApiServer, Authority, FaultRule, NoLogs, Options, WatchEnd};
+use longshore_engine::Engine;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::oneshot,
     task::JoinHandle,
 };
+use tokio_rustls::client::TlsStream;
 
-struct Running {
-    api: ApiServer,
+pub(crate) struct Running {
+    pub(crate) api: ApiServer,
+    pub(crate) engine: Engine,
     address: SocketAddr,
     ca: String,
     stop: Option<oneshot::Sender<()>>,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-async fn start() -> Running {
+pub(crate) async fn start() -> Running {
     let server = Server::new();
+    let engine = server.engine;
     let api = ApiServer::new(Options {
-        engine: server.engine,
+        engine: engine.clone(),
         token: Some("secret".into()),
         node_logs: Arc::new(NoLogs),
         faults: true,
@@ -47,16 +51,46 @@ async fn start() -> Running {
     });
     Running {
         api,
+        engine,
         address,
         ca: authority.ca_pem(),
         stop: Some(stop),
-        serving,
+        serving: Some(serving),
     }
 }
 
 impl Running {
-    /// One request over a connection of its own, which trusts only `ca`.
-    async fn get(
+    /// Stops the server and waits until it has ended.
+    pub(crate) async fn end(&mut self) {
+        drop(self.stop.take());
+        self.serving.take().unwrap().await.unwrap().unwrap();
+    }
+
+    /// A connection of one's own, which trusts only `ca`.
+    pub(crate) async fn connect(
+        &self,
+        protocol: &[u8],
+        name: &'static str,
+    ) -> TlsStream<TcpStream> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(self.ca.as_bytes()).unwrap())
+            .unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from(name).unwrap();
+        connector.connect(name, stream).await.unwrap()
+    }
+
+    /// One request over a connection of its own.
+    pub(crate) async fn get(
         &self,
         protocol: &[u8],
         name: &'static str,
@@ -74,37 +108,20 @@ impl Running {
         path: &str,
         token: &str,
     ) -> hyper::Result<Response<Incoming>> {
-        let mut roots = rustls::RootCertStore::empty();
-        roots
-            .add(CertificateDer::from_pem_slice(self.ca.as_bytes()).unwrap())
-            .unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![protocol.to_vec()];
-        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-        let stream = TcpStream::connect(self.address).await.unwrap();
-        let name = ServerName::try_from(name).unwrap();
-        let stream = TokioIo::new(connector.connect(name, stream).await.unwrap());
+        let stream = TokioIo::new(self.connect(protocol, name).await);
         let request = Request::get(path)
             .header("host", "localhost")
             .header("authorization", format!("Bearer {token}"));
         if protocol == b"h2" {
             let request = request.uri(format!("https://localhost{path}"));
             let (mut sender, connection) =
-                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
-                    .await
-                    .unwrap();
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
             tokio::spawn(connection);
             sender
                 .send_request(request.body(Empty::<Bytes>::new()).unwrap())
                 .await
         } else {
-            let (mut sender, connection) =
-                hyper::client::conn::http1::handshake(stream).await.unwrap();
+            let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
             tokio::spawn(connection);
             sender
                 .send_request(request.body(Empty::<Bytes>::new()).unwrap())
@@ -145,8 +162,7 @@ async fn both_protocols_and_the_token() {
         let open = running.get(protocol, "localhost", "/livez", "wrong").await;
         assert_eq!(open.status(), 200);
     }
-    drop(running.stop.take());
-    running.serving.await.unwrap().unwrap();
+    running.end().await;
 }
 
 #[tokio::test]
@@ -160,11 +176,11 @@ async fn stopping_ends_watches_cleanly() {
         assert_eq!(response.status(), 200);
         watches.push(response.into_body());
     }
-    running.stop.take().unwrap().send(()).unwrap();
+    drop(running.stop.take());
     for watch in watches {
         assert!(watch.collect().await.unwrap().to_bytes().is_empty());
     }
-    running.serving.await.unwrap().unwrap();
+    running.end().await;
 }
 
 #[tokio::test]
@@ -201,6 +217,5 @@ async fn a_fault_drops_connections_and_breaks_watches() {
         };
         assert!(broken.is_some());
     }
-    drop(running.stop.take());
-    running.serving.await.unwrap().unwrap();
+    running.end().await;
 }
