@@ -10,6 +10,7 @@
 )]
 
 pub mod bodies;
+pub mod crds;
 pub mod patches;
 pub mod protobuf;
 pub mod requests;
@@ -23,6 +24,7 @@ pub type Check = fn(&[u8]);
 /// Every target.
 pub const TARGETS: &[(&str, Check)] = &[
     ("bodies", bodies::check),
+    ("crds", crds::check),
     ("patches", patches::check),
     ("protobuf", protobuf::check),
     ("requests", requests::check),

@@ -1,6 +1,7 @@
 //! Patches: a line with the sort of patch and the kind (`merge pods`,
 //! `json jobs.batch status`), then the body, for an object of that kind. What a
-//! patch made reads back; a merge patch given twice is one given once.
+//! patch made reads back; one that merges or applies, given twice, is one given
+//! once.
 
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
@@ -51,6 +52,7 @@ pub fn check(data: &[u8]) {
         Some("json") => PatchKind::Json,
         Some("merge") => PatchKind::Merge,
         Some("strategic") => PatchKind::Strategic,
+        Some("apply") => PatchKind::Apply,
         _ => return,
     };
     let word = words.next().unwrap_or_default();
@@ -73,15 +75,16 @@ pub fn check(data: &[u8]) {
         );
         assert_eq!(made.code, 201, "{}", made.text());
         let path = format!("{place}/x");
-        let patch = |query: &str| {
-            server.call(
-                "PATCH",
-                &format!("{path}{part}{query}"),
-                sort.media_type(),
-                body,
-            )
+        let manager = if sort == PatchKind::Apply {
+            "&fieldManager=fuzz&force=true"
+        } else {
+            ""
         };
-        let dry = patch("?dryRun=All&fieldValidation=Strict");
+        let patch = |query: &str| {
+            let path = format!("{path}{part}?{query}{manager}");
+            server.call("PATCH", &path, sort.media_type(), body)
+        };
+        let dry = patch("dryRun=All&fieldValidation=Strict");
         let done = patch("");
         if done.is_success() {
             let object = done.value();
@@ -93,14 +96,15 @@ pub fn check(data: &[u8]) {
                 "what was answered is not what is kept"
             );
             let unconditional = !String::from_utf8_lossy(body).contains("resourceVersion");
-            if sort == PatchKind::Merge && unconditional {
+            let settles = matches!(sort, PatchKind::Merge | PatchKind::Apply);
+            if settles && unconditional {
                 let again = patch("");
                 assert!(
                     again.is_success(),
                     "taken once, refused twice: {}",
                     again.text()
                 );
-                assert_eq!(again.value(), object, "a merge patch given twice differs");
+                assert_eq!(again.value(), object, "a patch given twice differs");
             }
         } else {
             assert!(
