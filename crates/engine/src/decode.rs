@@ -173,6 +173,12 @@ pub(crate) fn word(value: &Value) -> &'static str {
     }
 }
 
+/// Whether a time is written with six decimals, neither more nor fewer.
+fn has_micros(text: &str) -> bool {
+    let decimals = text.get(19..).and_then(|rest| rest.strip_prefix('.'));
+    decimals.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
+}
+
 /// Lists of resources are kept in thousandths.
 fn round_up(amount: &mut Value) {
     if let Value::String(text) = amount
@@ -273,6 +279,13 @@ impl Walk {
                     self.fail("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into());
                 }
             },
+            (Shape::MicroTime, Value::String(text)) if !has_micros(text) => {
+                let problem = format!(
+                    "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \".000000\"",
+                    text.get(19..).unwrap_or_default()
+                );
+                self.fail(problem);
+            }
             (Shape::Time | Shape::MicroTime, Value::String(text)) => match time::parse(text) {
                 Some(at) if shape == Shape::Time => *text = time::seconds(at),
                 Some(at) => *text = time::micros(at),

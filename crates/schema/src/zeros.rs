@@ -80,6 +80,11 @@ pub fn complete(at: TypeRef, fields: &mut Map<String, Value>) {
             Some(Value::Null) if !zero.is_null() => {
                 fields.insert((*name).to_owned(), zero.clone());
             }
+            // Stored as protobuf, an empty list is none; definitions of custom
+            // resources are stored as JSON.
+            Some(Value::Array(items)) if items.is_empty() && !is_definition(at) => {
+                fields.insert((*name).to_owned(), zero.clone());
+            }
             Some(_) => {}
             None => {
                 fields.insert((*name).to_owned(), zero.clone());
@@ -93,6 +98,11 @@ pub fn complete(at: TypeRef, fields: &mut Map<String, Value>) {
             complete_value(inner, value);
         }
     }
+}
+
+fn is_definition(at: TypeRef) -> bool {
+    at.definition()
+        .is_some_and(|name| name.contains(".apiextensions."))
 }
 
 fn complete_value(at: TypeRef, value: &mut Value) {

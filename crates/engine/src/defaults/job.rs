@@ -11,12 +11,6 @@ const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// Labels and selector made from the uid and the name.
 pub(super) fn on_create(job: &mut Object) {
-    let labels = json::at(job, "spec.template.metadata.labels").cloned();
-    if let (Some(Value::Object(labels)), None) = (labels, json::at(job, "metadata.labels"))
-        && !labels.is_empty()
-    {
-        json::child(job, "metadata").insert("labels".into(), Value::Object(labels));
-    }
     let manual = json::at(job, "spec.manualSelector").and_then(Value::as_bool);
     if manual == Some(true) {
         return;
@@ -25,9 +19,14 @@ pub(super) fn on_create(job: &mut Object) {
         json::text(job, "metadata.uid").to_owned(),
         json::text(job, "metadata.name").to_owned(),
     );
+    let own = json::at(job, "metadata.labels")
+        .and_then(Value::as_object)
+        .cloned();
     let spec = json::child(job, "spec");
     let template = json::child(json::child(spec, "template"), "metadata");
     let labels = json::child(template, "labels");
+    // Those that were taken from the template are to have the new ones, too.
+    let taken = own.as_ref() == Some(&*labels);
     for (key, value) in [
         (CONTROLLER_UID, &uid),
         ("controller-uid", &uid),
@@ -38,6 +37,11 @@ pub(super) fn on_create(job: &mut Object) {
     }
     let selector = json::child(json::child(spec, "selector"), "matchLabels");
     selector.entry(CONTROLLER_UID).or_insert_with(|| uid.into());
+    if taken {
+        let labels = json::at(spec, "template.metadata.labels").cloned();
+        let labels = labels.unwrap_or_default();
+        json::child(job, "metadata").insert("labels".into(), labels);
+    }
 }
 
 /// Fills a Job.
@@ -73,6 +77,12 @@ pub(super) fn fill(job: &mut Object) {
     json::child(template, "metadata");
     pod::fill_spec(json::child(template, "spec"));
     json::child(job, "status");
+    let labels = json::at(job, "spec.template.metadata.labels").cloned();
+    if let (Some(Value::Object(labels)), None) = (labels, json::at(job, "metadata.labels"))
+        && !labels.is_empty()
+    {
+        json::child(job, "metadata").insert("labels".into(), Value::Object(labels));
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +111,10 @@ mod tests {
             job["spec"]["template"]["metadata"]["labels"],
             json!({"app": "x", CONTROLLER_UID: "u", "controller-uid": "u", JOB_NAME: "j", "job-name": "j"})
         );
-        assert_eq!(job["metadata"]["labels"], json!({"app": "x"}));
+        assert_eq!(
+            job["metadata"]["labels"],
+            job["spec"]["template"]["metadata"]["labels"]
+        );
     }
 
     #[test]

@@ -4,8 +4,12 @@
 
 mod definition;
 mod job;
+mod limits;
+mod network;
 mod pod;
 mod service;
+mod volume;
+mod workload;
 
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
@@ -23,7 +27,14 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
     }
     match (&*kind.gvk.group, &*kind.gvk.kind) {
         ("", "Namespace") => {
-            json::child(object, "spec").insert("finalizers".into(), json!(["kubernetes"]));
+            let finalizers = json::child(object, "spec")
+                .entry("finalizers")
+                .or_insert_with(|| json!([]));
+            if let Some(list) = finalizers.as_array_mut()
+                && !list.iter().any(|name| name == "kubernetes")
+            {
+                list.push("kubernetes".into());
+            }
             object.insert("status".into(), json!({"phase": "Active"}));
         }
         ("", "Pod") => pod::on_create(object),
@@ -32,6 +43,7 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
         }
         ("batch", "Job") => job::on_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_create(object),
+        ("", "PersistentVolume" | "PersistentVolumeClaim") => volume::on_create(object),
         _ => {}
     }
 }
@@ -43,6 +55,14 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
         ("", "Pod") => pod::on_update(before, object),
         ("", "Service") => service::on_update(before, object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_update(object),
+        _ => {}
+    }
+}
+
+/// What follows from the difference to the state before, once all is filled.
+pub(crate) fn settle(kind: &KindInfo, before: Option<&Object>, object: &mut Object) {
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("apps", "DaemonSet") => workload::count_templates(before, object),
         _ => {}
     }
 }
@@ -64,19 +84,58 @@ pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
         }
         ("", "Pod") => pod::fill(object),
         ("", "Node") => {
-            json::child(object, "spec");
+            node_networks(json::child(object, "spec"));
             let status = json::child(object, "status");
             if let Some(capacity) = status.get("capacity").cloned() {
                 json::default(status, "allocatable", capacity);
             }
         }
+        ("", "Endpoints") => network::endpoints(object),
+        ("", "LimitRange") => limits::limit_range(object),
+        ("", "PersistentVolume") => volume::volume(object),
+        ("", "PersistentVolumeClaim") => volume::claim(object),
+        ("", "PodTemplate") => {
+            pod::fill_spec(json::child(json::child(object, "template"), "spec"));
+        }
+        ("", "ReplicationController") => workload::replication_controller(object),
         ("", "Secret") => secret(object),
         ("", "Service") => service::fill(object),
         ("", "Event") => event(object),
+        ("apps", "DaemonSet") => workload::daemon_set(object),
+        ("apps", "Deployment") => workload::deployment(object),
+        ("apps", "ReplicaSet") => workload::replica_set(object),
+        ("apps", "StatefulSet") => workload::stateful_set(object),
+        ("batch", "CronJob") => workload::cron_job(object),
         ("batch", "Job") => job::fill(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::fill(object),
+        ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
+            limits::binding(object);
+        }
+        ("scheduling.k8s.io", "PriorityClass") => limits::priority_class(object),
+        ("storage.k8s.io", "CSIDriver") => volume::csi_driver(object),
+        ("storage.k8s.io", "StorageClass") => volume::storage_class(object),
         ("coordination.k8s.io", "Lease") => {
             json::child(object, "spec");
+        }
+        _ => {}
+    }
+}
+
+/// A node's pod network and the list that begins with it are the same.
+fn node_networks(spec: &mut Object) {
+    match (json::text(spec, "podCIDR"), spec.get("podCIDRs")) {
+        ("", Some(Value::Array(list))) => {
+            if let Some(first) = list.first().cloned() {
+                spec.insert("podCIDR".into(), first);
+            }
+        }
+        ("", _) => {}
+        (network, None) => {
+            let list = json!([network]);
+            spec.insert("podCIDRs".into(), list);
         }
         _ => {}
     }

@@ -122,6 +122,16 @@ pub(super) fn fill_spec(spec: &mut Object) {
     json::default(spec, "terminationGracePeriodSeconds", 30);
     json::default_text(spec, "schedulerName", "default-scheduler");
     json::child(spec, "securityContext");
+    // Two names for one thing, an old and a new one.
+    for (from, to) in [
+        ("serviceAccount", "serviceAccountName"),
+        ("serviceAccountName", "serviceAccount"),
+    ] {
+        if !spec.contains_key(to) && spec.contains_key(from) {
+            let account = spec.get(from).cloned().unwrap_or_default();
+            spec.insert(to.to_owned(), account);
+        }
+    }
     let host_network = spec
         .get("hostNetwork")
         .and_then(Value::as_bool)
@@ -208,10 +218,41 @@ fn pull_policy(image: &str) -> &'static str {
 }
 
 fn fill_volume(volume: &mut Object) {
-    const MODE: i64 = 0o644;
     if volume.keys().all(|name| name == "name") {
         volume.insert("emptyDir".into(), json!({}));
     }
+    fill_source(volume);
+}
+
+/// What sources of volumes have when nothing else is said.
+const SOURCES: &[(&str, &[(&str, &str)])] = &[
+    ("hostPath", &[("type", "")]),
+    (
+        "rbd",
+        &[
+            ("pool", "rbd"),
+            ("user", "admin"),
+            ("keyring", "/etc/ceph/keyring"),
+        ],
+    ),
+    ("iscsi", &[("iscsiInterface", "default")]),
+    (
+        "azureDisk",
+        &[
+            ("cachingMode", "ReadWrite"),
+            ("kind", "Shared"),
+            ("fsType", "ext4"),
+        ],
+    ),
+    (
+        "scaleIO",
+        &[("storageMode", "ThinProvisioned"), ("fsType", "xfs")],
+    ),
+];
+
+/// Fills the source of a volume.
+pub(super) fn fill_source(volume: &mut Object) {
+    const MODE: i64 = 0o644;
     for name in ["secret", "configMap", "downwardAPI", "projected"] {
         let Some(Value::Object(source)) = volume.get_mut(name) else {
             continue;
@@ -227,8 +268,20 @@ fn fill_volume(volume: &mut Object) {
             }
         }
     }
-    if let Some(Value::Object(path)) = volume.get_mut("hostPath") {
-        json::default(path, "type", "");
+    for (name, fields) in SOURCES {
+        if let Some(Value::Object(source)) = volume.get_mut(*name) {
+            for (field, value) in *fields {
+                json::default(source, field, *value);
+            }
+        }
+    }
+    if let Some(Value::Object(disk)) = volume.get_mut("azureDisk") {
+        json::default(disk, "readOnly", false);
+    }
+    if let Some(Value::Object(ephemeral)) = volume.get_mut("ephemeral")
+        && let Some(Value::Object(claim)) = ephemeral.get_mut("volumeClaimTemplate")
+    {
+        json::default_text(json::child(claim, "spec"), "volumeMode", "Filesystem");
     }
 }
 

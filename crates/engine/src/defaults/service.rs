@@ -19,11 +19,32 @@ pub(super) fn on_update(before: &Object, service: &mut Object) {
             json::copy(old, spec, name);
         }
     }
+    let exposed = |spec: &Object| matches!(json::text(spec, "type"), "NodePort" | "LoadBalancer");
     let old_ports: Vec<&Object> = json::items(old, "ports").collect();
+    let keeps = exposed(spec);
     for port in json::items_mut(spec, "ports") {
         let same = |old: &&&Object| old.get("port") == port.get("port");
-        if let (Some(old), false) = (old_ports.iter().find(same), port.contains_key("nodePort")) {
+        let Some(old) = old_ports.iter().find(same) else {
+            continue;
+        };
+        if keeps && !port.contains_key("nodePort") {
             json::copy(old, port, "nodePort");
+        } else if !keeps && port.get("nodePort") == old.get("nodePort") {
+            port.remove("nodePort");
+        }
+    }
+    // What a Service no longer needs goes, unless it was said anew.
+    let loses = |field: &str, needed: bool| !needed && old.contains_key(field);
+    let balanced = json::text(spec, "type") == "LoadBalancer";
+    let local = balanced && json::text(spec, "externalTrafficPolicy") == "Local";
+    for (field, needed) in [
+        ("externalTrafficPolicy", keeps),
+        ("allocateLoadBalancerNodePorts", balanced),
+        ("healthCheckNodePort", local),
+        ("loadBalancerClass", balanced),
+    ] {
+        if loses(field, needed) && spec.get(field) == old.get(field) {
+            spec.remove(field);
         }
     }
 }
@@ -33,6 +54,9 @@ pub(super) fn fill(service: &mut Object) {
     let spec = json::child(service, "spec");
     json::default_text(spec, "type", "ClusterIP");
     json::default_text(spec, "sessionAffinity", "None");
+    if json::text(spec, "sessionAffinity") == "None" {
+        spec.remove("sessionAffinityConfig");
+    }
     if json::text(spec, "sessionAffinity") == "ClientIP" {
         let config = json::child(json::child(spec, "sessionAffinityConfig"), "clientIP");
         json::default(config, "timeoutSeconds", AFFINITY_SECONDS);
@@ -42,9 +66,6 @@ pub(super) fn fill(service: &mut Object) {
         json::default_text(port, "protocol", "TCP");
         if let Some(number) = port.get("port").cloned() {
             json::default(port, "targetPort", number);
-        }
-        if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-            port.remove("nodePort");
         }
     }
     if kind != "ExternalName" {

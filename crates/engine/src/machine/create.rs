@@ -190,7 +190,9 @@ fn prepare(
         None => defaults::on_create(info, object),
     }
     defaults::fill(info, object);
+    defaults::settle(info, None, object);
     let mut causes = validate::object(info, object);
+    causes.extend(validate::new_object(info, object));
     causes.extend(view.validate(None, object));
     let causes = view.in_own_words(causes);
     if causes.is_empty() {

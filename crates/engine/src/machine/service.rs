@@ -108,6 +108,7 @@ fn node_ports(
         let ports = spec.into_iter().flat_map(|spec| js::items(spec, "ports"));
         ports
             .filter_map(|port| js::number(port, "nodePort"))
+            .chain(js::number(object, "spec.healthCheckNodePort"))
             .filter(|port| *port != 0)
             .collect()
     };
@@ -128,6 +129,15 @@ fn node_ports(
             ));
         }
     }
+    for (index, asked) in ports(service).into_iter().enumerate() {
+        if !NODE_PORTS.contains(&asked) {
+            return Err(Cause::invalid(
+                &format!("spec.ports[{index}].nodePort"),
+                asked,
+                "provided port is not in the valid range. The range of valid ports is 30000-32767",
+            ));
+        }
+    }
     let mut free = NODE_PORTS.filter(|port| !used.contains(port));
     for port in js::items_mut(js::child(service, "spec"), "ports") {
         if js::number(port, "nodePort").unwrap_or_default() == 0
@@ -135,6 +145,15 @@ fn node_ports(
         {
             port.insert("nodePort".into(), free.into());
         }
+    }
+    let spec = js::child(service, "spec");
+    let checked = js::text(spec, "type") == "LoadBalancer"
+        && js::text(spec, "externalTrafficPolicy") == "Local";
+    if checked
+        && js::number(spec, "healthCheckNodePort").unwrap_or_default() == 0
+        && let Some(free) = free.next()
+    {
+        spec.insert("healthCheckNodePort".into(), free.into());
     }
     Ok(())
 }

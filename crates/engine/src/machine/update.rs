@@ -231,7 +231,7 @@ pub(super) fn replace(
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
                 Some(kind) => kind.validate_status(&new),
-                None => validate::status(&info, &before, &new),
+                None => validate::status(&info, &new),
             };
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
@@ -247,6 +247,7 @@ pub(super) fn replace(
             keep_server_fields(&before, &mut new);
             defaults::on_update(&info, &before, &mut new);
             defaults::fill(&info, &mut new);
+            defaults::settle(&info, Some(&before), &mut new);
             if info.gvk.group.is_empty() && info.gvk.kind == "Service" {
                 super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
             }

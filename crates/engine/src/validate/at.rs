@@ -30,6 +30,11 @@ impl<'a> At<'a> {
         self
     }
 
+    /// A field of an object that stands at a path.
+    pub(super) fn of(object: &'a Object, name: &str, path: &str) -> Self {
+        Self::field(object, name).called(format!("{path}.{name}"))
+    }
+
     pub(super) fn get(&self, name: &str) -> Self {
         let value = self.value.and_then(|value| value.get(name));
         Self {

@@ -51,17 +51,61 @@ pub(super) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
     if size > LIMIT {
         causes.push(Cause::too_long("data", LIMIT));
     }
-    let needed: &[&str] = match json::text(secret, "type") {
-        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
-        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
-        "kubernetes.io/dockercfg" => &[".dockercfg"],
-        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
-        _ => &[],
+    let data = |name: &str| entries(secret, "data").find(|(key, _)| *key == name);
+    let mut require = |paths: &[&str]| {
+        for path in paths {
+            causes.push(Cause::required(path, ""));
+        }
     };
-    let has = |name: &str| entries(secret, "data").any(|(key, _)| key == name);
-    for name in needed.iter().filter(|name| !has(name)) {
-        causes.push(Cause::required(&format!("data[{name}]"), ""));
+    match json::text(secret, "type") {
+        "kubernetes.io/tls" => {
+            for key in ["tls.crt", "tls.key"] {
+                if data(key).is_none() {
+                    require(&[&format!("data[{key}]")]);
+                }
+            }
+        }
+        // The paths are the real server's.
+        "kubernetes.io/ssh-auth"
+            if data("ssh-privatekey").is_none_or(|(_, key)| key.is_empty()) =>
+        {
+            require(&["data[%s][ssh-privatekey]"]);
+        }
+        "kubernetes.io/basic-auth" if data("username").or(data("password")).is_none() => {
+            require(&["data[%s][username]", "data[%s][password]"]);
+        }
+        "kubernetes.io/service-account-token" => {
+            const ACCOUNT: &str = "kubernetes.io/service-account.name";
+            let annotations = json::at(secret, "metadata.annotations");
+            if annotations.and_then(|all| all.get(ACCOUNT)).is_none() {
+                require(&[&format!("metadata.annotations[{ACCOUNT}]")]);
+            }
+        }
+        kind @ ("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg") => {
+            let key = if kind.ends_with("json") {
+                ".dockerconfigjson"
+            } else {
+                ".dockercfg"
+            };
+            let path = format!("data[{key}]");
+            match data(key) {
+                None => require(&[&path]),
+                Some((_, text)) if !is_json(text) => {
+                    let hidden = "<secret contents redacted>";
+                    causes.push(Cause::invalid(&path, hidden, "must be JSON"));
+                }
+                Some(_) => {}
+            }
+        }
+        _ => {}
     }
+}
+
+/// Whether a base64 text holds JSON.
+fn is_json(text: &str) -> bool {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let bytes = STANDARD.decode(text).unwrap_or_default();
+    serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_ok()
 }
 
 pub(super) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {

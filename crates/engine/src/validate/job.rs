@@ -12,9 +12,14 @@ use crate::json::{self, Object};
 
 /// What is wrong with a Job.
 pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
-    let Some(Value::Object(spec)) = job.get("spec") else {
-        return;
-    };
+    if let Some(Value::Object(own)) = job.get("spec") {
+        spec(own, "spec", causes);
+        selector(own, causes);
+    }
+}
+
+/// What is wrong with the spec of a Job or of a template of Jobs.
+pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     for field in [
         "parallelism",
         "completions",
@@ -24,49 +29,41 @@ pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     ] {
-        not_negative(spec, field, &format!("spec.{field}"), causes);
+        not_negative(spec, field, &format!("{path}.{field}"), causes);
     }
-    one_of(
-        spec,
-        "completionMode",
-        "spec.completionMode",
-        &["Indexed", "NonIndexed"],
-        causes,
-    );
-    one_of(
-        spec,
-        "podReplacementPolicy",
-        "spec.podReplacementPolicy",
-        &["Failed", "TerminatingOrFailed"],
-        causes,
-    );
+    for (field, words) in [
+        ("completionMode", ["Indexed", "NonIndexed"]),
+        ("podReplacementPolicy", ["Failed", "TerminatingOrFailed"]),
+    ] {
+        if spec.contains_key(field) {
+            one_of(spec, field, &format!("{path}.{field}"), &words, causes);
+        }
+    }
     let indexed = json::text(spec, "completionMode") == "Indexed";
     if indexed && json::number(spec, "completions").is_none() {
         let detail = "when completion mode is Indexed";
-        causes.push(Cause::required("spec.completions", detail));
+        causes.push(Cause::required(&format!("{path}.completions"), detail));
     }
     if !indexed {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
             if let Some(number) = json::number(spec, field) {
                 let detail = "requires indexed completion mode";
-                causes.push(Cause::invalid(&format!("spec.{field}"), number, detail));
+                causes.push(Cause::invalid(&format!("{path}.{field}"), number, detail));
             }
         }
     }
-    selector(spec, causes);
     let Some(Value::Object(template)) = spec.get("template") else {
         return;
     };
     let labels = json::at(template, "metadata.labels");
-    meta::labels("spec.template.metadata.labels", labels, causes);
+    meta::labels(&format!("{path}.template.metadata.labels"), labels, causes);
     if let Some(Value::Object(template)) = template.get("spec") {
-        pod::spec(template, "spec.template.spec", causes);
-        let policy = json::text(template, "restartPolicy");
-        if policy == "Always" {
-            causes.push(Cause::not_supported(
-                "spec.template.spec.restartPolicy",
-                policy,
-                &["OnFailure", "Never"],
+        let path = format!("{path}.template.spec");
+        pod::spec(template, &path, causes);
+        if json::text(template, "restartPolicy") == "Always" {
+            causes.push(Cause::required(
+                &format!("{path}.restartPolicy"),
+                "valid values: \"OnFailure\", \"Never\"",
             ));
         }
     }

@@ -48,12 +48,21 @@ pub(super) fn subdomain(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if text.len() > 63 {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
     if !lowers(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
         causes.push(Cause::invalid(path, text, SERVICE));
+    }
+}
+
+/// A label's value at a path.
+pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>) {
+    if value.len() > 63 {
+        causes.push(Cause::invalid(path, value, &length(63)));
+    } else if name::label_value(value).is_err() {
+        causes.push(Cause::invalid(path, value, LABEL_VALUE));
     }
 }
 
@@ -86,7 +95,7 @@ pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
 }
 
 /// What may stand as one part of a URL's path.
-fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if text == "." || text == ".." {
         causes.push(Cause::invalid(path, text, &format!("may not be '{text}'")));
     }
@@ -106,11 +115,7 @@ pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<Status
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         qualified(path, key, causes);
-        if value.len() > 63 {
-            causes.push(Cause::invalid(path, value, &length(63)));
-        } else if name::label_value(value).is_err() {
-            causes.push(Cause::invalid(path, value, LABEL_VALUE));
-        }
+        label_value(path, value, causes);
     }
 }
 
@@ -172,7 +177,7 @@ fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
     let Some(Value::Object(metadata)) = object.get("metadata") else {
         return;
     };
-    let mut controllers = 0;
+    let mut controllers: Vec<String> = Vec::new();
     for owner in json::items(metadata, "ownerReferences") {
         let version = json::text(owner, "apiVersion");
         for (field, detail) in [
@@ -191,15 +196,18 @@ fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
             let owner = Value::Object(owner.clone());
             causes.push(Cause::invalid("metadata.ownerReferences", owner, detail));
         }
-        controllers += usize::from(owner.get("controller") == Some(&Value::Bool(true)));
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            let (kind, name) = (json::text(owner, "kind"), json::text(owner, "name"));
+            controllers.push(format!("{kind}/{name}"));
+        }
     }
-    if controllers > 1 {
+    for pair in controllers.windows(2) {
         let list = metadata.get("ownerReferences").cloned().unwrap_or_default();
-        causes.push(Cause::invalid(
-            "metadata.ownerReferences",
-            list,
-            "Only one reference can have Controller set to true",
-        ));
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+            controllers[0], pair[1]
+        );
+        causes.push(Cause::invalid("metadata.ownerReferences", list, &detail));
     }
 }
 

@@ -5,11 +5,25 @@ mod address;
 mod at;
 mod cause;
 mod config;
+mod cron;
 mod definition;
+mod endpoints;
+mod ingress;
 mod job;
+mod limits;
 mod meta;
+mod netpol;
+mod node;
 mod pod;
+mod policy;
+mod quota;
+mod rbac;
+mod selector;
 mod service;
+mod stateful;
+mod storage;
+mod volume;
+mod workload;
 
 use longshore_model::{KindInfo, StatusCause};
 
@@ -27,12 +41,59 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("", "Secret") => config::secret(object, &mut causes),
         ("", "ConfigMap") => config::config_map(object, &mut causes),
         ("", "Event") => event(object, &mut causes),
+        ("", "Endpoints") => endpoints::endpoints(object, &mut causes),
+        ("", "LimitRange") => limits::object(object, &mut causes),
+        ("", "Node") => node::node(object, &mut causes),
+        ("", "PersistentVolume") => volume::volume(object, &mut causes),
+        ("", "PersistentVolumeClaim") => volume::claim(object, &mut causes),
+        ("", "PodTemplate") => pod::template(object, "template", &mut causes),
+        ("", "ReplicationController") => workload::replication_controller(object, &mut causes),
+        ("", "ResourceQuota") => quota::object(object, &mut causes),
+        ("apps", "ControllerRevision") => workload::controller_revision(object, &mut causes),
+        ("apps", "DaemonSet") => workload::daemon_set(object, &mut causes),
+        ("apps", "Deployment") => workload::deployment(object, &mut causes),
+        ("apps", "ReplicaSet") => workload::replica_set(object, &mut causes),
+        ("apps", "StatefulSet") => stateful::object(object, &mut causes),
+        ("batch", "CronJob") => cron::object(object, &mut causes),
         ("batch", "Job") => job::object(object, &mut causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             definition::object(object, &mut causes);
         }
+        ("discovery.k8s.io", "EndpointSlice") => endpoints::slice(object, &mut causes),
+        ("networking.k8s.io", "IPAddress") => netpol::ip_address(object, &mut causes),
+        ("networking.k8s.io", "Ingress") => ingress::object(object, &mut causes),
+        ("networking.k8s.io", "IngressClass") => ingress::class(object, &mut causes),
+        ("networking.k8s.io", "NetworkPolicy") => netpol::policy(object, &mut causes),
+        ("networking.k8s.io", "ServiceCIDR") => netpol::service_cidr(object, &mut causes),
+        ("policy", "PodDisruptionBudget") => policy::budget(object, &mut causes),
+        ("rbac.authorization.k8s.io", "ClusterRole") => rbac::cluster_role(object, &mut causes),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => {
+            rbac::binding(object, &["ClusterRole"], &mut causes);
+        }
+        ("rbac.authorization.k8s.io", "Role") => rbac::role(object, &mut causes),
+        ("rbac.authorization.k8s.io", "RoleBinding") => {
+            rbac::binding(object, &["Role", "ClusterRole"], &mut causes);
+        }
+        ("scheduling.k8s.io", "PriorityClass") => policy::priority(object, &mut causes),
+        ("storage.k8s.io", "CSIDriver") => storage::driver(object, &mut causes),
+        ("storage.k8s.io", "CSINode") => storage::node(object, &mut causes),
+        ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(object, &mut causes),
+        ("storage.k8s.io", "StorageClass") => storage::class(object, &mut causes),
+        ("storage.k8s.io", "VolumeAttachment") => storage::attachment(object, &mut causes),
+        ("storage.k8s.io", "VolumeAttributesClass") => {
+            storage::attributes_class(object, &mut causes);
+        }
         ("coordination.k8s.io", "Lease") => lease(object, &mut causes),
         _ => {}
+    }
+    causes
+}
+
+/// What is wrong with a new object alone: later it is let be.
+pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    if let ("networking.k8s.io", "Ingress") = (&*kind.gvk.group, &*kind.gvk.kind) {
+        ingress::new_object(object, &mut causes);
     }
     causes
 }
@@ -45,9 +106,51 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("", "Service") => service::change(before, after, &mut causes),
         ("", "Secret") => config::secret_change(before, after, &mut causes),
         ("", "ConfigMap") => config::config_map_change(before, after, &mut causes),
+        ("", "Node") => node::node_change(before, after, &mut causes),
+        ("", "PersistentVolume") => volume::volume_change(before, after, &mut causes),
+        ("", "PersistentVolumeClaim") => volume::claim_change(before, after, &mut causes),
+        ("", "ResourceQuota") => quota::change(before, after, &mut causes),
+        ("apps", "ControllerRevision") => {
+            workload::fixed(before, after, &["data"], &mut causes);
+        }
+        ("apps", "DaemonSet" | "Deployment" | "ReplicaSet") => {
+            workload::fixed(before, after, &["spec.selector"], &mut causes);
+        }
+        ("apps", "StatefulSet") => stateful::change(before, after, &mut causes),
         ("batch", "Job") => job::change(before, after, &mut causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             definition::change(before, after, &mut causes);
+        }
+        ("discovery.k8s.io", "EndpointSlice") => {
+            workload::fixed(before, after, &["addressType"], &mut causes);
+        }
+        ("networking.k8s.io", "IPAddress") => {
+            workload::fixed(before, after, &["spec.parentRef"], &mut causes);
+        }
+        ("networking.k8s.io", "IngressClass") => {
+            workload::fixed(before, after, &["spec.controller"], &mut causes);
+        }
+        ("networking.k8s.io", "ServiceCIDR") => {
+            workload::fixed(before, after, &["spec.cidrs"], &mut causes);
+        }
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
+            rbac::binding_change(before, after, &mut causes);
+        }
+        ("scheduling.k8s.io", "PriorityClass") => {
+            policy::priority_change(before, after, &mut causes);
+        }
+        ("storage.k8s.io", "CSIDriver") => storage::driver_change(before, after, &mut causes),
+        ("storage.k8s.io", "CSINode") => storage::node_change(before, after, &mut causes),
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            let fixed = ["nodeTopology", "storageClassName"];
+            workload::fixed(before, after, &fixed, &mut causes);
+        }
+        ("storage.k8s.io", "StorageClass") => storage::class_change(before, after, &mut causes),
+        ("storage.k8s.io", "VolumeAttachment") => {
+            workload::fixed(before, after, &["spec"], &mut causes);
+        }
+        ("storage.k8s.io", "VolumeAttributesClass") => {
+            storage::attributes_class_change(before, after, &mut causes);
         }
         _ => {}
     }
@@ -55,9 +158,46 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
 }
 
 /// What is wrong with a change of the status.
-pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
+pub(crate) fn status(kind: &KindInfo, after: &Object) -> Vec<StatusCause> {
+    const REPLICAS: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    const ROLLED: &[&str] = &["updatedReplicas", "readyReplicas", "availableReplicas"];
+    const ORDERED: &[&str] = &[
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ];
+    const DAEMONS: &[&str] = &[
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+        "observedGeneration",
+    ];
     let mut causes = Vec::new();
-    let _ = (kind, before, after, &mut causes);
+    let mut replicas = |parts, others| workload::status(after, parts, others, &mut causes);
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("", "ReplicationController") | ("apps", "ReplicaSet") => {
+            replicas(REPLICAS, &["observedGeneration"]);
+        }
+        ("apps", "Deployment") => {
+            let others = [
+                "observedGeneration",
+                "unavailableReplicas",
+                "collisionCount",
+            ];
+            replicas(ROLLED, &others);
+        }
+        ("apps", "StatefulSet") => replicas(ORDERED, &["observedGeneration", "collisionCount"]),
+        ("apps", "DaemonSet") => replicas(&[], DAEMONS),
+        ("", "Namespace") => node::namespace_status(after, &mut causes),
+        ("policy", "PodDisruptionBudget") => policy::budget_status(after, &mut causes),
+        _ => {}
+    }
     causes
 }
 

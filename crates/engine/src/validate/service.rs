@@ -5,7 +5,13 @@ use std::collections::HashSet;
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::{Cause, cause::one_of, meta};
+use super::{
+    Cause,
+    address::network,
+    at::{At, Causes},
+    cause::one_of,
+    meta,
+};
 use crate::json::{self, Object};
 
 /// What is wrong with a Service.
@@ -46,9 +52,29 @@ pub(super) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
     }
     meta::labels("spec.selector", spec.get("selector"), causes);
     ports(spec, causes);
+    for address in At::of(spec, "externalIPs", "spec").items() {
+        if address.text().parse::<std::net::IpAddr>().is_err() {
+            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            causes.push(Cause::invalid(&address.path, address.value(), detail));
+        }
+    }
+    let ranges =
+        At::of(spec, "loadBalancerSourceRanges", "spec").called("spec.LoadBalancerSourceRanges");
+    if ranges.is_set() && kind != "LoadBalancer" {
+        let detail = "may only be used when `type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden(&ranges.path, detail));
+    }
+    for range in ranges.items() {
+        if network(range.text().trim()).is_none() {
+            let path = format!("spec.{}", range.path.trim_start_matches("spec."));
+            let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+            causes.push(Cause::invalid(&path, range.value(), detail));
+        }
+    }
 }
 
 fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
+    let kind = json::text(spec, "type");
     let several = json::items(spec, "ports").count() > 1;
     let (mut names, mut numbers) = (HashSet::new(), HashSet::new());
     for (index, port) in json::items(spec, "ports").enumerate() {
@@ -69,11 +95,7 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
         if !(1..=65_535).contains(&number) {
             causes.push(Cause::invalid(&format!("{path}.port"), number, range));
         }
-        if let Some(target) = port.get("targetPort").and_then(Value::as_i64)
-            && !(1..=65_535).contains(&target)
-        {
-            causes.push(Cause::invalid(&format!("{path}.targetPort"), target, range));
-        }
+        Causes(causes).port_or_name(&At::of(port, "targetPort", &path));
         one_of(
             port,
             "protocol",
@@ -81,6 +103,10 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
             &["SCTP", "TCP", "UDP"],
             causes,
         );
+        if kind == "ClusterIP" && json::number(port, "nodePort").is_some_and(|port| port != 0) {
+            let detail = "may not be used when `type` is 'ClusterIP'";
+            causes.push(Cause::forbidden(&format!("{path}.nodePort"), detail));
+        }
         if !numbers.insert((number, json::text(port, "protocol"))) {
             let value =
                 serde_json::json!({"port": number, "protocol": json::text(port, "protocol")});

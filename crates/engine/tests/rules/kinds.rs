@@ -102,7 +102,7 @@ async fn a_job_must_not_restart_always() {
     always["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
     assert_eq!(
         refusal("jobs", always).await,
-        r#"Job.batch "j" is invalid: spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never""#
+        r#"Job.batch "j" is invalid: spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never""#
     );
 }
 

@@ -1,5 +1,10 @@
 //! Rules of pods and of pod templates.
 
+mod container;
+mod placement;
+mod security;
+mod sources;
+
 use std::collections::HashSet;
 
 use longshore_model::StatusCause;
@@ -7,7 +12,8 @@ use serde_json::Value;
 
 use super::{
     Cause,
-    cause::{not_negative, one_of},
+    at::{At, Causes},
+    cause::one_of,
     meta,
 };
 use crate::json::{self, Object};
@@ -19,6 +25,18 @@ pub(super) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(pod_spec)) = pod.get("spec") {
         spec(pod_spec, "spec", causes);
     }
+}
+
+/// What is wrong with a template of pods, at a field of an object.
+pub(super) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCause>) {
+    let Some(Value::Object(template)) = object.get(field) else {
+        return causes.push(Cause::required(field, ""));
+    };
+    let labels = json::at(template, "metadata.labels");
+    meta::labels(&format!("{field}.metadata.labels"), labels, causes);
+    let empty = Object::new();
+    let own = template.get("spec").and_then(Value::as_object);
+    spec(own.unwrap_or(&empty), &format!("{field}.spec"), causes);
 }
 
 /// What is wrong with the spec of a pod or of a template.
@@ -49,12 +67,6 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
         causes,
     );
-    not_negative(
-        spec,
-        "terminationGracePeriodSeconds",
-        &at("terminationGracePeriodSeconds"),
-        causes,
-    );
     if let Some(seconds) = json::number(spec, "activeDeadlineSeconds")
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
     {
@@ -74,7 +86,9 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         }
     }
     meta::labels(&at("nodeSelector"), spec.get("nodeSelector"), causes);
-    tolerations(spec, path, causes);
+    placement::check(spec, path, causes);
+    let context = At::of(spec, "securityContext", path);
+    security::of_pod(&context, &mut Causes(causes));
 }
 
 fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> HashSet<&'a str> {
@@ -95,17 +109,7 @@ fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> H
             let detail = "may not specify more than 1 volume type";
             causes.push(Cause::forbidden(&format!("{path}.{second}"), detail));
         }
-        for (source, field) in [
-            ("hostPath", "path"),
-            ("secret", "secretName"),
-            ("configMap", "name"),
-        ] {
-            if let Some(Value::Object(source_value)) = volume.get(source)
-                && json::text(source_value, field).is_empty()
-            {
-                causes.push(Cause::required(&format!("{path}.{source}.{field}"), ""));
-            }
-        }
+        sources::check(volume, &path, causes);
     }
     names
 }
@@ -144,31 +148,17 @@ fn container<'a>(
         &["Always", "IfNotPresent", "Never"],
         causes,
     );
-    one_of(
-        container,
-        "terminationMessagePolicy",
-        &at("terminationMessagePolicy"),
-        &["FallbackToLogsOnError", "File"],
-        causes,
-    );
-    for (index, variable) in json::items(container, "env").enumerate() {
-        let path = at(&format!("env[{index}]"));
-        match json::text(variable, "name") {
-            "" => causes.push(Cause::required(&format!("{path}.name"), "")),
-            name if name.contains('=') => causes.push(Cause::invalid(
-                &format!("{path}.name"),
-                name,
-                "a valid environment variable name must consist only of printable ASCII characters other than '='",
-            )),
-            _ => {}
-        }
-        if variable.contains_key("valueFrom") && !json::text(variable, "value").is_empty() {
-            let detail = "may not be specified when `value` is not empty";
-            causes.push(Cause::invalid(&format!("{path}.valueFrom"), "", detail));
-        }
+    let policy = json::text(container, "terminationMessagePolicy");
+    if !matches!(policy, "File" | "FallbackToLogsOnError") {
+        let detail = "must be 'File' or 'FallbackToLogsOnError'";
+        causes.push(Cause::invalid(
+            &at("terminationMessagePolicy"),
+            policy,
+            detail,
+        ));
     }
+    container::more(container, path, causes);
     mounts(container, path, volumes, causes);
-    ports(container, path, causes);
     resources(container, path, causes);
 }
 
@@ -179,13 +169,22 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
         let name = json::text(mount, "name");
         if name.is_empty() {
             causes.push(Cause::required(&format!("{path}.name"), ""));
-        } else if !volumes.contains(name) {
+        }
+        if !volumes.contains(name) {
             let message = format!("Not found: {name:?}");
             causes.push(Cause::plain(
                 &format!("{path}.name"),
                 "FieldValueNotFound",
                 message,
             ));
+        }
+        let part = json::text(mount, "subPath");
+        if part.starts_with('/') {
+            let detail = "must be a relative path";
+            causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
+        } else if part.split('/').any(|part| part == "..") {
+            let detail = "must not contain '..'";
+            causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
         }
         let place = json::text(mount, "mountPath");
         if place.is_empty() {
@@ -196,33 +195,6 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
                 place,
                 "must be unique",
             ));
-        }
-    }
-}
-
-fn ports(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
-    let mut names = HashSet::new();
-    for (index, port) in json::items(container, "ports").enumerate() {
-        let path = format!("{path}.ports[{index}]");
-        match json::number(port, "containerPort").unwrap_or_default() {
-            0 => causes.push(Cause::required(&format!("{path}.containerPort"), "")),
-            1..=65_535 => {}
-            other => causes.push(Cause::invalid(
-                &format!("{path}.containerPort"),
-                other,
-                "must be between 1 and 65535, inclusive",
-            )),
-        }
-        one_of(
-            port,
-            "protocol",
-            &format!("{path}.protocol"),
-            &["SCTP", "TCP", "UDP"],
-            causes,
-        );
-        let name = json::text(port, "name");
-        if !name.is_empty() && !names.insert(name) {
-            causes.push(Cause::duplicate(&format!("{path}.name"), name));
         }
     }
 }
@@ -263,30 +235,6 @@ fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
             );
             let path = format!("{path}.resources.requests");
             causes.push(Cause::invalid(&path, request.clone(), &detail));
-        }
-    }
-}
-
-fn tolerations(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
-    for (index, toleration) in json::items(spec, "tolerations").enumerate() {
-        let path = format!("{path}.tolerations[{index}]");
-        if !matches!(json::text(toleration, "operator"), "" | "Equal" | "Exists") {
-            let operator = json::text(toleration, "operator");
-            causes.push(Cause::not_supported(
-                &format!("{path}.operator"),
-                operator,
-                &["Equal", "Exists"],
-            ));
-        }
-        if json::text(toleration, "key").is_empty()
-            && json::text(toleration, "operator") != "Exists"
-        {
-            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            causes.push(Cause::invalid(
-                &format!("{path}.operator"),
-                json::text(toleration, "operator"),
-                detail,
-            ));
         }
     }
 }

@@ -1,0 +1,105 @@
+//! A case of the corpus: an object to create, and what is done to it then.
+
+use longshore_conformance::{Answer, Judge, PatchType};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::normal;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// Group and version, and the plural: `apps/v1 deployments`.
+    r#in: String,
+    create: Value,
+    #[serde(default)]
+    then: Vec<Step>,
+    /// What Kubernetes 1.20 has not, for cases it cannot be asked about.
+    #[serde(default)]
+    since: Option<String>,
+    /// For objects that belong to no namespace; their names begin with `$NS`.
+    #[serde(default)]
+    wide: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Step {
+    /// A merge patch.
+    Patch(Value),
+    /// A merge patch of the status.
+    Status(Value),
+    /// A whole new object; without a version.
+    Put(Value),
+    Delete(Value),
+}
+
+/// Groups whose v1 is younger than 1.20, there under another version.
+const OLDER: [(&str, &str); 3] = [
+    ("batch/v1 cronjobs", "batch/v1beta1 cronjobs"),
+    ("discovery.k8s.io/v1 ", "discovery.k8s.io/v1beta1 "),
+    ("policy/v1 ", "policy/v1beta1 "),
+];
+
+impl Case {
+    /// What the server answers, step by step; nothing where it cannot know.
+    pub(crate) async fn run(&self, judge: &Judge) -> Option<Value> {
+        if self
+            .since
+            .as_deref()
+            .is_some_and(|since| judge.lacks(since))
+        {
+            return None;
+        }
+        let mut place = self.r#in.clone();
+        if judge.is_real() {
+            for (new, old) in OLDER {
+                place = place.replace(new, old);
+            }
+        }
+        let (group_version, plural) = place.split_once(' ').unwrap();
+        let path = if self.wide {
+            judge.wide(group_version, plural)
+        } else {
+            judge.path(group_version, plural)
+        };
+        let fill = |value: &Value| -> Value {
+            let text = value.to_string().replace("$NS", judge.namespace());
+            serde_json::from_str(&text).unwrap()
+        };
+        let mut object = fill(&self.create);
+        let name = object["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let one = format!("{path}/{name}");
+        object["apiVersion"] = json!(group_version);
+        let mut answers = vec![judge.post(&path, &object).await];
+        for step in &self.then {
+            let answer = match step {
+                Step::Patch(patch) => judge.patch(&one, PatchType::Merge, &fill(patch)).await,
+                Step::Status(patch) => {
+                    let status = format!("{one}/status");
+                    judge.patch(&status, PatchType::Merge, &fill(patch)).await
+                }
+                Step::Put(object) => {
+                    let mut object = fill(object);
+                    object["apiVersion"] = json!(group_version);
+                    judge.put(&one, &object).await
+                }
+                Step::Delete(options) => judge.delete_with(&one, &fill(options)).await,
+            };
+            answers.push(answer);
+        }
+        if answers[0].code == 201 {
+            // The next case may use the name again.
+            let bare = json!({"metadata": {"finalizers": null}});
+            judge.patch(&one, PatchType::Merge, &bare).await;
+            let at_once = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+            judge.delete_with(&one, &at_once).await;
+        }
+        let shown = |answer: &Answer| normal::answer(answer, judge.namespace(), &self.r#in);
+        Some(answers.iter().map(shown).collect())
+    }
+}

@@ -1,0 +1,178 @@
+//! Answers without what differs from run to run, and how two of them differ.
+
+use longshore_conformance::Answer;
+use serde_json::{Map, Value, json};
+
+/// An answer as it is compared: the code, and the object or what was refused.
+pub(crate) fn answer(answer: &Answer, namespace: &str, place: &str) -> Value {
+    let mut body: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+    if body["kind"] == "Status" {
+        return json!({"code": answer.code, "refused": refusal(&body, namespace)});
+    }
+    let uid = body["metadata"]["uid"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if let Some(metadata) = body["metadata"].as_object_mut() {
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "resourceVersion",
+            "managedFields",
+            "namespace",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    body["apiVersion"] = place.split(' ').next().into();
+    let mut text = body.to_string().replace(namespace, "$NS");
+    if !uid.is_empty() {
+        text = text.replace(&uid, "$UID");
+    }
+    let mut body = serde_json::from_str(&text).unwrap();
+    tidy(&mut body);
+    json!({"code": answer.code, "object": body})
+}
+
+/// Addresses and ports that were given, times, and the null time that older
+/// servers write into templates.
+fn tidy(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get("creationTimestamp") == Some(&Value::Null) {
+                fields.remove("creationTimestamp");
+            }
+            for (name, inner) in fields.iter_mut() {
+                let mask = match name.as_str() {
+                    "clusterIP" if inner != "None" && inner != "" => Some(json!("$IP")),
+                    "clusterIPs" if *inner != json!(["None"]) => Some(json!(["$IP"])),
+                    "nodePort" | "healthCheckNodePort" if *inner != 0 => Some(json!("$PORT")),
+                    "lastPhaseTransitionTime" | "lastTransitionTime" | "deletionTimestamp"
+                        if !inner.is_null() =>
+                    {
+                        Some(json!("$TIME"))
+                    }
+                    _ => None,
+                };
+                match mask {
+                    Some(mask) => *inner = mask,
+                    None => tidy(inner),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn refusal(status: &Value, namespace: &str) -> Value {
+    let text = |value: &Value| value.as_str().unwrap_or_default().replace(namespace, "$NS");
+    let causes = status["details"]["causes"].as_array();
+    let mut causes: Vec<String> = causes
+        .into_iter()
+        .flatten()
+        .map(|cause| {
+            let message = text(&cause["message"]);
+            let line = message.lines().next().unwrap_or_default();
+            let (field, reason) = (text(&cause["field"]), text(&cause["reason"]));
+            format!("{field}: {reason}: {}", mask(&without_uids(line)))
+        })
+        .collect();
+    causes.sort();
+    causes.dedup();
+    if causes.is_empty() {
+        causes.push(text(&status["message"]));
+    }
+    json!({"reason": status["reason"], "causes": causes})
+}
+
+/// Without what looks like a uid.
+fn without_uids(text: &str) -> String {
+    let is_uid = |word: &str| {
+        let dash = |at: usize, b: u8| (b == b'-') == matches!(at, 8 | 13 | 18 | 23);
+        word.len() == 36
+            && word
+                .bytes()
+                .enumerate()
+                .all(|(at, b)| dash(at, b) && (b == b'-' || b.is_ascii_hexdigit()))
+    };
+    let words = text.split('"');
+    let shown = words.map(|word| if is_uid(word) { "$UID" } else { word });
+    shown.collect::<Vec<_>>().join("\"")
+}
+
+/// Older servers show values as Go writes them, newer ones as JSON.
+fn mask(message: &str) -> String {
+    for word in [
+        "Invalid value: ",
+        "Unsupported value: ",
+        "Duplicate value: ",
+    ] {
+        let Some(rest) = message.strip_prefix(word) else {
+            continue;
+        };
+        let is_json = rest.starts_with(['{', '"', '[']) && !rest.starts_with("[]");
+        let is_go = !is_json && (rest.contains('{') || rest.contains("(nil)"));
+        if is_go {
+            let tail = [rest.rfind("}: "), rest.rfind("): ")]
+                .into_iter()
+                .flatten()
+                .max();
+            return format!("{word}$VALUE{}", tail.map_or("", |at| &rest[at + 1..]));
+        }
+    }
+    message.to_owned()
+}
+
+/// Whether an answer is what was expected; `$VALUE` stands for any value.
+pub(crate) fn same(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::String(a), Value::String(b)) => match a.split_once("$VALUE") {
+            Some((head, tail)) => b.starts_with(head) && b.ends_with(tail),
+            None => a == b,
+        },
+        _ => expected == actual,
+    }
+}
+
+/// Where two values differ, one line a place.
+pub(crate) fn difference(expected: &Value, actual: &Value) -> String {
+    let mut lines = Vec::new();
+    compare("", expected, actual, &mut lines);
+    lines.join("")
+}
+
+fn compare(path: &str, expected: &Value, actual: &Value, lines: &mut Vec<String>) {
+    if same(expected, actual) {
+        return;
+    }
+    match (expected, actual) {
+        (Value::Object(a), Value::Object(b)) => {
+            let both: Map<String, Value> = a.clone().into_iter().chain(b.clone()).collect();
+            for key in both.keys() {
+                let nothing = json!("(nothing)");
+                let (a, b) = (
+                    a.get(key).unwrap_or(&nothing),
+                    b.get(key).unwrap_or(&nothing),
+                );
+                compare(&format!("{path}.{key}"), a, b, lines);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && !path.ends_with("causes") => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{index}]"), a, b, lines);
+            }
+        }
+        _ => lines.push(format!(
+            "\n    {path}\n      expected {expected}\n      answered {actual}"
+        )),
+    }
+}

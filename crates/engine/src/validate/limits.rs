@@ -1,0 +1,187 @@
+//! Rules of LimitRanges.
+
+use std::collections::HashSet;
+
+use longshore_model::StatusCause;
+
+use super::{
+    Cause,
+    at::{At, Causes},
+    meta,
+};
+use crate::json::Object;
+
+/// Resources whose names have no prefix, of all kinds and of containers.
+pub(super) const STANDARD: &[&str] = &[
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+const CONTAINER: &[&str] = &["cpu", "memory", "ephemeral-storage"];
+
+pub(super) fn is_huge_pages(name: &str) -> bool {
+    name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
+}
+
+/// A resource's name, at a path.
+pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
+    let before = causes.len();
+    meta::qualified(path, name, causes);
+    if causes.len() == before
+        && !name.contains('/')
+        && !STANDARD.contains(&name)
+        && !is_huge_pages(name)
+    {
+        let detail = "must be a standard resource type or fully qualified";
+        causes.push(Cause::invalid(path, name, detail));
+    }
+}
+
+/// Compares two amounts of a resource when both are there.
+fn ordered(
+    low: &At<'_>,
+    high: &At<'_>,
+    words: [&str; 2],
+    place: &At<'_>,
+    resource: &str,
+    causes: &mut Causes<'_>,
+) {
+    let (low, high) = (low.get(resource), high.get(resource));
+    let (Some(small), Some(great)) = (low.amount(), high.amount()) else {
+        return;
+    };
+    if small > great {
+        let path = format!("{}[{resource}]", place.path);
+        let detail = format!(
+            "{} value {} is greater than {} value {}",
+            words[0],
+            low.text(),
+            words[1],
+            high.text()
+        );
+        causes.0.push(Cause::invalid(&path, low.value(), &detail));
+    }
+}
+
+pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    let mut kinds = HashSet::new();
+    for limit in At::field(object, "spec").get("limits").items() {
+        let kind = limit.get("type");
+        if !matches!(kind.text(), "Container" | "Pod" | "PersistentVolumeClaim") {
+            causes.qualified(&kind);
+        }
+        if !kinds.insert(kind.text()) {
+            causes.duplicate(&kind);
+        }
+        item(&limit, kind.text(), causes);
+    }
+}
+
+fn item(limit: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
+    let [max, min, default, request, ratio] = [
+        "max",
+        "min",
+        "default",
+        "defaultRequest",
+        "maxLimitRequestRatio",
+    ]
+    .map(|field| limit.get(field));
+    let mut resources: Vec<&str> = Vec::new();
+    for list in [&max, &min, &default, &request, &ratio] {
+        for (name, at) in list.entries() {
+            resources.push(name);
+            resource_name(&at.path, name, causes.0);
+            let own = CONTAINER.contains(&name) || is_huge_pages(name);
+            if kind == "Container" && !name.contains('/') && !own {
+                let detail = "must be a standard resource for containers";
+                causes.0.push(Cause::invalid(&at.path, name, detail));
+            }
+        }
+    }
+    if kind == "Pod" {
+        for list in [&default, &request] {
+            if list.len() > 0 {
+                causes.forbidden(list, "may not be specified when `type` is 'Pod'");
+            }
+        }
+    }
+    if kind == "PersistentVolumeClaim"
+        && !min.get("storage").is_set()
+        && !max.get("storage").is_set()
+    {
+        let detail =
+            "either minimum or maximum storage value is required, but neither was provided";
+        causes.required(&limit.get("limits"), detail);
+    }
+    resources.sort_unstable();
+    resources.dedup();
+    for resource in resources {
+        ordered(&min, &max, ["min", "max"], &min, resource, causes);
+        if kind != "Pod" {
+            ordered(
+                &min,
+                &request,
+                ["min", "default request"],
+                &request,
+                resource,
+                causes,
+            );
+            ordered(
+                &request,
+                &max,
+                ["default request", "max"],
+                &request,
+                resource,
+                causes,
+            );
+            ordered(
+                &request,
+                &default,
+                ["default request", "default limit"],
+                &request,
+                resource,
+                causes,
+            );
+            ordered(
+                &min,
+                &default,
+                ["min", "default"],
+                &default,
+                resource,
+                causes,
+            );
+            ordered(
+                &default,
+                &max,
+                ["default", "max"],
+                &default,
+                resource,
+                causes,
+            );
+        }
+        let own = ratio.get(resource);
+        if own.amount().is_some_and(|amount| amount < 1.0) {
+            let path = format!("{}[{resource}]", ratio.path);
+            let detail = format!("ratio {} is less than 1", own.text());
+            causes.0.push(Cause::invalid(&path, own.value(), &detail));
+        }
+    }
+}

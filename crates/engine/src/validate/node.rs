@@ -1,0 +1,93 @@
+//! Rules of nodes and namespaces.
+
+use longshore_model::StatusCause;
+
+use super::{
+    Cause,
+    address::network,
+    at::{At, Causes},
+};
+use crate::json::{self, Object};
+
+const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
+    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for taint in spec.get("taints").called("metadata.taints").items() {
+        let (key, effect) = (taint.get("key"), taint.get("effect"));
+        causes.qualified(&key);
+        if !taint.get("value").text().is_empty() {
+            let value = taint.get("value");
+            super::meta::label_value(&value.path, value.text(), causes.0);
+        }
+        if effect.text().is_empty() {
+            causes.required(&effect, "");
+        } else {
+            causes.one_of(&effect, EFFECTS);
+        }
+        if seen.contains(&(key.text(), effect.text())) {
+            let message = format!(
+                "Duplicate value: {}: taints must be unique by key and effect pair",
+                taint.value()
+            );
+            causes
+                .0
+                .push(Cause::plain(&taint.path, "FieldValueDuplicate", message));
+        }
+        seen.push((key.text(), effect.text()));
+    }
+    for cidr in spec.get("podCIDRs").items() {
+        if network(cidr.text()).is_none() {
+            let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+            causes.invalid(&cidr, detail);
+        }
+    }
+}
+
+/// What a node is, it stays: only its taints and whether it takes pods change.
+pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    const OTHER: &str = "node updates may only change labels, taints, or capacity";
+    let mut other = false;
+    for field in ["podCIDRs", "providerID"] {
+        let (old, new) = (
+            At::field(before, "spec").get(field),
+            At::field(after, "spec").get(field),
+        );
+        if old.is_set() && old.raw() != new.raw() {
+            other = true;
+            let detail = match field {
+                "podCIDRs" => "node updates may not change podCIDR except from \"\" to valid",
+                _ => "node updates may not change providerID except from \"\" to valid",
+            };
+            causes.push(Cause::forbidden(&new.path, detail));
+        }
+    }
+    for field in ["externalID", "configSource"] {
+        let path = format!("spec.{field}");
+        other |= json::at(before, &path) != json::at(after, &path);
+    }
+    if other {
+        causes.push(Cause::forbidden("[]", OTHER));
+    }
+}
+
+/// A namespace is active until it is deleted.
+pub(super) fn namespace_status(after: &Object, causes: &mut Vec<StatusCause>) {
+    let phase = json::text(after, "status.phase");
+    let deleted = json::at(after, "metadata.deletionTimestamp").is_some();
+    let (expected, when) = if deleted {
+        (
+            "Terminating",
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        )
+    } else {
+        (
+            "Active",
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        )
+    };
+    if phase != expected {
+        causes.push(Cause::invalid("status.Phase", phase, when));
+    }
+}

@@ -1,0 +1,210 @@
+//! Rules of containers: variables, ports, probes and hooks.
+
+use std::collections::HashSet;
+
+use longshore_model::StatusCause;
+
+use super::{security, sources};
+use crate::{
+    json::Object,
+    validate::{
+        Cause,
+        at::{At, Causes},
+    },
+};
+
+/// What variables may show of a pod, beside its metadata.
+const STATUS: &[&str] = &[
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+];
+const VARIABLE: &str = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+
+pub(super) fn more(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    let at = |name| At::of(container, name, path);
+    at("env").items().for_each(|one| variable(&one, causes));
+    for from in at("envFrom").items() {
+        let prefix = from.get("prefix");
+        if !prefix.text().is_empty() && !is_variable(prefix.text()) {
+            causes.invalid(&prefix, VARIABLE);
+        }
+        for source in ["configMapRef", "secretRef"] {
+            let name = from.get(source).get("name");
+            if from.get(source).is_set() && name.text().is_empty() {
+                causes.required(&name, "");
+            }
+        }
+        let count = ["configMapRef", "secretRef"]
+            .iter()
+            .filter(|source| from.get(source).is_set());
+        match count.count() {
+            0 => causes.0.push(Cause::invalid(
+                &from.path,
+                "",
+                "must specify one of: `configMapRef` or `secretRef`",
+            )),
+            1 => {}
+            _ => causes.0.push(Cause::invalid(
+                &from.path,
+                "",
+                "may not have more than one field specified at a time",
+            )),
+        }
+    }
+    ports(&at("ports"), causes);
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        probe(&at(name), name != "readinessProbe", causes);
+    }
+    for hook in ["postStart", "preStop"] {
+        let hook = at("lifecycle").get(hook);
+        if hook.is_set() {
+            handler(&hook, causes);
+        }
+    }
+    security::of_container(&at("securityContext"), causes);
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| (b' '..=b'~').contains(&b) && b != b'=')
+}
+
+fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
+    let (name, from) = (one.get("name"), one.get("valueFrom"));
+    if name.text().is_empty() {
+        causes.required(&name, "");
+    } else if !is_variable(name.text()) {
+        causes.invalid(&name, VARIABLE);
+    }
+    if !from.is_set() {
+        return;
+    }
+    let mut refuse = |detail| causes.0.push(Cause::invalid(&from.path, "", detail));
+    let sources: Vec<&str> = [
+        "fieldRef",
+        "resourceFieldRef",
+        "configMapKeyRef",
+        "secretKeyRef",
+        "fileKeyRef",
+    ]
+    .into_iter()
+    .filter(|source| from.get(source).is_set())
+    .collect();
+    match sources.len() {
+        0 => {
+            return refuse(
+                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`",
+            );
+        }
+        1 => {}
+        _ => return refuse("may not have more than one field specified at a time"),
+    }
+    if !one.get("value").text().is_empty() {
+        return refuse("may not be specified when `value` is not empty");
+    }
+    if from.get("fieldRef").is_set() {
+        sources::field_path(&from.get("fieldRef"), STATUS, causes);
+    }
+    for source in ["configMapKeyRef", "secretKeyRef"] {
+        let source = from.get(source);
+        if source.is_set() && source.get("key").text().is_empty() {
+            causes.required(&source.get("key"), "");
+        }
+    }
+}
+
+fn ports(ports: &At<'_>, causes: &mut Causes<'_>) {
+    let mut names = HashSet::new();
+    for port in ports.items() {
+        let (name, number, host) = (
+            port.get("name"),
+            port.get("containerPort"),
+            port.get("hostPort"),
+        );
+        if !name.text().is_empty() {
+            causes.port_name(&name);
+            if !names.insert(name.text()) {
+                causes.duplicate(&name);
+            }
+        }
+        if number.number().unwrap_or_default() == 0 {
+            causes.required(&number, "");
+        } else {
+            causes.port(&number);
+        }
+        if host.number().unwrap_or_default() != 0 {
+            causes.port(&host);
+        }
+        let protocol = port.get("protocol");
+        if protocol.is_set() {
+            causes.one_of(&protocol, &["SCTP", "TCP", "UDP"]);
+        } else {
+            causes.required(&protocol, "");
+        }
+    }
+}
+
+/// A probe; `once` is what it takes for it to have succeeded.
+fn probe(probe: &At<'_>, once: bool, causes: &mut Causes<'_>) {
+    if !probe.is_set() {
+        return;
+    }
+    handler(probe, causes);
+    for field in [
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    ] {
+        causes.not_negative(&probe.get(field));
+    }
+    let successes = probe.get("successThreshold");
+    if once && successes.number().is_some_and(|number| number > 1) {
+        causes.invalid(&successes, "must be 1");
+    }
+    let grace = probe.get("terminationGracePeriodSeconds");
+    if grace.number().is_some_and(|seconds| seconds <= 0) {
+        causes.invalid(&grace, "must be greater than 0");
+    }
+}
+
+/// What a probe or a hook does: exactly one thing.
+fn handler(handler: &At<'_>, causes: &mut Causes<'_>) {
+    let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
+    let mut set = kinds.iter().filter(|kind| handler.get(kind).is_set());
+    if set.next().is_none() {
+        return causes.required(handler, "must specify a handler type");
+    }
+    for other in set {
+        causes.forbidden(
+            &handler.get(other),
+            "may not specify more than 1 handler type",
+        );
+    }
+    let exec = handler.get("exec");
+    if exec.is_set() && exec.get("command").len() == 0 {
+        causes.required(&exec.get("command"), "");
+    }
+    let get = handler.get("httpGet");
+    if get.is_set() {
+        if get.get("path").text().is_empty() {
+            causes.required(&get.get("path"), "");
+        }
+        causes.port_or_name(&get.get("port"));
+        causes.one_of_if_set(&get.get("scheme"), &["HTTP", "HTTPS"]);
+    }
+    if handler.get("tcpSocket").is_set() {
+        causes.port_or_name(&handler.get("tcpSocket").get("port"));
+    }
+    if handler.get("grpc").is_set() {
+        causes.port(&handler.get("grpc").get("port"));
+    }
+}

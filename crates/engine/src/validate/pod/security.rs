@@ -1,0 +1,75 @@
+//! Rules of security contexts.
+
+use crate::validate::{
+    Cause,
+    at::{At, Causes},
+};
+
+/// Numbers of users and groups.
+fn number(at: &At<'_>, causes: &mut Causes<'_>) {
+    if at
+        .number()
+        .is_some_and(|number| !(0..=i64::from(i32::MAX)).contains(&number))
+    {
+        causes.invalid(at, "must be between 0 and 2147483647, inclusive");
+    }
+}
+
+/// Of a pod.
+pub(super) fn of_pod(context: &At<'_>, causes: &mut Causes<'_>) {
+    for field in ["fsGroup", "runAsUser", "runAsGroup"] {
+        number(&context.get(field), causes);
+    }
+    for group in context.get("supplementalGroups").items() {
+        number(&group, causes);
+    }
+    let mut names = Vec::new();
+    for sysctl in context.get("sysctls").items() {
+        let name = sysctl.get("name");
+        if name.text().is_empty() {
+            causes.required(&name, "");
+        } else if !is_sysctl(name.text()) {
+            let detail = r"must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+            causes.invalid(&name, detail);
+        } else if names.contains(&name.text()) {
+            causes.duplicate(&name);
+        }
+        names.push(name.text());
+    }
+    causes.one_of_if_set(
+        &context.get("fsGroupChangePolicy"),
+        &["Always", "OnRootMismatch"],
+    );
+}
+
+fn is_sysctl(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    name.len() <= 253
+        && name.split(['.', '/']).all(|part| {
+            part.bytes().all(|b| plain(b) || b == b'-' || b == b'_')
+                && part.bytes().next().is_some_and(plain)
+                && part.bytes().last().is_some_and(plain)
+        })
+}
+
+/// Of a container.
+pub(super) fn of_container(context: &At<'_>, causes: &mut Causes<'_>) {
+    for field in ["runAsUser", "runAsGroup"] {
+        number(&context.get(field), causes);
+    }
+    let forbids = context.get("allowPrivilegeEscalation").raw() == Some(&false.into());
+    let mut refuse = |detail| {
+        causes
+            .0
+            .push(Cause::invalid(&context.path, context.value(), detail))
+    };
+    if forbids && context.get("privileged").is_true() {
+        refuse("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+    }
+    let added = context.get("capabilities").get("add");
+    if forbids && added.items().any(|one| one.text() == "CAP_SYS_ADMIN") {
+        refuse(
+            "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN",
+        );
+    }
+}

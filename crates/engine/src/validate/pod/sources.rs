@@ -1,0 +1,144 @@
+//! Rules of the sources of a pod's volumes.
+
+use longshore_model::StatusCause;
+
+use crate::{
+    json::Object,
+    validate::{
+        Cause,
+        at::{At, Causes},
+        volume,
+    },
+};
+
+/// Fields of a pod that volumes and variables may show.
+const FIELDS: &[&str] = &[
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.uid",
+];
+
+/// What is wrong with a volume's source.
+pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    let at = |name| At::of(volume, name, path);
+    volume::host_path(&at("hostPath"), causes);
+    let required = [
+        ("secret", "secretName"),
+        ("configMap", "name"),
+        ("persistentVolumeClaim", "claimName"),
+        ("nfs", "server"),
+        ("nfs", "path"),
+        ("csi", "driver"),
+    ];
+    for (source, field) in required {
+        let at = at(source);
+        if at.is_set() && at.get(field).text().is_empty() {
+            causes.required(&at.get(field), "");
+        }
+    }
+    if at("emptyDir")
+        .get("sizeLimit")
+        .amount()
+        .is_some_and(|amount| amount < 0.0)
+    {
+        let detail = "SizeLimit field must be a valid resource quantity";
+        causes.forbidden(&at("emptyDir").get("sizeLimit"), detail);
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        let source = at(source);
+        mode(&source.get("defaultMode"), causes);
+        items(&source, causes);
+        for one in source.get("sources").items() {
+            for projection in ["secret", "configMap", "downwardAPI"] {
+                items(&one.get(projection), causes);
+            }
+            token(&one.get("serviceAccountToken"), causes);
+        }
+    }
+}
+
+fn mode(mode: &At<'_>, causes: &mut Causes<'_>) {
+    if mode
+        .number()
+        .is_some_and(|mode| !(0..=0o777).contains(&mode))
+    {
+        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
+        causes.invalid(mode, detail);
+    }
+}
+
+/// A path inside the volume.
+fn inside(path: &At<'_>, causes: &mut Causes<'_>) {
+    let text = path.text();
+    if text.is_empty() {
+        causes.required(path, "");
+    } else if text.starts_with('/') {
+        causes.invalid(path, "must be a relative path");
+    } else if text.split('/').any(|part| part == "..") {
+        causes.invalid(path, "must not contain '..'");
+    } else if text.starts_with("..") {
+        causes.invalid(path, "must not start with '..'");
+    }
+}
+
+fn items(source: &At<'_>, causes: &mut Causes<'_>) {
+    let downward = source.path.ends_with("downwardAPI");
+    for item in source.get("items").items() {
+        mode(&item.get("mode"), causes);
+        if !downward {
+            if item.get("key").text().is_empty() {
+                causes.required(&item.get("key"), "");
+            }
+            inside(&item.get("path"), causes);
+            continue;
+        }
+        // The real server names the source, not the item.
+        let named = |field: &str| item.get(field).called(format!("{}.{field}", source.path));
+        inside(&named("path"), causes);
+        let (field, resource) = (named("fieldRef"), named("resourceFieldRef"));
+        match (field.is_set(), resource.is_set()) {
+            (true, true) => {
+                let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
+                causes.invalid(&source.clone(), detail);
+            }
+            (true, false) => field_path(&field, &[], causes),
+            (false, true) => {}
+            (false, false) => {
+                causes.required(source, "one of fieldRef and resourceFieldRef is required");
+            }
+        }
+    }
+}
+
+/// A field of the pod: one that is in `FIELDS` or `more`, or one entry of its
+/// labels or annotations.
+pub(super) fn field_path(field: &At<'_>, more: &[&str], causes: &mut Causes<'_>) {
+    let path = field.get("fieldPath");
+    let text = path.text();
+    if text.is_empty() {
+        return causes.required(&path, "");
+    }
+    let entry = ["metadata.labels['", "metadata.annotations['"]
+        .iter()
+        .any(|start| text.starts_with(start) && text.ends_with("']"));
+    if !entry && !FIELDS.contains(&text) && !more.contains(&text) {
+        let detail = format!("error converting fieldPath: field label not supported: {text}");
+        causes.invalid(&path, &detail);
+    }
+}
+
+fn token(token: &At<'_>, causes: &mut Causes<'_>) {
+    if !token.is_set() {
+        return;
+    }
+    let seconds = token.get("expirationSeconds");
+    if seconds.number().is_some_and(|seconds| seconds < 600) {
+        causes.invalid(&seconds, "may not specify a duration less than 10 minutes");
+    }
+    if token.get("path").text().is_empty() {
+        causes.0.push(Cause::required(&token.get("path").path, ""));
+    }
+}

@@ -1,0 +1,71 @@
+//! Rules of label selectors.
+
+use serde_json::Value;
+
+use super::at::{At, Causes};
+use crate::json::Object;
+
+/// What is wrong with a label selector.
+pub(super) fn check(selector: &At<'_>, causes: &mut Causes<'_>) {
+    causes.labels(&selector.get("matchLabels"));
+    for requirement in selector.get("matchExpressions").items() {
+        let values = requirement.get("values");
+        match requirement.get("operator").text() {
+            "In" | "NotIn" => {
+                if values.len() == 0 {
+                    let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                    causes.required(&values, detail);
+                }
+            }
+            "Exists" | "DoesNotExist" => {
+                if values.len() > 0 {
+                    let detail =
+                        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                    causes.forbidden(&values, detail);
+                }
+            }
+            _ => causes.invalid(
+                &requirement.get("operator"),
+                "not a valid selector operator",
+            ),
+        }
+        causes.qualified(&requirement.get("key"));
+    }
+}
+
+/// Whether it can be used at all, whatever else is wrong.
+pub(super) fn is_usable(selector: &At<'_>) -> bool {
+    let mut problems = Vec::new();
+    check(selector, &mut Causes(&mut problems));
+    problems.is_empty()
+}
+
+/// Whether it selects everything.
+pub(super) fn is_empty(selector: &At<'_>) -> bool {
+    selector.get("matchLabels").len() == 0 && selector.get("matchExpressions").len() == 0
+}
+
+/// Whether it selects labels.
+pub(super) fn selects(selector: &At<'_>, labels: Option<&Object>) -> bool {
+    let label = |key: &str| {
+        labels
+            .and_then(|labels| labels.get(key))
+            .and_then(Value::as_str)
+    };
+    let all = selector.get("matchLabels");
+    all.entries()
+        .all(|(key, value)| label(key) == Some(value.text()))
+        && selector.get("matchExpressions").items().all(|requirement| {
+            let value = label(requirement.get("key").text());
+            let named = requirement
+                .get("values")
+                .items()
+                .any(|one| Some(one.text()) == value);
+            match requirement.get("operator").text() {
+                "In" => named,
+                "NotIn" => !named,
+                "Exists" => value.is_some(),
+                _ => value.is_none(),
+            }
+        })
+}

@@ -1,0 +1,233 @@
+//! Rules of PersistentVolumes and PersistentVolumeClaims.
+
+use longshore_model::StatusCause;
+use serde_json::Value;
+
+use super::{
+    Cause,
+    at::{At, Causes},
+    selector,
+};
+use crate::json::{self, Object};
+
+const MODES: &[&str] = &[
+    "ReadOnlyMany",
+    "ReadWriteMany",
+    "ReadWriteOnce",
+    "ReadWriteOncePod",
+];
+const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+const CHANGE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+
+/// Fields of a volume's spec that are not its source.
+const NO_SOURCE: &[&str] = &[
+    "capacity",
+    "accessModes",
+    "claimRef",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "mountOptions",
+    "volumeMode",
+    "nodeAffinity",
+    "volumeAttributesClassName",
+];
+
+fn access_modes(modes: &At<'_>, causes: &mut Causes<'_>) {
+    for mode in modes.items() {
+        causes.one_of(&mode.clone().called(&modes.path), MODES);
+    }
+    let once = modes.items().any(|mode| mode.text() == "ReadWriteOncePod");
+    if once && modes.len() > 1 {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        causes.forbidden(modes, detail);
+    }
+}
+
+fn storage(amounts: &At<'_>, causes: &mut Causes<'_>) {
+    let storage = amounts.get("storage");
+    let path = format!("{}[storage]", amounts.path);
+    if storage.amount().is_some_and(|amount| amount <= 0.0) {
+        causes.invalid(&storage.called(path), "must be greater than zero");
+    }
+}
+
+fn class_name(class: &At<'_>, causes: &mut Causes<'_>) {
+    if !class.text().is_empty() {
+        causes.subdomain(class);
+    }
+}
+
+/// The spec of a claim, also of one in a template.
+pub(super) fn claim_spec(spec: &At<'_>, causes: &mut Causes<'_>) {
+    let modes = spec.get("accessModes");
+    if modes.len() == 0 {
+        causes.required(&modes, "at least 1 access mode is required");
+    }
+    selector::check(&spec.get("selector"), causes);
+    access_modes(&modes, causes);
+    let resources = spec.get("resources");
+    let requests = resources.get("requests");
+    if requests.get("storage").is_set() {
+        storage(&requests.called(&resources.path), causes);
+    } else {
+        causes.required(
+            &resources
+                .clone()
+                .called(format!("{}[storage]", resources.path)),
+            "",
+        );
+    }
+    class_name(&spec.get("storageClassName"), causes);
+    causes.one_of_if_set(&spec.get("volumeMode"), VOLUME_MODES);
+}
+
+pub(super) fn claim(object: &Object, causes: &mut Vec<StatusCause>) {
+    claim_spec(&At::field(object, "spec"), &mut Causes(causes));
+}
+
+/// A claim gets its volume once, and may grow when it has it.
+pub(super) fn claim_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let (Some(Value::Object(old)), Some(Value::Object(new))) =
+        (before.get("spec"), after.get("spec"))
+    else {
+        return;
+    };
+    let mut allowed = new.clone();
+    if json::text(old, "volumeName").is_empty() {
+        json::copy(old, &mut allowed, "volumeName");
+    }
+    if !old.contains_key("storageClassName") {
+        json::copy(old, &mut allowed, "storageClassName");
+    }
+    if json::text(before, "status.phase") == "Bound" {
+        json::copy(old, &mut allowed, "volumeAttributesClassName");
+        if let Some(Value::Object(resources)) = allowed.get_mut("resources") {
+            match json::at(old, "resources.requests") {
+                Some(requests) => resources.insert("requests".into(), requests.clone()),
+                None => resources.remove("requests"),
+            };
+        }
+    }
+    if allowed != *old {
+        causes.push(Cause::forbidden("spec", CHANGE));
+    }
+    let amount = |object| {
+        At::field(object, "spec")
+            .get("resources")
+            .get("requests")
+            .get("storage")
+            .amount()
+    };
+    if json::text(before, "status.phase") == "Bound" && amount(after) < amount(before) {
+        let detail = "field can not be less than status.capacity";
+        let capacity = At::field(before, "status")
+            .get("capacity")
+            .get("storage")
+            .amount();
+        if capacity.is_none() || amount(after) <= capacity {
+            causes.push(Cause::forbidden("spec.resources.requests.storage", detail));
+        }
+    }
+}
+
+pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
+    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let modes = spec.get("accessModes");
+    if modes.len() == 0 {
+        causes.required(&modes, "");
+    }
+    access_modes(&modes, causes);
+    let capacity = spec.get("capacity");
+    if capacity.len() == 0 {
+        causes.required(&capacity, "");
+    }
+    if !capacity.get("storage").is_set() || capacity.len() > 1 {
+        let message = format!(
+            "Unsupported value: {}: supported values: \"storage\"",
+            capacity.value()
+        );
+        causes.0.push(Cause::plain(
+            &capacity.path,
+            "FieldValueNotSupported",
+            message,
+        ));
+    }
+    storage(&capacity, causes);
+    let reclaim = spec.get("persistentVolumeReclaimPolicy");
+    causes.one_of_if_set(&reclaim, &["Delete", "Recycle", "Retain"]);
+    let sources: Vec<At<'_>> = spec
+        .object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| !NO_SOURCE.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, _)| spec.get(name))
+        .collect();
+    if sources.is_empty() {
+        causes.required(&spec, "must specify a volume type");
+    }
+    for second in sources.iter().skip(1) {
+        causes.forbidden(second, "may not specify more than 1 volume type");
+    }
+    host_path(&spec.get("hostPath"), causes);
+    if spec.get("hostPath").get("path").text() == "/" && reclaim.text() == "Recycle" {
+        causes.forbidden(&reclaim, "may not be 'recycle' for a hostPath mount of '/'");
+    }
+    if spec.get("local").is_set() && !spec.get("nodeAffinity").get("required").is_set() {
+        causes.required(
+            &spec.get("nodeAffinity"),
+            "Local volume requires node affinity",
+        );
+    }
+    class_name(&spec.get("storageClassName"), causes);
+    causes.one_of_if_set(&spec.get("volumeMode"), VOLUME_MODES);
+}
+
+/// A path on the node's file system.
+pub(super) fn host_path(source: &At<'_>, causes: &mut Causes<'_>) {
+    const TYPES: &[&str] = &[
+        "",
+        "BlockDevice",
+        "CharDevice",
+        "Directory",
+        "DirectoryOrCreate",
+        "File",
+        "FileOrCreate",
+        "Socket",
+    ];
+    if !source.is_set() {
+        return;
+    }
+    let path = source.get("path");
+    if path.text().is_empty() {
+        causes.required(&path, "");
+    } else if path.text().split('/').any(|part| part == "..") {
+        causes.invalid(&path, "must not contain '..'");
+    }
+    causes.one_of_if_set(&source.get("type"), TYPES);
+}
+
+/// A volume keeps its source and its mode.
+pub(super) fn volume_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let source = |object: &Object| -> Object {
+        let spec = object.get("spec").and_then(Value::as_object);
+        let fields = spec.into_iter().flatten();
+        let fields = fields.filter(|(name, _)| !NO_SOURCE.contains(&name.as_str()));
+        fields
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    if source(before) != source(after) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        causes.push(Cause::forbidden("spec.persistentvolumesource", detail));
+    }
+    let causes = &mut Causes(causes);
+    let (old, new) = (At::field(before, "spec"), At::field(after, "spec"));
+    causes.immutable(
+        &old.get("volumeMode"),
+        &new.get("volumeMode").called("volumeMode"),
+    );
+    let (had, has) = (old.get("nodeAffinity"), new.get("nodeAffinity"));
+    if had.is_set() && had.raw() != has.raw() {
+        causes.invalid(&has, "field is immutable");
+    }
+}
