@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use kube_client::{Client, Config, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
 use parking_lot::{Mutex, RwLock};
@@ -23,6 +23,9 @@ use crate::{
     retry::Backoff,
     view::View,
 };
+
+/// The user agent where no other is given.
+const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
 /// How patient a [`Cluster`] is.
 #[derive(Debug, Clone)]
@@ -71,6 +74,7 @@ impl Timing {
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timing: Arc<Timing>,
+    pub(crate) agent: HeaderValue,
 }
 
 pub(crate) struct Shared {
@@ -108,6 +112,7 @@ impl Cluster {
         Self {
             shared: Arc::new(shared),
             timing: Arc::new(Timing::default()),
+            agent: HeaderValue::from_static(AGENT),
         }
     }
 
@@ -219,6 +224,18 @@ impl Cluster {
     #[must_use]
     pub fn with_timing(mut self, timing: Timing) -> Self {
         self.timing = Arc::new(timing);
+        self
+    }
+
+    /// With another name for this client: the part of its user agent before the
+    /// slash. Servers record what it writes under that name. The default is
+    /// `longshore`; a name that cannot stand in a header changes nothing.
+    #[must_use]
+    pub fn with_user_agent(mut self, name: &str) -> Self {
+        let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
+        if let Ok(agent) = HeaderValue::from_str(&agent) {
+            self.agent = agent;
+        }
         self
     }
 

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
+    header::{ACCEPT, CONTENT_TYPE, USER_AGENT},
 };
 use kube_client::client::Body;
 use longshore_model::{Status, StatusReason};
@@ -143,7 +143,9 @@ impl Cluster {
         let (mut attempt, mut renewed) = (0, false);
         loop {
             let (client, generation) = self.current();
-            let outcome = client.send(call.request()?).await;
+            let mut request = call.request()?;
+            request.headers_mut().insert(USER_AGENT, self.agent.clone());
+            let outcome = client.send(request).await;
             let response = outcome.map_err(|error| self.unreachable(&error))?;
             let code = response.status();
             if code.is_success() {

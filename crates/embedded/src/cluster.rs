@@ -105,7 +105,12 @@ impl EmbeddedCluster {
             if !options.controllers {
                 return Ok(None);
             }
-            let started = Controllers::start(self.sheltered.clone()).await;
+            let started = Controllers::start(
+                self.sheltered
+                    .clone()
+                    .with_user_agent("longshore-controllers"),
+            )
+            .await;
             started.map(Some)
         };
         let node = async {
@@ -118,7 +123,7 @@ impl EmbeddedCluster {
                 std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
             NodeAgent::start(longshore_node::Options {
-                cluster: self.sheltered.clone(),
+                cluster: self.sheltered.clone().with_user_agent("longshore-node"),
                 name: NAME.to_owned(),
                 data_dir,
                 path_prepend: options.program_dir.clone(),

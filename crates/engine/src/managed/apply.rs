@@ -9,6 +9,7 @@ use super::{
     compare::Changes,
     entry::{Entry, Manager, Operation},
     merge,
+    realign::realign,
     scope::{BEFORE_FIRST_APPLY, Scope, ownable},
     set::FieldSet,
 };
@@ -79,6 +80,11 @@ pub(crate) fn apply(
         }
     }
     let live = live.unwrap_or(&nothing);
+    for entry in &mut entries {
+        if let Some(root) = scope.version(&entry.manager.api_version) {
+            entry.fields = realign(root, entry.set(), live).to_text();
+        }
+    }
     let mut job = Job {
         scope,
         live,

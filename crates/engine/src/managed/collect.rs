@@ -23,7 +23,7 @@ pub(super) fn of_object(at: OwnedType<'_>, fields: &Map<String, Value>) -> Field
     set
 }
 
-fn of_value(at: OwnedType<'_>, value: &Value) -> FieldSet {
+pub(super) fn of_value(at: OwnedType<'_>, value: &Value) -> FieldSet {
     match (at.ownership(value), value) {
         (Ownership::Fields, Value::Object(fields)) => of_object(at, fields),
         (ownership @ (Ownership::Values | Ownership::Items), Value::Array(list)) => {

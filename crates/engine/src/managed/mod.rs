@@ -14,6 +14,7 @@ mod compare;
 mod element;
 mod entry;
 mod merge;
+mod realign;
 mod record;
 mod scope;
 mod set;

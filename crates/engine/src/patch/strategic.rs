@@ -64,6 +64,16 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         .filter_map(|(name, order)| Some((name.strip_prefix(ORDER)?, order)))
         .map(|(field, order)| (field, order, object.get(field).cloned()))
         .collect();
+    // Where nothing is said of it, the order is that of the patch.
+    let implied: Vec<_> = patch
+        .iter()
+        .filter(|(name, value)| {
+            value.is_array()
+                && merges(at.and_then(|at| at.field(name)))
+                && !patch.contains_key(&format!("{ORDER}{name}"))
+        })
+        .map(|(name, order)| (name.as_str(), order, object.get(name).cloned()))
+        .collect();
     for (name, value) in patch {
         if name == PATCH || name == RETAIN {
             continue;
@@ -74,7 +84,7 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
             merge_field(at.and_then(|at| at.field(name)), object, name, value)?;
         }
     }
-    for (field, order, before) in orders {
+    for (field, order, before) in orders.into_iter().chain(implied) {
         let key = at.and_then(|at| at.field(field)?.patch().merge_key);
         let order = Order {
             key,
@@ -341,6 +351,22 @@ mod tests {
             .map(|container| container["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["d", "a", "b", "c"]);
+    }
+
+    /// As a real API server answers.
+    #[test]
+    fn rule_17_what_the_patch_names_comes_before_what_it_does_not_know() {
+        let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
+        let once = pod(finalizers(json!(["a"])), finalizers(json!(["d"])));
+        assert_eq!(once, finalizers(json!(["d", "a"])));
+        let twice = pod(once, finalizers(json!(["x", "a"])));
+        assert_eq!(twice, finalizers(json!(["x", "d", "a"])));
+        let merged = pod(
+            containers(json!([{"name": "a"}, {"name": "b"}])),
+            containers(json!([{"name": "c"}])),
+        );
+        let expected = json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]);
+        assert_eq!(merged, containers(expected));
     }
 
     #[test]

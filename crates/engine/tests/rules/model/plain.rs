@@ -328,18 +328,38 @@ fn changed(kind: Kind, old: &Thing, sort: PatchKind, change: Change) -> Thing {
         }
         Change::Label(label) | Change::Value(label) => new.label = label.to_string(),
         Change::Finalizers(bits) => {
-            // Strategic merge takes them as a set.
-            if sort != PatchKind::Strategic {
-                new.finalizers.clear();
+            let sent = ["a.b/c", "d.e/f"].into_iter().enumerate();
+            let sent = sent.filter(|(i, _)| bits & (1 << i) != 0);
+            let mut sent: Vec<String> = sent.map(|(_, name)| name.to_owned()).collect();
+            if sort == PatchKind::Strategic {
+                sent = as_sets(&old.finalizers, sent);
             }
-            for (i, name) in ["a.b/c", "d.e/f"].into_iter().enumerate() {
-                if bits & (1 << i) != 0 && !new.finalizers.iter().any(|held| held == name) {
-                    new.finalizers.push(name.to_owned());
-                }
-            }
+            new.finalizers = sent;
         }
     }
     new
+}
+
+/// What strategic merge makes of two sets: what was sent, in that order, and
+/// what only was there before what it stood before.
+fn as_sets(held: &[String], sent: Vec<String>) -> Vec<String> {
+    let mut rest = held.to_vec();
+    rest.retain(|name| !sent.contains(name));
+    let stood = |name: &String| held.iter().position(|other| other == name);
+    let mut merged = Vec::new();
+    for name in sent {
+        let first = match stood(&name) {
+            Some(place) => rest
+                .iter()
+                .take_while(|other| stood(other) < Some(place))
+                .count(),
+            None => 0,
+        };
+        merged.extend(rest.drain(..first));
+        merged.push(name);
+    }
+    merged.extend(rest);
+    merged
 }
 
 /// A deletion, begun, gone on with, or done: the answer, and what it changed.

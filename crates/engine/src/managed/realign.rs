@@ -1,0 +1,125 @@
+//! Sets that were written when a type, or a value, was another: what is owned
+//! as a whole now has one owner at its top, what is owned part by part has its
+//! parts.
+
+use longshore_schema::{OwnedType, Ownership, Shape};
+use serde_json::{Map, Value};
+
+use super::{
+    collect,
+    element::{self, Element},
+    set::FieldSet,
+};
+
+/// Brings a set in line with the object as it is. A manager of a bare map or
+/// list is the manager of all that is in it.
+pub(super) fn realign(at: OwnedType<'_>, set: FieldSet, object: &Map<String, Value>) -> FieldSet {
+    let mut aligned = FieldSet {
+        owned: set.owned,
+        inside: Vec::with_capacity(set.inside.len()),
+    };
+    for (element, inner) in set.inside {
+        let found = element::field_name(&element)
+            .and_then(|name| Some((at.field(name)?, object.get(name)?)));
+        let inner = match found {
+            Some((at, value)) => value_at(at, inner, value),
+            None => inner,
+        };
+        aligned.push(element, inner);
+    }
+    aligned
+}
+
+fn value_at(at: OwnedType<'_>, set: FieldSet, value: &Value) -> FieldSet {
+    // Of what has no declared type nobody can tell what it was.
+    if at.shape() == Shape::Any {
+        return set;
+    }
+    match (at.ownership(value), value) {
+        (Ownership::Whole, Value::Object(_) | Value::Array(_)) if !set.is_empty() => {
+            FieldSet::leaf()
+        }
+        (Ownership::Fields, Value::Object(fields)) if set.inside.is_empty() => {
+            collect::of_object(at, fields).union(set)
+        }
+        (Ownership::Fields, Value::Object(fields)) => realign(at, set, fields),
+        (ownership @ (Ownership::Values | Ownership::Items), Value::Array(list)) => {
+            let Ok(items) = collect::elements(at, ownership, list) else {
+                return set;
+            };
+            if set.inside.is_empty() {
+                return collect::of_value(at, value).union(set);
+            }
+            items_at(at.items(), set, &items)
+        }
+        _ => set,
+    }
+}
+
+fn items_at(at: OwnedType<'_>, set: FieldSet, items: &[(Element, &Value)]) -> FieldSet {
+    let mut aligned = FieldSet {
+        owned: set.owned,
+        inside: Vec::with_capacity(set.inside.len()),
+    };
+    for (element, inner) in set.inside {
+        let value = items.iter().find(|(other, _)| *other == element);
+        let inner = match value {
+            Some((_, value)) => value_at(at, inner, value),
+            None => inner,
+        };
+        aligned.push(element, inner);
+    }
+    aligned
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use longshore_model::Gvk;
+    use longshore_schema::registry;
+    use serde_json::json;
+
+    use super::*;
+
+    fn realigned(set: &str, object: Value) -> String {
+        let root = registry().root(&Gvk::from_api_version("v1", "Pod"));
+        let root = OwnedType::Builtin(root.unwrap());
+        let set = FieldSet::from_text(set).unwrap();
+        realign(root, set, object.as_object().unwrap()).to_text()
+    }
+
+    #[test]
+    fn rule_18_who_has_a_bare_map_or_list_has_what_is_in_it() {
+        let object = json!({"metadata": {"labels": {"a": "1"}, "finalizers": ["x"]},
+            "spec": {"securityContext": {}}});
+        assert_eq!(
+            realigned(
+                r#"{"f:metadata":{"f:finalizers":{},"f:labels":{}},"f:spec":{"f:securityContext":{}}}"#,
+                object
+            ),
+            r#"{"f:metadata":{"f:finalizers":{".":{},"v:\"x\"":{}},"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:securityContext":{}}}"#
+        );
+    }
+
+    #[test]
+    fn rule_18_what_is_atomic_now_has_one_owner() {
+        let object = json!({"spec": {"nodeSelector": {"a": "1"}, "tolerations": [{"key": "a"}]}});
+        assert_eq!(
+            realigned(
+                r#"{"f:spec":{"f:nodeSelector":{".":{},"f:a":{}},"f:tolerations":{"i:0":{}}}}"#,
+                object
+            ),
+            r#"{"f:spec":{"f:nodeSelector":{},"f:tolerations":{}}}"#
+        );
+    }
+
+    #[test]
+    fn items_are_followed_by_their_keys() {
+        let object = json!({"spec": {"containers": [{"name": "a", "env": [{"name": "E"}]}]}});
+        let set = r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:env":{}},"k:{\"name\":\"b\"}":{}}}}"#;
+        assert_eq!(
+            realigned(set, object),
+            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"E\"}":{".":{},"f:name":{}}}},"k:{\"name\":\"b\"}":{}}}}"#
+        );
+    }
+}
