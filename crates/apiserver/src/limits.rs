@@ -6,8 +6,8 @@ use std::time::Duration;
 /// The largest request body, in bytes (as in Kubernetes).
 pub const REQUEST_BODY: usize = 3 * 1024 * 1024;
 
-/// The largest head of an HTTP/1.1 request, in bytes: 431 beyond it. HTTP/2's
-/// header lists have the same limit.
+/// A head of an HTTP/1.1 request may have so many bytes (as in Kubernetes); one
+/// of twice that is answered 431. HTTP/2's header lists have the same limit.
 pub const REQUEST_HEAD: usize = 1 << 20;
 
 /// How long a request may take that is no stream (as in Kubernetes); `timeout`

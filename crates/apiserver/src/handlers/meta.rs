@@ -1,6 +1,6 @@
 //! What the server tells of itself: health, version, discovery, OpenAPI.
 
-use std::sync::PoisonError;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -15,9 +15,11 @@ use crate::{
     body::Body,
     discovery::Catalog,
     fault::Fault,
+    input,
     negotiate::{self, Shape, negotiate},
     reply::{self, Reply},
     route::Route,
+    server::Documents,
     service::Call,
 };
 
@@ -213,23 +215,28 @@ async fn cached(
     let engine = &call.shared.engine;
     // Asked first: kinds that come in between only make it too old.
     let epoch = engine.kinds_epoch();
-    let documents = || {
-        call.shared
-            .documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    let served = engine.served();
+    // What all servers of the process have in common they also share.
+    let builtin = served.iter().all(|served| served.custom.is_none());
+    let (place, epoch) = if builtin {
+        (&*BUILTIN, 0)
+    } else {
+        (&call.shared.documents, epoch)
     };
+    let documents = || place.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(document) = documents().get(epoch, name) {
         return Ok(document);
     }
-    let kinds: Vec<Described> = engine.served().into_iter().map(Described).collect();
-    let document = tokio::task::spawn_blocking(move || make(&kinds))
-        .await
-        .map_err(Fault::internal)?
+    let kinds: Vec<Described> = served.into_iter().map(Described).collect();
+    let document = input::aside(move || make(&kinds))
+        .await?
         .ok_or_else(Fault::unknown_path)?;
     documents().put(epoch, name, document.clone());
     Ok(document)
 }
+
+/// The documents of servers without custom kinds.
+static BUILTIN: LazyLock<Mutex<Documents>> = LazyLock::new(Mutex::default);
 
 /// A served kind, as documents describe it.
 struct Described(Served);

@@ -202,7 +202,7 @@ async fn queries() {
         (
             "fieldSelector=foo%3Dbar",
             400,
-            "field label not supported: foo",
+            "\"foo\" is not a known field selector",
         ),
         // The real server answers 500, as if it were at fault.
         (
@@ -266,9 +266,9 @@ async fn rule_13_options_of_writes() {
     for (query, part) in [
         (
             "dryRun=",
-            "dryRun: Unsupported value: \"\": supported values: \"All\"",
+            "dryRun: Unsupported value: []string{\"\"}: supported values: \"All\"",
         ),
-        ("dryRun=x", "dryRun: Unsupported value: \"x\""),
+        ("dryRun=x", "dryRun: Unsupported value: []string{\"x\"}"),
         ("dryRun=all", "dryRun: Unsupported value"),
         ("dryRun=All&dryRun=x", "dryRun: Unsupported value"),
         ("fieldValidation=Foo", "fieldValidation: Unsupported value"),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod anything;
 mod bad_bodies;
 mod bad_requests;
 mod common;
@@ -13,4 +14,5 @@ mod lists;
 mod logs;
 mod network;
 mod objects;
+mod raw;
 mod watches;

@@ -42,6 +42,18 @@ fn up_status_and_down_tell_one_story() {
     );
 }
 
+#[test]
+fn faults_are_served_only_when_asked_for() {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--ephemeral"]).expect(0);
+    let refused = desk.longshore(&["up", "--faults"]).expect(2);
+    assert!(refused.err.contains("without --faults"), "{}", refused.err);
+    desk.longshore(&["down"]).expect(0);
+    desk.longshore(&["up", "--ephemeral", "--faults"]).expect(0);
+    let again = desk.longshore(&["up", "--faults"]).expect(0);
+    assert!(again.out.contains("is already up"), "{}", again.out);
+}
+
 fn is_zombie(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(')')
