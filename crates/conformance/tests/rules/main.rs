@@ -24,6 +24,7 @@ mod rule_15;
 mod rule_16;
 mod rule_17;
 mod rule_18;
+mod rule_18_recorded;
 mod rule_19;
 mod rule_20;
 mod rule_21;
