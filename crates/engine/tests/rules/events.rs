@@ -105,7 +105,7 @@ async fn rule_28_lists_watches_selectors_and_patches_of_the_newer_events() {
     let (code, _, message) = status(api.0.patch(patch(json!({"note": "another"}))).await);
     assert_eq!(code, 422);
     assert!(
-        message.contains(r#"note: Invalid value: "another": field is immutable"#),
+        message.contains(r#"message: Invalid value: "another": field is immutable"#),
         "{message}"
     );
     assert_eq!(told(&mut watch), ["ADDED a", "MODIFIED a"]);

@@ -46,6 +46,9 @@ pub(super) struct Operation {
     pub(super) kind: (String, String, String),
     /// The definition of those objects; nothing for kinds that are not built in.
     pub(super) definition: Option<String>,
+    /// Whether a definition describes the kind; there is no strategic merge of
+    /// such.
+    pub(super) custom: bool,
 }
 
 /// A path and its operations.
@@ -217,6 +220,7 @@ impl Maker<'_> {
                 kind.to_owned(),
             ),
             definition,
+            custom: self.custom,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{packages, registry::DEFINITIONS};
 
-/// The media types of patches.
+/// The media types of patches; custom kinds have all but the last.
 const PATCH_TYPES: [&str; 4] = [
     "application/apply-patch+yaml",
     "application/json-patch+json",
@@ -130,6 +130,7 @@ fn body(operation: &Operation) -> Option<Value> {
     let (types, schema): (&[&str], _) = match operation.body {
         Body::Nothing => return None,
         Body::Object => (&["*/*"], object(operation)),
+        Body::Patch if operation.custom => (&PATCH_TYPES[..3], meta("Patch")),
         Body::Patch => (&PATCH_TYPES, meta("Patch")),
         Body::DeleteOptions => (&["*/*"], meta("DeleteOptions")),
     };
