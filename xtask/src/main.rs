@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
-        Chore::Tools => tools::fetch().map(|_| ()),
+        Chore::Tools => tools::fetch().all(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -30,9 +30,10 @@ fn test(arguments: &Arguments) -> Outcome {
     // has been judged.
     let judges = tools::fetch();
     if env::var_os("CI").is_some() {
-        judges.clone()?;
+        judges.all()?;
     }
-    let kubectls = env::join_paths(judges.iter().flatten()).map_err(|error| error.to_string())?;
+    let kubectls = env::join_paths(judges.kubectls.iter().flatten());
+    let kubectls = kubectls.map_err(|error| error.to_string())?;
     let scope = match &arguments.package {
         Some(package) => vec!["--package", package],
         None => vec!["--workspace"],
@@ -43,10 +44,14 @@ fn test(arguments: &Arguments) -> Outcome {
             .args(["test", "--release", "--no-fail-fast"])
             .args(scope)
             .args(&arguments.rest)
-            .env("LONGSHORE_TEST_KUBECTLS", kubectls),
+            .env("LONGSHORE_TEST_KUBECTLS", kubectls)
+            .env(
+                "LONGSHORE_TEST_PYTHON",
+                judges.python.as_deref().unwrap_or("".as_ref()),
+            ),
     )?;
-    if let Err(problem) = judges {
-        eprintln!("warning: no kubectl has judged this: {problem}");
+    if let Err(problem) = judges.all() {
+        eprintln!("warning: not everybody has judged this: {problem}");
     }
     Ok(())
 }

@@ -1,29 +1,101 @@
-//! The programs that judge us in the tests, pinned: real kubectls.
+//! The programs that judge us in the tests, pinned: real kubectls, and Python's
+//! clients of Kubernetes.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use crate::run::{Outcome, finish, output, root, target};
 
-/// Fetches what is missing; gives the kubectls, oldest first.
-pub(crate) fn fetch() -> Outcome<Vec<PathBuf>> {
-    let pins = root().join("xtask/tools/kubectl.txt");
-    let wanted = fs::read(&pins).map_err(|error| format!("{}: {error}", pins.display()))?;
+/// What the tests are judged by.
+pub(crate) struct Judges {
+    /// Pinned kubectls, oldest first, and at last the machine's own.
+    pub(crate) kubectls: Outcome<Vec<PathBuf>>,
+    /// A Python with the pinned clients.
+    pub(crate) python: Outcome<PathBuf>,
+}
+
+impl Judges {
+    /// Whether all of them are there; if not, what is missing and why.
+    pub(crate) fn all(&self) -> Outcome {
+        let missing: Vec<&str> = [self.kubectls.as_ref().err(), self.python.as_ref().err()]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        match missing.as_slice() {
+            [] => Ok(()),
+            missing => Err(missing.join("\n")),
+        }
+    }
+}
+
+/// Fetches what is missing. Each is tried, whatever becomes of the others.
+pub(crate) fn fetch() -> Judges {
     let folder = target().join("tools");
-    let done = folder.join("kubectl.txt");
+    let python = folder.join("python-clients/bin/python3");
+    Judges {
+        kubectls: pinned("kubectl.txt", &folder, download)
+            .and_then(|()| kubectls(&folder))
+            .map(|mut found| {
+                found.extend(machines_kubectl());
+                found
+            }),
+        python: pinned("python-clients.txt", &folder, install).map(|()| python),
+    }
+}
+
+/// Does `work` with the pins of a file, unless it was done with the same pins.
+fn pinned(name: &str, folder: &Path, work: fn(&Path, &Path) -> Outcome) -> Outcome {
+    let pins = root().join("xtask/tools").join(name);
+    let wanted = fs::read(&pins).map_err(|error| format!("{}: {error}", pins.display()))?;
+    let done = folder.join(name);
     if fs::read(&done).ok().as_ref() != Some(&wanted) {
-        download(&pins, &folder)?;
+        println!("fetching what {} names", pins.display());
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        work(&pins, folder)?;
         fs::write(&done, wanted).map_err(|error| format!("{}: {error}", done.display()))?;
     }
-    kubectls(&folder)
+    Ok(())
+}
+
+/// Installs Python's clients into an environment of their own.
+fn install(pins: &Path, folder: &Path) -> Outcome {
+    let old = output(Command::new("python3").args([
+        "-c",
+        "import sys, venv, ensurepip; sys.exit(0 if sys.version_info >= (3, 11) else sys.version)",
+    ]));
+    old.map_err(|problem| {
+        format!(
+            "Python's clients need Python 3.11 or newer with venv (Debian: python3-venv): {problem}"
+        )
+    })?;
+    let environment = folder.join("python-clients");
+    finish(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&environment),
+    )?;
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install"];
+    finish(
+        Command::new(environment.join("bin/python3"))
+            .args(pip)
+            .args(["--quiet", "--require-hashes", "--no-deps", "--requirement"])
+            .arg(pins),
+    )
+}
+
+/// The kubectl in the `PATH`, if any.
+fn machines_kubectl() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|folder| folder.join("kubectl"))
+        .find(|file| file.is_file())
 }
 
 fn download(pins: &Path, folder: &Path) -> Outcome {
-    println!("fetching the kubectls of {}", pins.display());
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let python = python_with_pip(folder).ok_or(
         "no Python 3 with pip or venv: install one (Debian: python3-pip) to fetch the kubectls",
     )?;

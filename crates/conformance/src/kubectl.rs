@@ -1,7 +1,8 @@
 //! Running a real kubectl.
 
 use std::{
-    env,
+    env, fs, io,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -17,10 +18,10 @@ use tokio::{
 /// No single command of the tests takes this long, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// One kubectl and the cluster it talks to. Its caches are its own.
+/// One kubectl and the cluster it talks to. Its kubeconfig and its caches are
+/// its own.
 pub struct Kubectl {
     binary: PathBuf,
-    kubeconfig: PathBuf,
     home: TempDir,
 }
 
@@ -36,25 +37,51 @@ pub struct Ran {
 }
 
 impl Kubectl {
-    /// Every kubectl to test with, oldest first, on one cluster. None where
-    /// `cargo xtask test` could not fetch them; it says so.
+    /// Every kubectl to test with, oldest first, the machine's own at last. None
+    /// where `cargo xtask test` could not fetch them; it says so.
     ///
     /// # Panics
     /// Outside `cargo xtask test`, which says where they are.
     #[must_use]
-    pub fn all(kubeconfig: &Path) -> Vec<Self> {
+    pub fn binaries() -> Vec<PathBuf> {
         let binaries = env::var_os("LONGSHORE_TEST_KUBECTLS");
         let binaries = binaries.expect(
             "LONGSHORE_TEST_KUBECTLS names the kubectls to test with: run `cargo xtask test`",
         );
         env::split_paths(&binaries)
             .filter(|binary| !binary.as_os_str().is_empty())
-            .map(|binary| Self {
-                binary,
-                kubeconfig: kubeconfig.to_owned(),
-                home: tempfile::tempdir().expect("a temporary folder can be made"),
-            })
             .collect()
+    }
+
+    /// Every kubectl of [`Kubectl::binaries`], on one cluster.
+    ///
+    /// # Panics
+    /// As [`Kubectl::binaries`].
+    #[must_use]
+    pub fn all(kubeconfig: &Path) -> Vec<Self> {
+        let binaries = Self::binaries().into_iter();
+        binaries
+            .map(|binary| Self::new(binary, kubeconfig))
+            .collect()
+    }
+
+    /// One kubectl, with a copy of the kubeconfig.
+    ///
+    /// # Panics
+    /// When its folder cannot be made: a test cannot go on without.
+    #[must_use]
+    pub fn new(binary: PathBuf, kubeconfig: &Path) -> Self {
+        Self::with_home(binary, kubeconfig).expect("a temporary folder can be filled")
+    }
+
+    fn with_home(binary: PathBuf, kubeconfig: &Path) -> io::Result<Self> {
+        let home = tempfile::tempdir()?;
+        for folder in ["bin", "work"] {
+            fs::create_dir(home.path().join(folder))?;
+        }
+        fs::copy(kubeconfig, home.path().join("kubeconfig"))?;
+        symlink(&binary, home.path().join("bin/kubectl"))?;
+        Ok(Self { binary, home })
     }
 
     /// Its name, for messages and for names of objects: `kubectl-v32`.
@@ -66,12 +93,13 @@ impl Kubectl {
             .unwrap_or_default()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.binary);
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
+            .current_dir(self.home.path().join("work"))
             .env("HOME", self.home.path())
-            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECONFIG", self.home.path().join("kubeconfig"))
             .env("KUBECTL_KUBERC", "false")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -93,7 +121,26 @@ impl Kubectl {
     /// # Panics
     /// As [`Kubectl::run`].
     pub async fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
-        let mut child = self.command(arguments).spawn().expect("kubectl starts");
+        let command = self.command(&self.binary, arguments);
+        self.finish(command, arguments, input).await
+    }
+
+    /// Runs a line of `sh` to its end: its `kubectl` is this one, its folder is
+    /// kept from line to line. What it complains about is among what it prints.
+    ///
+    /// # Panics
+    /// As [`Kubectl::run`].
+    pub async fn shell(&self, line: &str) -> Ran {
+        let arguments = ["-c", &format!("exec 2>&1\n{line}")];
+        let mut command = self.command(Path::new("sh"), &arguments);
+        let mut path = vec![self.home.path().join("bin")];
+        path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        command.env("PATH", env::join_paths(path).expect("PATH was one before"));
+        self.finish(command, &arguments, "").await
+    }
+
+    async fn finish(&self, mut command: Command, arguments: &[&str], input: &str) -> Ran {
+        let mut child = command.spawn().expect("kubectl starts");
         let mut stdin = child.stdin.take().expect("its standard input is a pipe");
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
@@ -132,7 +179,8 @@ impl Kubectl {
     /// When it cannot be started.
     #[must_use]
     pub fn follow(&self, arguments: &[&str]) -> Following {
-        let mut child = self.command(arguments).spawn().expect("kubectl starts");
+        let mut command = self.command(&self.binary, arguments);
+        let mut child = command.spawn().expect("kubectl starts");
         let stdout = child.stdout.take().expect("its standard output is a pipe");
         Following {
             _child: child,

@@ -262,17 +262,8 @@ impl Error {
                 },
             ),
             Self::UnsupportedPatch(_) => failure(StatusReason::UnsupportedMediaType),
-            Self::PatchFailed(problem) => with(
-                StatusReason::Invalid,
-                StatusDetails {
-                    causes: vec![StatusCause {
-                        reason: "UnexpectedServerResponse".into(),
-                        message: problem.clone(),
-                        field: String::new(),
-                    }],
-                    ..StatusDetails::default()
-                },
-            ),
+            // Kubernetes does not say what in the patch it was.
+            Self::PatchFailed(_) => with(StatusReason::Invalid, StatusDetails::default()),
             Self::TooLarge(_) => failure(StatusReason::RequestEntityTooLarge),
             Self::Storage(_) | Self::Internal(_) => failure(StatusReason::InternalError),
         }

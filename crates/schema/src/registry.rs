@@ -157,6 +157,13 @@ fn correct(name: &str, definition: &mut Value) {
         }
         _ => {}
     }
+    // No type of Kubernetes asks for metadata, whatever Rust's types say.
+    if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|field| field != "metadata");
+        if required.is_empty() {
+            fields.remove("required");
+        }
+    }
     let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
     };

@@ -80,7 +80,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let Decoded {
         object: mut new, ..
     } = decode(&view, object, FieldValidation::Ignore)
-        .map_err(|problem| problem.of_patch(subject.clone()))?;
+        .map_err(|problem| problem.of_patch(&Value::Object(config.clone())))?;
     let author = Author::Applied(entries);
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");

@@ -314,21 +314,21 @@ pub(super) fn create_here(
 }
 
 impl Problem {
-    /// As a patch's problem: unknown fields then are 422.
-    pub(super) fn of_patch(self, subject: Subject) -> Error {
-        match self {
-            Self::Unreadable(text) => Error::BadRequest(text),
-            Self::Strict(text) => {
-                let cause = Cause::plain(
-                    "patch",
-                    "FieldValueInvalid",
-                    format!("Invalid value: {text}"),
-                );
-                Error::Invalid {
-                    subject,
-                    causes: vec![cause],
-                }
-            }
+    /// As a problem of a patch, which is 422 and about no object.
+    pub(super) fn of_patch(self, patch: &Value) -> Error {
+        let problem = match self {
+            Self::Unreadable(text) => text,
+            // Without the words that say which kind it is.
+            Self::Strict(text) => match text.find("strict decoding error") {
+                Some(start) => text[start..].to_owned(),
+                None => text,
+            },
+        };
+        let message = format!("Invalid value: {:?}: {problem}", patch.to_string());
+        let cause = Cause::plain("patch", "FieldValueInvalid", message);
+        Error::Invalid {
+            subject: Subject::default(),
+            causes: vec![cause],
         }
     }
 }

@@ -94,11 +94,10 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     }
     let info = tx.kinds().entry(kind).info.clone();
     let (namespace, name) = (request.target.namespace.as_deref(), &*request.target.name);
-    let subject = Subject::new(&info, name);
     let old = tx
         .get(kind, &object::key(namespace, name))
         .cloned()
-        .ok_or_else(|| Error::NotFound(subject.clone()))?;
+        .ok_or_else(|| Error::NotFound(Subject::new(&info, name)))?;
     let before = old.map();
     if request.subresource == Subresource::Scale {
         return scale::patch(tx, kind, &view, &old, &request);
@@ -115,7 +114,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         managed,
         warnings,
     } = decode(&view, patched, request.options.field_validation)
-        .map_err(|problem| problem.of_patch(subject))?;
+        .map_err(|problem| problem.of_patch(&request.body))?;
     let mut new = view.stored_form(object);
     check_place(&info, namespace, name, &mut new)?;
     let uid = json::text(&new, "metadata.uid");

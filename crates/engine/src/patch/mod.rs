@@ -3,6 +3,7 @@
 mod merge;
 mod strategic;
 
+use json_patch::PatchOperation;
 use longshore_model::{KindInfo, PatchKind};
 use longshore_schema::registry;
 use serde_json::{Map, Value};
@@ -48,8 +49,13 @@ pub(crate) fn apply(
                     patch.0.len()
                 )));
             }
-            json_patch::patch(&mut document, &patch.0)
-                .map_err(|error| Error::PatchFailed(error.to_string()))?;
+            for operation in &patch.0 {
+                if tests_absence(operation, &document) {
+                    continue;
+                }
+                json_patch::patch(&mut document, std::slice::from_ref(operation))
+                    .map_err(|error| Error::PatchFailed(error.to_string()))?;
+            }
             Ok(document)
         }
         PatchKind::Merge if patch.is_object() => {
@@ -66,6 +72,20 @@ pub(crate) fn apply(
         PatchKind::Merge => Err(unreadable("the patch is no object")),
         PatchKind::Apply => Err(Error::UnsupportedPatch("apply is not a plain patch".into())),
     }
+}
+
+/// Whether this tests that a field of an object is null, and there is none:
+/// Kubernetes lets that pass, and controllers add their finalizers so.
+fn tests_absence(operation: &PatchOperation, document: &Value) -> bool {
+    let PatchOperation::Test(test) = operation else {
+        return false;
+    };
+    let Some((parent, field)) = test.path.split_back() else {
+        return false;
+    };
+    let parent = document.pointer(parent.as_str()).and_then(Value::as_object);
+    test.value.is_null()
+        && parent.is_some_and(|parent| !parent.contains_key(field.decoded().as_ref()))
 }
 
 #[cfg(test)]
@@ -92,6 +112,20 @@ mod tests {
         let patch = json!([{"op": "test", "path": "/spec/a", "value": 1},
             {"op": "replace", "path": "/spec/a", "value": 2}]);
         assert_eq!(json_patch(patch).unwrap(), json!({"spec": {"a": 2}}));
+    }
+
+    #[test]
+    fn what_is_not_there_tests_as_null() {
+        let patch = json!([{"op": "test", "path": "/spec/b", "value": null},
+            {"op": "add", "path": "/spec/b", "value": 2}]);
+        assert_eq!(
+            json_patch(patch.clone()).unwrap(),
+            json!({"spec": {"a": 1, "b": 2}})
+        );
+        for path in ["/spec/a", "/none/b", "/spec/a/b"] {
+            let patch = json!([{"op": "test", "path": path, "value": null}]);
+            assert!(json_patch(patch).is_err(), "{path}");
+        }
     }
 
     #[test]

@@ -1,5 +1,4 @@
 //! A newcomer's first session with kubectl: every pinned version, old and new.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 

@@ -1,0 +1,54 @@
+//! kube-rs, with its runtime: what Rust controllers are made of.
+
+mod api;
+mod controller;
+mod discovery;
+mod watching;
+
+use std::{fmt::Debug, time::Duration};
+
+use k8s_openapi::{NamespaceResourceScope, api::core::v1::ConfigMap};
+use kube_client::{
+    Api, Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use kube_core::Resource;
+use longshore_conformance::Server;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// No single step of the tests takes this long, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The client that a program with this kubeconfig would have.
+async fn client(server: &Server) -> Client {
+    let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    Client::try_from(config).unwrap()
+}
+
+/// The namespace `default`.
+fn api<K>(client: &Client) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    K: Clone + DeserializeOwned + Debug,
+{
+    Api::namespaced(client.clone(), "default")
+}
+
+fn config_map(name: &str, value: &str) -> ConfigMap {
+    serde_json::from_value(json!({
+        "metadata": {"name": name, "labels": {"of": "the-test"}},
+        "data": {"value": value},
+    }))
+    .unwrap()
+}
+
+async fn soon<T>(step: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, step)
+        .await
+        .expect("it comes soon")
+}

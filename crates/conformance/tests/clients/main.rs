@@ -1,0 +1,8 @@
+//! Others' clients judge the embedded cluster.
+#![allow(clippy::unwrap_used)]
+
+mod first_steps;
+mod kube_rs;
+mod python;
+mod sessions;
+mod transcript;
