@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use longshore_model::{Gvk, KindInfo, StatusReason};
-use longshore_schema::protobuf;
+use longshore_schema::{duplicate_fields, protobuf};
 use serde_json::{Map, Value};
 
 use crate::{fault::Fault, limits};
@@ -68,22 +68,30 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
     }
 }
 
-/// Reads a body and decodes the object in it; `kind` is for the messages.
-/// Large ones are parsed aside, so that nobody waits for it.
+/// Reads a body and decodes the object in it; `kind` is for the messages. With
+/// it come the fields that its text names twice. Large bodies are parsed
+/// aside, so that nobody waits for it.
 pub(crate) async fn object(
     headers: &HeaderMap,
     body: RequestBody,
     kind: &str,
-) -> Result<(Value, Bytes), Fault> {
+) -> Result<(Value, Vec<String>), Fault> {
     let bytes = read(body).await?;
     let media_type = media_type(headers);
-    let value = if bytes.len() < limits::PARSE_ASIDE {
-        decode(&media_type, &bytes, kind)?
-    } else {
-        let (bytes, kind) = (bytes.clone(), kind.to_owned());
-        aside(move || decode(&media_type, &bytes, &kind)).await??
+    if bytes.len() < limits::PARSE_ASIDE {
+        return parse(&media_type, &bytes, kind);
+    }
+    let kind = kind.to_owned();
+    aside(move || parse(&media_type, &bytes, &kind)).await?
+}
+
+fn parse(media_type: &str, bytes: &[u8], kind: &str) -> Result<(Value, Vec<String>), Fault> {
+    let value = decode(media_type, bytes, kind)?;
+    let twice = match media_type {
+        "application/json" | "" => duplicate_fields(bytes),
+        _ => Vec::new(),
     };
-    Ok((value, bytes))
+    Ok((value, twice))
 }
 
 /// Does work that takes its time on a thread made for that.

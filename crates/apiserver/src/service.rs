@@ -132,18 +132,24 @@ impl ApiService {
             }
             return Ok(endpoint::handle(&self.shared.faults, &parts.method, path, body).await?);
         }
-        let asked = Arc::new(inject::Request {
-            method: parts.method.clone(),
-            path: path.to_owned(),
-            query: query.clone(),
-            route: route.as_ref().ok().cloned(),
-            headers: parts.headers.clone(),
+        // Most requests have no fault to fear: they are spared the copies.
+        let asked = self.may_fail(&query, path).then(|| {
+            Arc::new(inject::Request {
+                method: parts.method.clone(),
+                path: path.to_owned(),
+                query: query.clone(),
+                route: route.as_ref().ok().cloned(),
+                headers: parts.headers.clone(),
+            })
         });
-        let verdict = self
-            .feels_faults
-            .then(|| self.shared.faults.judge(&asked.asked()));
-        let verdict = verdict.flatten().unwrap_or_default();
-        self.before(&verdict, &asked).await?;
+        let faults = &self.shared.faults;
+        let verdict = asked
+            .as_ref()
+            .and_then(|asked| faults.judge(&asked.asked()));
+        let verdict = verdict.unwrap_or_default();
+        if let Some(asked) = &asked {
+            self.before(&verdict, asked).await?;
+        }
         let call = Call {
             shared: self.shared.clone(),
             method: parts.method,
@@ -153,7 +159,17 @@ impl ApiService {
             custom: None,
         };
         let response = in_time(call, route, body).await?;
-        self.after(verdict, asked, response)
+        match asked {
+            Some(asked) => self.after(verdict, asked, response),
+            None => Ok(response),
+        }
+    }
+
+    /// Whether a fault on demand may befall a request: there are rules, or it
+    /// asks for a watch, which those to come may reach.
+    fn may_fail(&self, query: &Query, path: &str) -> bool {
+        let watches = || query.flag("watch") == Some(true) || path.contains("/watch/");
+        self.feels_faults && (self.shared.faults.are_armed() || watches())
     }
 
     /// What rules do before a request is handled, or instead.
@@ -186,7 +202,7 @@ impl ApiService {
                 *response.body_mut() = body.first_half();
             }
         }
-        if self.feels_faults && asked.asked().verb == "watch" && response.status().is_success() {
+        if asked.asked().verb == "watch" && response.status().is_success() {
             let body = std::mem::replace(response.body_mut(), Body::empty());
             *response.body_mut() = inject::guard(
                 self.shared.faults.clone(),

@@ -2,32 +2,25 @@
 //! counts. Told as a warning, refused, or passed over, as `fieldValidation`
 //! has it.
 
-use http::HeaderMap;
 use longshore_engine::{FieldValidation, WriteOptions};
 use longshore_model::{KindInfo, StatusReason};
-use longshore_schema::{duplicate_fields, unknown_fields};
+use longshore_schema::unknown_fields;
 use serde_json::Value;
 
-use crate::{
-    fault::{Fault, invalid},
-    input,
-};
+use crate::fault::{Fault, invalid};
 
-/// The warnings about an object's body; 400 under `Strict`.
+/// The warnings about an object in whose body these were `found`; 400 under
+/// `Strict`.
 pub(super) fn in_object(
-    headers: &HeaderMap,
-    body: &[u8],
+    mut found: Vec<String>,
     kind: &KindInfo,
     options: &WriteOptions,
     object: &Value,
 ) -> Result<Vec<String>, Fault> {
-    let is_json = matches!(input::media_type(headers).as_str(), "application/json" | "");
-    if !is_json || options.field_validation == FieldValidation::Ignore {
-        return Ok(Vec::new());
-    }
-    let mut found = duplicate_fields(body);
-    if found.is_empty() || options.field_validation != FieldValidation::Strict {
-        return Ok(found);
+    match options.field_validation {
+        FieldValidation::Ignore => return Ok(Vec::new()),
+        FieldValidation::Strict if !found.is_empty() => {}
+        _ => return Ok(found),
     }
     // Both sorts of mistakes are told at once.
     found.extend(unknown_fields(&kind.gvk, object));
@@ -39,14 +32,17 @@ pub(super) fn in_object(
     )))
 }
 
-/// The warnings about a patch's body; 422 under `Strict`.
-pub(super) fn in_patch(body: &[u8], options: &WriteOptions) -> Result<Vec<String>, Fault> {
-    if options.field_validation == FieldValidation::Ignore {
-        return Ok(Vec::new());
-    }
-    let found = duplicate_fields(body);
-    if found.is_empty() || options.field_validation != FieldValidation::Strict {
-        return Ok(found);
+/// The warnings about a patch in whose `body` these were `found`; 422 under
+/// `Strict`.
+pub(super) fn in_patch(
+    found: Vec<String>,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<Vec<String>, Fault> {
+    match options.field_validation {
+        FieldValidation::Ignore => return Ok(Vec::new()),
+        FieldValidation::Strict if !found.is_empty() => {}
+        _ => return Ok(found),
     }
     let text = String::from_utf8_lossy(body);
     let why = format!("strict decoding error: {}", found.join(", "));

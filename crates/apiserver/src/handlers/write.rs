@@ -8,6 +8,7 @@ use longshore_engine::{
     Bind, Create, Finalize, Object, Patch, Subresource, Target, Update, Written, scale_kind,
 };
 use longshore_model::{KindInfo, PatchKind, Status};
+use longshore_schema::duplicate_fields;
 use serde_json::Value;
 
 use super::{object_shape, plain_shape, twice};
@@ -33,9 +34,9 @@ pub(super) async fn create(
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let (mut object, sent) = input::object(&call.headers, body, &info.gvk.kind).await?;
+    let (mut object, twice) = input::object(&call.headers, body, &info.gvk.kind).await?;
     check_kind(&call, &mut object, &info)?;
-    let twice = twice::in_object(&call.headers, &sent, &info, &options, &object)?;
+    let twice = twice::in_object(twice, &info, &options, &object)?;
     let create = Create {
         kind: info,
         namespace,
@@ -75,10 +76,10 @@ pub(super) async fn update(
     let kind = kind_of(&target, subresource);
     let presenter = Presenter::new(&call, kind.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let (mut object, sent) = input::object(&call.headers, body, &kind.gvk.kind).await?;
+    let (mut object, twice) = input::object(&call.headers, body, &kind.gvk.kind).await?;
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
-    let twice = twice::in_object(&call.headers, &sent, &kind, &options, &object)?;
+    let twice = twice::in_object(twice, &kind, &options, &object)?;
     let update = Update {
         target,
         subresource,
@@ -103,13 +104,13 @@ pub(super) async fn patch(
     let options =
         params::write_options(&call.query, "PatchOptions", Some(kind), call.user_agent())?;
     let bytes = input::read(body).await?;
-    let body = if bytes.len() < limits::PARSE_ASIDE {
+    let (body, twice) = if bytes.len() < limits::PARSE_ASIDE {
         read_patch(kind, &bytes)?
     } else {
         let bytes = bytes.clone();
         input::aside(move || read_patch(kind, &bytes)).await??
     };
-    let twice = twice::in_patch(&bytes, &options)?;
+    let twice = twice::in_patch(twice, &bytes, &options)?;
     let patch = Patch {
         target,
         subresource,
@@ -122,16 +123,18 @@ pub(super) async fn patch(
     answer(code(&written), wanted, &presenter, &written)
 }
 
-/// Parses a patch; that of server-side apply may be YAML.
-fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<Value, Fault> {
-    match kind {
+/// Parses a patch, and tells the fields that it names twice. That of
+/// server-side apply may be YAML.
+fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Vec<String>), Fault> {
+    let value = match kind {
         PatchKind::Apply => input::yaml(bytes)
-            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}"))),
+            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}")))?,
         _ => serde_json::from_slice(bytes).map_err(|error| {
             let problem = input::json_problem(&error);
             Fault::bad_request(format!("error decoding patch: {problem}"))
-        }),
-    }
+        })?,
+    };
+    Ok((value, duplicate_fields(bytes)))
 }
 
 pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> Reply {

@@ -168,9 +168,14 @@ impl Faults {
         self.0.engine.expire_history().await;
     }
 
+    /// Whether there is any rule.
+    pub(crate) fn are_armed(&self) -> bool {
+        self.0.armed.load(Ordering::Acquire)
+    }
+
     /// What the rules say about a request; `None` when there are no rules.
     pub(crate) fn judge(&self, asked: &Asked<'_>) -> Option<Verdict> {
-        if !self.0.armed.load(Ordering::Acquire) {
+        if !self.are_armed() {
             return None;
         }
         let mut verdict = Verdict::default();
