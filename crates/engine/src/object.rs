@@ -56,10 +56,16 @@ impl Object {
             return self.full_map();
         }
         let (start, end) = (start as usize, end as usize);
+        let start = start - MANAGED.len();
+        // With it goes one comma: the one behind it, where the version stands.
+        let (start, end) = match (self.bytes[start - 1], self.bytes[end]) {
+            (_, b',') => (start, end + 1),
+            (b',', _) => (start - 1, end),
+            _ => (start, end),
+        };
         let mut text = Vec::with_capacity(self.bytes.len() - (end - start));
-        text.extend_from_slice(&self.bytes[..start - MANAGED.len()]);
-        // The version stands behind, so a comma is there.
-        text.extend_from_slice(&self.bytes[end + 1..]);
+        text.extend_from_slice(&self.bytes[..start]);
+        text.extend_from_slice(&self.bytes[end..]);
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -165,8 +171,8 @@ impl Object {
         }
     }
 
-    /// Writes an object of version `revision` with the `managedFields` given as
-    /// text; a version and managed fields in `value` are passed over.
+    /// Writes an object of version `revision` (0: of none, as an object that is
+    /// not kept) with the `managedFields` given as text; a version and managed fields in `value` are passed over.
     pub(crate) fn encode(
         value: &Map<String, Value>,
         managed: &str,
@@ -277,19 +283,22 @@ fn write(
             member(&mut out, name, value);
         }
     }
-    comma(&mut out);
     if !managed.is_empty() {
+        comma(&mut out);
         out.extend_from_slice(MANAGED);
         managed_at.start = out.len() as u32;
         out.extend_from_slice(managed.as_bytes());
         managed_at.end = out.len() as u32;
-        out.push(b',');
     }
-    out.extend_from_slice(b"\"resourceVersion\":\"");
-    version_at.start = out.len() as u32;
-    out.extend_from_slice(revision.to_string().as_bytes());
-    version_at.end = out.len() as u32;
-    out.extend_from_slice(b"\"}");
+    if revision > 0 {
+        comma(&mut out);
+        out.extend_from_slice(b"\"resourceVersion\":\"");
+        version_at.start = out.len() as u32;
+        out.extend_from_slice(revision.to_string().as_bytes());
+        version_at.end = out.len() as u32;
+        out.push(b'"');
+    }
+    out.push(b'}');
     for (name, value) in value {
         if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
             member(&mut out, name, value);
@@ -364,7 +373,11 @@ mod tests {
         assert_eq!(pod.map(), bare);
         let facts = facts::of("", "Pod");
         let without = Object::encode(&pod.map(), "", facts, 99, None);
-        assert_eq!((without.managed(), without.map()), ("", bare));
+        assert_eq!((without.managed(), without.map()), ("", bare.clone()));
+        let unkept = Object::encode(&pod.map(), MANAGED_TEXT, facts, 0, None);
+        let metadata = bare["metadata"].as_object_mut().unwrap();
+        metadata.remove("resourceVersion");
+        assert_eq!((unkept.managed(), unkept.map()), (MANAGED_TEXT, bare));
     }
 
     #[test]

@@ -88,7 +88,11 @@ impl Machine {
             (self.state.clone(), self.records.len(), self.touched.len());
         let now = self.clock.now();
         let work = std::panic::AssertUnwindSafe(|| {
-            let mut transaction = Transaction { machine: self, now };
+            let mut transaction = Transaction {
+                machine: self,
+                now,
+                dry_run,
+            };
             let done = work(&mut transaction)?;
             definitions::settle(&mut transaction)?;
             Ok(done)
@@ -122,6 +126,8 @@ pub(crate) struct Transaction<'a> {
     machine: &'a mut Machine,
     /// The time of the write, the same all through it.
     pub(crate) now: Timestamp,
+    /// Whether nothing of it will be kept.
+    dry_run: bool,
 }
 
 impl Transaction<'_> {
@@ -187,6 +193,11 @@ impl Transaction<'_> {
         if object.bytes().len() > LARGEST {
             return Err(Error::TooLarge(format!("limit is {LARGEST}")));
         }
+        // What is not kept gets no version of its own.
+        let told = self.dry_run.then(|| {
+            let revision = before.as_ref().map_or(0, |before| before.revision());
+            Object::encode(value, managed, facts, revision, before.as_deref())
+        });
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
         self.machine.unsettled |= definitions::concerns(self.state(), kind, false);
@@ -197,7 +208,7 @@ impl Transaction<'_> {
             deleted: false,
         };
         self.machine.state.apply(kind, event, self.machine.limits);
-        Ok(after)
+        Ok(told.map_or(after, Arc::new))
     }
 
     /// Takes an object away; the answer has the deletion's version.

@@ -69,10 +69,10 @@ async fn rule_18_the_first_apply_makes_the_object() {
         dry_run: true,
         ..by("m2")
     };
-    configs(&api)
-        .with(data(json!({"y": "1"})), dry)
-        .await
-        .unwrap();
+    let version = written.object.revision();
+    let dry = configs(&api).with(data(json!({"y": "1"})), dry).await;
+    // Rule 13: what is not kept has no version of its own.
+    assert_eq!(dry.unwrap().object.revision(), version);
     let kept = api.get("configmaps", "a").unwrap();
     assert_eq!(kept.value()["data"], json!({"x": "1"}));
 }
