@@ -3,7 +3,7 @@
 //! code, conflicts, the parts of the object that a step looks at, and who
 //! manages which fields after it.
 //!
-//! `recorded/apply.json` has a step a line; nothing in it depends on what has
+//! `crates/conformance/recorded/apply.json` has a step a line; nothing in it depends on what has
 //! changed since 1.20.
 
 use longshore_conformance::{Judge, PatchType};
@@ -46,7 +46,8 @@ fn causes(status: &Value) -> Value {
 #[tokio::test]
 async fn rule_18_a_recorded_sequence_of_applies_and_other_writes() {
     let judge = Judge::start().await;
-    let steps: Vec<Value> = serde_json::from_str(include_str!("recorded/apply.json")).unwrap();
+    let steps: Vec<Value> =
+        serde_json::from_str(include_str!("../../recorded/apply.json")).unwrap();
     for step in &steps {
         let word = |name: &str| step[name].as_str().unwrap_or_default();
         let name = word("name");
