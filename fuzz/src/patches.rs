@@ -104,7 +104,13 @@ pub fn check(data: &[u8]) {
                     "taken once, refused twice: {}",
                     again.text()
                 );
-                assert_eq!(again.value(), object, "a patch given twice differs");
+                let again = again.value();
+                assert_eq!(
+                    content(&again, sort),
+                    content(&object, sort),
+                    "a patch given twice differs"
+                );
+                assert_eq!(patch("").value(), again, "a patch does not settle");
             }
         } else {
             assert!(
@@ -121,4 +127,16 @@ pub fn check(data: &[u8]) {
         }
         server.remove(&path);
     });
+}
+
+/// An object without what an apply may still put in order the second time: who
+/// owns the insides of maps that are left over.
+fn content(object: &Value, sort: PatchKind) -> Value {
+    let mut object = object.clone();
+    if sort == PatchKind::Apply {
+        for name in ["managedFields", "resourceVersion"] {
+            object["metadata"][name] = Value::Null;
+        }
+    }
+    object
 }
