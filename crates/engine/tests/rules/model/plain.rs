@@ -150,7 +150,7 @@ pub fn effect(state: &State, revision: u64, record: &Record) -> Effect {
                 return Effect::refused("Conflict");
             }
             let (answer, step) = delete(next, key, old, *propagation, *grace);
-            Effect::one(key, answer, step.into_iter().collect())
+            Effect::one(key, answer, step)
         }
         Operation::DeleteCollection { scope, grace } => {
             let (mut answers, mut steps) = (Vec::new(), Vec::new());
@@ -369,13 +369,13 @@ fn delete(
     old: &Thing,
     propagation: Option<Propagation>,
     grace: Option<i64>,
-) -> (Thing, Option<Step>) {
+) -> (Thing, Vec<Step>) {
     let mut new = old.clone();
     if key.kind == Kind::Pod {
         match old.grace {
             Some(left) if grace.is_some_and(|asked| asked < left) => new.grace = grace,
             // It goes on; only the policy can still be changed.
-            Some(left) if left > 0 && propagation.is_none() => return (old.clone(), None),
+            Some(left) if left > 0 && propagation.is_none() => return (old.clone(), Vec::new()),
             Some(_) => {}
             None => {
                 new.grace = Some(if old.node.is_empty() {
@@ -407,18 +407,31 @@ fn delete(
     }
     if waits || new.grace.is_some_and(|left| left > 0) {
         if new == *old {
-            return (new, None);
+            return (new, Vec::new());
         }
         new.version = next;
-        return (new.clone(), Some(step(key, old, new)));
+        return (new.clone(), vec![step(key, old, new)]);
+    }
+    if new.grace == Some(0) && old.grace != Some(0) {
+        // The end of the grace is told before the end of the object.
+        new.version = next;
+        let told = Thing {
+            version: next + 1,
+            ..new.clone()
+        };
+        let gone = Step {
+            gone: true,
+            ..step(key, &new, told)
+        };
+        return (new.clone(), vec![step(key, old, new), gone]);
     }
     let told = Thing {
         version: next,
         ..old.clone()
     };
-    let step = Step {
+    let gone = Step {
         gone: true,
         ..step(key, old, told.clone())
     };
-    (told, Some(step))
+    (told, vec![gone])
 }
