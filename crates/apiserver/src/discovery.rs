@@ -147,8 +147,8 @@ impl Catalog {
                 .iter()
                 .filter(|(name, _)| name.is_empty() == core)
                 .map(|(name, versions)| {
-                    let versions: Vec<Value> = versions
-                    .iter()
+                    let versions: Vec<Value> = by_priority(versions)
+                    .into_iter()
                     .map(|(version, resources)| {
                         let resources: Vec<Value> =
                             resources.iter().map(|r| r.aggregated(name, version)).collect();
@@ -274,9 +274,36 @@ fn resource(info: &KindInfo) -> Resource {
     }
 }
 
+/// The versions of a group, the preferred one first: stable ones before beta
+/// and alpha ones, higher before lower, other names last.
+fn by_priority(versions: &BTreeMap<String, Vec<Resource>>) -> Vec<(&String, &Vec<Resource>)> {
+    let rank = |version: &str| {
+        let rest = version.strip_prefix('v')?;
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let major: u32 = rest[..end].parse().ok()?;
+        let (stage, minor) = match &rest[end..] {
+            "" => (2, ""),
+            rest => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+                (Some(minor), _) => (1, minor),
+                (None, Some(minor)) => (0, minor),
+                (None, None) => return None,
+            },
+        };
+        let minor: u32 = if stage == 2 { 0 } else { minor.parse().ok()? };
+        Some((stage, major, minor))
+    };
+    let mut sorted: Vec<_> = versions.iter().collect();
+    // A stable sort: names that say nothing stay in the order of the alphabet.
+    sorted.sort_by_key(|(version, _)| std::cmp::Reverse(rank(version)));
+    sorted
+}
+
 fn group(name: &str, versions: &BTreeMap<String, Vec<Resource>>) -> Value {
-    let versions: Vec<Value> = versions
-        .keys()
+    let versions: Vec<Value> = by_priority(versions)
+        .into_iter()
+        .map(|(version, _)| version)
         .map(|version| json!({"groupVersion": group_version(name, version), "version": version}))
         .collect();
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
@@ -287,5 +314,28 @@ fn group_version(group: &str, version: &str) -> String {
         version.to_owned()
     } else {
         format!("{group}/{version}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stable_versions_are_preferred() {
+        let names = [
+            "v1alpha2", "v1", "v10", "v2beta1", "v2", "later", "v1beta10", "v1beta9",
+        ];
+        let versions = names.map(|name| (name.to_owned(), Vec::new())).into();
+        let sorted: Vec<_> = by_priority(&versions)
+            .into_iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(
+            sorted,
+            [
+                "v10", "v2", "v1", "v2beta1", "v1beta10", "v1beta9", "v1alpha2", "later"
+            ]
+        );
     }
 }

@@ -8,7 +8,10 @@ use longshore_client::{
     Change, Cluster, DeleteOptions, Error, Item,
     kinds::{Any, Namespace},
 };
-use longshore_model::kind::BUILTIN;
+use longshore_model::{
+    Gvk, KindInfo, Scope,
+    kind::{BUILTIN, Words},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,6 +23,8 @@ use crate::{
 const FINALIZER: &str = "kubernetes";
 /// The ServiceAccount of pods that name none.
 const SERVICE_ACCOUNT: &str = "default";
+/// Where the definitions of custom kinds are.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Namespaces worked on at a time.
 const WORKERS: usize = 4;
 
@@ -73,6 +78,39 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         () = watch => {}
         () = work => {}
     }
+}
+
+/// The namespaced kinds that definitions make, in the version they are stored
+/// in if it is served.
+fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let definitions = definitions["items"].as_array().into_iter().flatten();
+    definitions.filter_map(move |definition| {
+        let (spec, status) = (&definition["spec"], &definition["status"]);
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let established = conditions.any(|c| c["type"] == "Established" && c["status"] == "True");
+        let served = || {
+            let versions = spec["versions"].as_array().into_iter().flatten();
+            versions.filter(|version| version["served"] == true)
+        };
+        let version = served()
+            .find(|version| version["storage"] == true)
+            .or_else(|| served().next())?;
+        (established && spec["scope"] == "Namespaced").then(|| KindInfo {
+            gvk: Gvk {
+                group: text(&spec["group"]).into(),
+                version: text(&version["name"]).into(),
+                kind: text(&status["acceptedNames"]["kind"]).into(),
+            },
+            plural: text(&status["acceptedNames"]["plural"]).into(),
+            singular: text(&status["acceptedNames"]["singular"]).into(),
+            short_names: Words::default(),
+            categories: Words::default(),
+            scope: Scope::Namespaced,
+            subresources: Words::default(),
+            list_kind: None,
+        })
+    })
 }
 
 /// When to look again at a namespace that is not empty yet: the longer it
@@ -132,12 +170,20 @@ impl Controller {
     async fn empty(&self, item: &Item<Namespace>, since: Timestamp) -> Result<Next, Error> {
         let name = item.name();
         let mut left = 0;
-        for kind in BUILTIN.iter().filter(|kind| kind.is_namespaced()) {
-            let view = self
-                .cluster
-                .view_of(Any::new(Arc::new(kind.clone())))
-                .in_namespace(name)?;
-            let items = view.list().await?.items;
+        let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
+        let mut kinds: Vec<_> = builtin
+            .map(|kind| (Arc::new(kind.clone()), false))
+            .collect();
+        let definitions = self.cluster.proxy().get(DEFINITIONS, &[]).await?;
+        kinds.extend(custom_kinds(&definitions).map(|kind| (Arc::new(kind), true)));
+        for (kind, is_custom) in kinds {
+            let view = self.cluster.view_of(Any::new(kind)).in_namespace(name)?;
+            let items = match view.list().await {
+                Ok(list) => list.items,
+                // Its definition went in between, and with it all of the kind.
+                Err(error) if is_custom && error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
             if items
                 .iter()
                 .any(|item| item.meta().deletion_timestamp.is_none())
@@ -185,6 +231,27 @@ mod tests {
         );
         assert_eq!(finalized(namespace(&["x/y"])), None);
         assert_eq!(finalized(json!({"spec": {}})), None);
+    }
+
+    #[test]
+    fn custom_kinds_are_those_that_are_established_in_namespaces() {
+        let definition = |scope: &str, established: &str| {
+            json!({
+                "spec": {"group": "example.com", "scope": scope, "versions": [
+                    {"name": "v1beta1", "served": true, "storage": false},
+                    {"name": "v1", "served": true, "storage": true}]},
+                "status": {"acceptedNames": {"plural": "shoes", "singular": "shoe", "kind": "Shoe"},
+                    "conditions": [{"type": "Established", "status": established}]},
+            })
+        };
+        let list = json!({"items": [definition("Namespaced", "True"),
+            definition("Cluster", "True"), definition("Namespaced", "False")]});
+        let kinds: Vec<_> = custom_kinds(&list).collect();
+        assert_eq!(kinds.len(), 1);
+        assert_eq!(
+            kinds[0].collection_path(Some("a")),
+            "/apis/example.com/v1/namespaces/a/shoes"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod bind;
 mod create;
 pub(crate) mod definitions;
 mod delete;
+mod expiry;
 mod namespace;
 mod ownership;
 mod scale;
@@ -50,6 +51,10 @@ pub(crate) struct Machine {
     touched: Vec<KindId>,
     /// Whether a write may have left definitions and kinds out of line.
     unsettled: bool,
+    /// Whether an Event has been written, and when old ones were last looked
+    /// for.
+    wrote_event: bool,
+    swept: Option<Timestamp>,
 }
 
 /// What a batch of writes did.
@@ -75,6 +80,8 @@ impl Machine {
             records: Vec::new(),
             touched: Vec::new(),
             unsettled: false,
+            wrote_event: false,
+            swept: None,
         }
     }
 
@@ -95,6 +102,7 @@ impl Machine {
             };
             let done = work(&mut transaction)?;
             definitions::settle(&mut transaction)?;
+            expiry::sweep(&mut transaction);
             Ok(done)
         });
         // A fault in the rules must not end the writer: the write fails alone.
@@ -201,6 +209,7 @@ impl Transaction<'_> {
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
         self.machine.unsettled |= definitions::concerns(self.state(), kind, false);
+        self.machine.wrote_event |= &*self.kinds().entry(kind).store_name == "events";
         let event = Event {
             revision,
             before,

@@ -49,13 +49,11 @@ pub(crate) fn of(view: &View, object: &Arc<Object>) -> Result<Arc<Object>, Error
     let paths = paths(view, object.name())?;
     let shown = view.present(object).map();
     let scale = paths.scale(object, &shown).map_err(Error::Internal)?;
-    if scale["spec"].get("replicas").is_none() {
-        if view.custom_kind().is_some() {
-            return Err(Error::Internal(format!(
-                "the spec replicas field {:?} does not exist",
-                paths.spec_path()
-            )));
-        }
+    if scale["spec"].get("replicas").is_none() && view.custom_kind().is_some() {
+        return Err(Error::Internal(format!(
+            "the spec replicas field {:?} does not exist",
+            paths.spec_path()
+        )));
     }
     Ok(as_object(object, scale))
 }

@@ -135,3 +135,52 @@ async fn rule_28_the_newer_events_have_stricter_rules() {
         assert!(message.contains(part), "{message}");
     }
 }
+
+/// A clock that is moved by hand.
+struct Hands(std::sync::Mutex<jiff::Timestamp>);
+
+impl longshore_engine::Clock for Hands {
+    fn now(&self) -> jiff::Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn rule_28_events_are_kept_for_an_hour() {
+    let clock = Arc::new(Hands(
+        "2026-01-02T03:04:05Z"
+            .parse::<jiff::Timestamp>()
+            .unwrap()
+            .into(),
+    ));
+    let options = longshore_engine::Options {
+        clock: clock.clone(),
+        ..crate::support::options(longshore_engine::Storage::Memory)
+    };
+    let api = Api(longshore_engine::Engine::open(options).unwrap());
+    let old = |name: &str| {
+        json!({"metadata": {"name": name}, "reason": "Old", "message": "m", "type": "Normal",
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}})
+    };
+    api.create("events", old("a")).await.unwrap();
+    let mut watch = {
+        let kind = newer(&api);
+        api.0
+            .watch(&WatchRequest::of(kind, WatchStart::Latest))
+            .unwrap()
+    };
+    let wait = |minutes: i64| {
+        let mut now = clock.0.lock().unwrap();
+        *now += jiff::SignedDuration::from_mins(minutes);
+    };
+    wait(30);
+    api.create("events", old("b")).await.unwrap();
+    wait(31);
+    api.create("events", old("c")).await.unwrap();
+    assert_eq!(
+        told(&mut watch),
+        ["ADDED a", "ADDED b", "ADDED c", "DELETED a"]
+    );
+    assert!(matches!(api.get("events", "a"), Err(Error::NotFound(_))));
+    assert!(api.get("events", "b").is_ok());
+}
