@@ -15,7 +15,9 @@ def examples(namespace):
     role = {"apiGroup": "rbac.authorization.k8s.io", "name": "example"}
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
     backend = {"service": {"name": "x", "port": {"number": 80}}}
-    when = "2026-01-01T00:00:00.000000Z"
+    # This client leaves out microseconds that are none, and every server refuses
+    # that.
+    when = "2026-01-01T00:00:00.000001Z"
     bodies = {
         ("", "ConfigMap"): {"data": {"a": "b"}},
         ("", "Endpoints"): {
@@ -89,12 +91,14 @@ def examples(namespace):
         },
         ("scheduling.k8s.io", "PriorityClass"): {"value": 10},
         ("storage.k8s.io", "CSIDriver"): {"spec": {}},
-        ("storage.k8s.io", "CSINode"): {"spec": {"drivers": []}},
+        ("storage.k8s.io", "CSINode"): {
+            "spec": {"drivers": [{"name": "a.org", "nodeID": "x", "topologyKeys": []}]}
+        },
         ("storage.k8s.io", "CSIStorageCapacity"): {"storageClassName": "x"},
         ("storage.k8s.io", "StorageClass"): {"provisioner": "a.org/b"},
         ("storage.k8s.io", "VolumeAttachment"): {
             "spec": {
-                "attacher": "a.org/b",
+                "attacher": "a.org",
                 "nodeName": "x",
                 "source": {"persistentVolumeName": "x"},
             }

@@ -6,7 +6,7 @@ import sys
 import time
 
 # A script that hangs says where, and ends.
-faulthandler.dump_traceback_later(80, exit=True)
+faulthandler.dump_traceback_later(240, exit=True)
 
 
 def expire():

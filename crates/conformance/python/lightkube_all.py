@@ -91,7 +91,7 @@ spec = DeploymentSpec(
 )
 client.create(Deployment(metadata=ObjectMeta(name="web"), spec=spec))
 scale = client.get(Deployment.Scale, "web")
-assert scale.status.selector == "a=b", scale
+assert scale.spec.replicas == 1 and scale.status.selector == "a=b", scale
 scale.spec = ScaleSpec(replicas=4)
 client.replace(scale, "web")
 assert client.get(Deployment, "web").spec.replicas == 4

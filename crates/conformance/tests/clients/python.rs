@@ -11,7 +11,7 @@ use tokio::{
 };
 
 /// More than a script gives itself.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 macro_rules! scripts {
     ($($name:ident,)*) => {

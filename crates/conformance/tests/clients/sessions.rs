@@ -31,15 +31,18 @@ macro_rules! sessions {
 sessions! {
     apply,
     apply_server_side,
+    create,
     create_files,
     custom,
     delete,
+    describe,
     discovery,
     edit_replace,
     events,
     explain,
     get,
     metadata,
+    patch,
     scale_set,
     wait,
 }
