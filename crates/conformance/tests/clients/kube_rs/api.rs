@@ -140,11 +140,13 @@ async fn rule_11_deletions() {
         ),
         409
     );
-    let mut params = DeleteParams::default();
-    params.preconditions = Some(Preconditions {
-        uid: Some("other".into()),
-        resource_version: None,
-    });
+    let mut params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some("other".into()),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
     assert_eq!(code(maps.delete("one", &params).await), 409);
     params.preconditions = Some(Preconditions {
         uid: made.uid(),

@@ -49,7 +49,7 @@ async fn churn(maps: &Api<ConfigMap>, round: usize) {
         let name = format!("n{number}");
         let map = config_map(&name, &round.to_string());
         if maps.create(&PostParams::default(), &map).await.is_err() {
-            let label = if (number + round) % 3 == 0 {
+            let label = if (number + round).is_multiple_of(3) {
                 "other"
             } else {
                 "the-test"
@@ -59,7 +59,7 @@ async fn churn(maps: &Api<ConfigMap>, round: usize) {
                 .await
                 .unwrap();
         }
-        if (number + round) % 4 == 0 {
+        if (number + round).is_multiple_of(4) {
             maps.delete(&name, &DeleteParams::default()).await.unwrap();
         }
     }
@@ -123,10 +123,10 @@ async fn rule_4_a_reflector_holds_what_a_list_shows() {
                 .for_each(|_| async {}),
         );
         soon(store.wait_until_ready()).await.unwrap();
-        for round in 1..=6 {
+        for round in 1..=6_usize {
             churn(&maps, round).await;
             // The history goes, between its watches or under one.
-            if round % 2 == 0 {
+            if round.is_multiple_of(2) {
                 server.expire_history().await;
             }
             tokio::time::sleep(std::time::Duration::from_millis(150)).await;
