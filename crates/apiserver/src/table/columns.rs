@@ -2,7 +2,7 @@
 
 use super::Column;
 
-const fn column(
+pub(super) const fn column(
     name: &'static str,
     r#type: &'static str,
     format: &'static str,
@@ -18,14 +18,14 @@ const fn column(
     }
 }
 
-const NAME: Column = column(
+pub(super) const NAME: Column = column(
     "Name",
     "string",
     "name",
     0,
     "The object's name, unique in its namespace and kind.",
 );
-const AGE: Column = column(
+pub(super) const AGE: Column = column(
     "Age",
     "string",
     "",

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{created, duration, holds, instant, list, or, text};
+use super::{created, duration, holds, instant, list, selector, text};
 
 pub(super) fn cells(job: &Value, now: Timestamp) -> Vec<Value> {
     let containers = list(job, "/spec/template/spec/containers");
@@ -22,7 +22,7 @@ pub(super) fn cells(job: &Value, now: Timestamp) -> Vec<Value> {
         created(job, now),
         joined("/name").into(),
         joined("/image").into(),
-        selector(job).into(),
+        selector(job, "/spec/selector").into(),
     ]
 }
 
@@ -63,31 +63,6 @@ fn took(job: &Value, now: Timestamp) -> String {
     };
     let end = instant(job, "/status/completionTime").unwrap_or(now);
     duration::human(duration::span(start, end))
-}
-
-/// A selector object as the text of a label selector.
-fn selector(job: &Value) -> String {
-    let mut parts: Vec<String> = job
-        .pointer("/spec/selector/matchLabels")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    for requirement in list(job, "/spec/selector/matchExpressions") {
-        let key = text(requirement, "/key");
-        let values: Vec<&str> = list(requirement, "/values")
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        parts.push(match text(requirement, "/operator") {
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            "NotIn" => format!("{key} notin ({})", values.join(",")),
-            _ => format!("{key} in ({})", values.join(",")),
-        });
-    }
-    or(&parts.join(","), "<none>").to_owned()
 }
 
 #[cfg(test)]

@@ -6,10 +6,14 @@ mod custom;
 pub(crate) mod duration;
 mod jobs;
 mod json_path;
+mod network;
 mod nodes;
 mod plain;
 mod pods;
+mod policies;
 mod services;
+mod storage;
+mod workloads;
 
 use std::sync::Arc;
 
@@ -80,7 +84,11 @@ pub(crate) fn printer(gvk: &Gvk) -> Printer {
             (columns::DEFINITION, plain::definition)
         }
         ("coordination.k8s.io", "Lease") => (columns::LEASE, plain::lease),
-        _ => (columns::ANY, plain::any),
+        (_, kind) => workloads::printer(kind)
+            .or_else(|| storage::printer(kind))
+            .or_else(|| network::printer(kind))
+            .or_else(|| policies::printer(kind))
+            .unwrap_or((columns::ANY, plain::any)),
     };
     let conditions = match (gvk.group.as_ref(), gvk.kind.as_ref()) {
         ("", "Pod") => pods::conditions,
@@ -142,6 +150,52 @@ fn count(object: &Value, pointer: &str) -> usize {
     }
 }
 
+/// The truth at a JSON pointer; false when absent.
+fn flag(object: &Value, pointer: &str) -> Value {
+    let flag = object.pointer(pointer).and_then(Value::as_bool);
+    flag.unwrap_or_default().into()
+}
+
+/// The texts at a JSON pointer in each of some objects.
+fn joined(objects: &[Value], pointer: &str, between: &str) -> String {
+    let words: Vec<&str> = objects.iter().map(|object| text(object, pointer)).collect();
+    words.join(between)
+}
+
+/// Labels as `key=value`, or what stands for none.
+fn labels(object: &Value, pointer: &str) -> String {
+    let labels = object.pointer(pointer).and_then(Value::as_object);
+    let parts: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    or(&parts.join(","), "<none>").to_owned()
+}
+
+/// A selector object as the text of a label selector.
+fn selector(object: &Value, pointer: &str) -> String {
+    let mut parts = Vec::new();
+    match labels(object, &format!("{pointer}/matchLabels")) {
+        none if none == "<none>" => {}
+        labels => parts.push(labels),
+    }
+    for requirement in list(object, &format!("{pointer}/matchExpressions")) {
+        let key = text(requirement, "/key");
+        let values: Vec<&str> = list(requirement, "/values")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        parts.push(match text(requirement, "/operator") {
+            "Exists" => key.to_owned(),
+            "DoesNotExist" => format!("!{key}"),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            _ => format!("{key} in ({})", values.join(",")),
+        });
+    }
+    or(&parts.join(","), "<none>").to_owned()
+}
+
 /// The time at a JSON pointer.
 fn instant(object: &Value, pointer: &str) -> Option<Timestamp> {
     time::parse(text(object, pointer))
@@ -186,11 +240,11 @@ mod tests {
                 let cells = printer.cells(&object, Timestamp::UNIX_EPOCH);
                 assert_eq!(cells.len(), printer.columns.len(), "{}", info.gvk);
                 for (cell, column) in cells.iter().zip(printer.columns) {
-                    let fits = if column.r#type == "integer" {
-                        cell.is_number()
-                    } else {
-                        // Some counts stand in columns of text.
-                        cell.is_string() || cell.is_number()
+                    // Real servers, too, put numbers into columns of texts.
+                    let fits = match column.r#type {
+                        "integer" => cell.is_number(),
+                        "boolean" => cell.is_boolean() || cell.is_string(),
+                        _ => cell.is_string() || cell.is_number() || cell.is_boolean(),
                     };
                     assert!(fits, "{}: {} = {cell}", info.gvk, column.name);
                 }

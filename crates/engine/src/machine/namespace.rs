@@ -76,8 +76,49 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
             let namespace = json!({"metadata": {"name": name}});
             create::create_here(tx, &info, None, namespace, Author::server())?;
         }
+        for (group, kind, namespace, object) in initial() {
+            let Some(id) = tx.kinds().builtin_id(group, kind) else {
+                continue;
+            };
+            let info = tx.kinds().entry(id).info.clone();
+            create::create_here(tx, &info, namespace, object, Author::server())?;
+        }
         Ok(())
     })
+}
+
+/// What else every cluster has: group, kind, namespace, object.
+fn initial() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
+    let class = |name: &str, value: i64, word: &str| {
+        let description = format!("Used for system critical pods that must {word}.");
+        let object = json!({
+            "metadata": {"name": name}, "value": value, "description": description,
+        });
+        ("scheduling.k8s.io", "PriorityClass", None, object)
+    };
+    let service = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+        },
+    });
+    vec![
+        class(
+            "system-cluster-critical",
+            2_000_000_000,
+            "run in the cluster, but can be moved to another node if necessary",
+        ),
+        class(
+            "system-node-critical",
+            2_000_001_000,
+            "not be moved from their current node",
+        ),
+        ("", "Service", Some("default"), service),
+    ]
 }
 
 /// Whether a namespace must stay for ever.

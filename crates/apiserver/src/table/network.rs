@@ -1,0 +1,217 @@
+//! Rows of endpoints, ingresses and network policies.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    Cells, Column,
+    columns::{AGE, NAME, column},
+    created, list, or, selector, text,
+};
+
+/// Addresses and ports that are shown of many.
+const SHOWN: usize = 3;
+
+#[rustfmt::skip]
+const ENDPOINTS: &[Column] = &[
+    NAME,
+    column("Endpoints", "string", "", 0, "Addresses and ports that are ready."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const SLICE: &[Column] = &[
+    NAME,
+    column("AddressType", "string", "", 0, "What the addresses are."),
+    column("Ports", "string", "", 0, "Ports of all its endpoints."),
+    column("Endpoints", "string", "", 0, "Addresses of its endpoints."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const INGRESS: &[Column] = &[
+    NAME,
+    column("Class", "string", "", 0, "The class of controllers it is for."),
+    column("Hosts", "string", "", 0, "Hosts it has rules for."),
+    column("Address", "string", "", 0, "Where it is reached."),
+    column("Ports", "string", "", 0, "Ports it is reached at."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const CLASS: &[Column] = &[
+    NAME,
+    column("Controller", "string", "", 0, "Who does what Ingresses of this class say."),
+    column("Parameters", "string", "", 0, "An object with more about it."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const POLICY: &[Column] = &[
+    NAME,
+    column("Pod-Selector", "string", "", 0, "Labels of the pods it is about."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const ADDRESS: &[Column] = &[
+    NAME,
+    column("ParentRef", "string", "", 0, "Whose address it is."),
+    AGE,
+];
+
+#[rustfmt::skip]
+const CIDR: &[Column] = &[
+    NAME,
+    column("CIDRs", "string", "", 0, "Networks that Services have their addresses from."),
+    AGE,
+];
+
+/// The printer of one of these kinds.
+pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
+    Some(match kind {
+        "Endpoints" => (ENDPOINTS, |object, now| {
+            vec![name(object), endpoints(object).into(), created(object, now)]
+        }),
+        "EndpointSlice" => (SLICE, slice),
+        "Ingress" => (INGRESS, ingress),
+        "IngressClass" => (CLASS, class),
+        "NetworkPolicy" => (POLICY, |object, now| {
+            let pods = selector(object, "/spec/podSelector");
+            vec![name(object), pods.into(), created(object, now)]
+        }),
+        "IPAddress" => (ADDRESS, |object, now| {
+            let parent = ["group", "resource", "namespace", "name"]
+                .map(|part| text(object, &format!("/spec/parentRef/{part}")).to_owned());
+            let parent: Vec<String> = parent.into_iter().filter(|part| !part.is_empty()).collect();
+            vec![name(object), parent.join("/").into(), created(object, now)]
+        }),
+        "ServiceCIDR" => (CIDR, |object, now| {
+            let all: Vec<&str> = list(object, "/spec/cidrs")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            vec![name(object), all.join(",").into(), created(object, now)]
+        }),
+        _ => return None,
+    })
+}
+
+fn name(object: &Value) -> Value {
+    text(object, "/metadata/name").into()
+}
+
+/// The first few, and how many more there are.
+fn few(all: &[String], nothing: &str) -> String {
+    if all.is_empty() {
+        return nothing.to_owned();
+    }
+    let shown = all[..all.len().min(SHOWN)].join(",");
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} + {more} more..."),
+    }
+}
+
+fn endpoints(object: &Value) -> String {
+    let mut all = Vec::new();
+    for subset in list(object, "/subsets") {
+        let addresses = list(subset, "/addresses")
+            .iter()
+            .map(|address| text(address, "/ip"));
+        let ports = list(subset, "/ports");
+        for address in addresses {
+            if ports.is_empty() {
+                all.push(address.to_owned());
+            }
+            for port in ports {
+                all.push(format!("{address}:{}", port["port"].as_i64().unwrap_or(0)));
+            }
+        }
+    }
+    few(&all, "<none>")
+}
+
+fn slice(object: &Value, now: Timestamp) -> Vec<Value> {
+    let ports: Vec<String> = list(object, "/ports")
+        .iter()
+        .map(|port| match (port["port"].as_i64(), text(port, "/name")) {
+            (Some(number), _) => number.to_string(),
+            (None, "") => "*".to_owned(),
+            (None, name) => name.to_owned(),
+        })
+        .collect();
+    let addresses: Vec<String> = list(object, "/endpoints")
+        .iter()
+        .flat_map(|endpoint| list(endpoint, "/addresses"))
+        .filter_map(|address| address.as_str().map(str::to_owned))
+        .collect();
+    vec![
+        name(object),
+        text(object, "/addressType").into(),
+        few(&ports, "<unset>").into(),
+        few(&addresses, "<unset>").into(),
+        created(object, now),
+    ]
+}
+
+fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
+    let hosts: Vec<String> = list(object, "/spec/rules")
+        .iter()
+        .map(|rule| text(rule, "/host").to_owned())
+        .filter(|host| !host.is_empty())
+        .collect();
+    let addresses: Vec<&str> = list(object, "/status/loadBalancer/ingress")
+        .iter()
+        .map(|point| or(text(point, "/ip"), text(point, "/hostname")))
+        .collect();
+    let old = object.pointer("/metadata/annotations").map_or("", |all| {
+        all["kubernetes.io/ingress.class"]
+            .as_str()
+            .unwrap_or_default()
+    });
+    let secure = !list(object, "/spec/tls").is_empty();
+    vec![
+        name(object),
+        or(or(text(object, "/spec/ingressClassName"), old), "<none>").into(),
+        few(&hosts, "*").into(),
+        addresses.join(",").into(),
+        if secure { "80, 443" } else { "80" }.into(),
+        created(object, now),
+    ]
+}
+
+fn class(object: &Value, now: Timestamp) -> Vec<Value> {
+    let part = |field: &str| text(object, &format!("/spec/parameters/{field}")).to_owned();
+    let parameters = match (part("kind"), part("apiGroup"), part("name")) {
+        (kind, _, _) if kind.is_empty() => "<none>".to_owned(),
+        (kind, group, name) if group.is_empty() => format!("{kind}/{name}"),
+        (kind, group, name) => format!("{kind}.{group}/{name}"),
+    };
+    vec![
+        name(object),
+        text(object, "/spec/controller").into(),
+        parameters.into(),
+        created(object, now),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_many_endpoints_a_few_are_shown() {
+        let addresses: Vec<Value> = (1..=5)
+            .map(|n| json!({"ip": format!("10.0.0.{n}")}))
+            .collect();
+        let object = json!({"subsets": [{"addresses": addresses, "ports": [{"port": 80}]}]});
+        assert_eq!(
+            endpoints(&object),
+            "10.0.0.1:80,10.0.0.2:80,10.0.0.3:80 + 2 more..."
+        );
+        assert_eq!(endpoints(&json!({})), "<none>");
+    }
+}

@@ -1,0 +1,269 @@
+//! Rows of what makes pods: Deployments, ReplicaSets, StatefulSets, DaemonSets,
+//! ReplicationControllers, CronJobs, and templates of pods.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    Cells, Column,
+    columns::{AGE, NAME, column},
+    count, created, duration, instant, joined, labels, list, or, selector, text,
+};
+
+#[rustfmt::skip]
+mod shared {
+    use super::{Column, column};
+    pub(super) const CONTAINERS: Column = column("Containers", "string", "", 1, "Names of the containers.");
+    pub(super) const IMAGES: Column = column("Images", "string", "", 1, "Images of the containers.");
+    pub(super) const SELECTOR: Column = column("Selector", "string", "", 1, "Labels of the pods.");
+}
+use shared::{CONTAINERS, IMAGES, SELECTOR};
+
+#[rustfmt::skip]
+const DEPLOYMENT: &[Column] = &[
+    NAME,
+    column("Ready", "string", "", 0, "Pods that are ready, of those that should be."),
+    column("Up-to-date", "string", "", 0, "Pods of the newest template."),
+    column("Available", "string", "", 0, "Pods that have been ready for long enough."),
+    AGE, CONTAINERS, IMAGES, SELECTOR,
+];
+
+#[rustfmt::skip]
+const REPLICAS: &[Column] = &[
+    NAME,
+    column("Desired", "integer", "", 0, "How many pods there should be."),
+    column("Current", "integer", "", 0, "How many pods there are."),
+    column("Ready", "integer", "", 0, "How many pods are ready."),
+    AGE, CONTAINERS, IMAGES, SELECTOR,
+];
+
+#[rustfmt::skip]
+const STATEFUL_SET: &[Column] = &[
+    NAME,
+    column("Ready", "string", "", 0, "Pods that are ready, of those that should be."),
+    AGE, CONTAINERS, IMAGES,
+];
+
+#[rustfmt::skip]
+const DAEMON_SET: &[Column] = &[
+    NAME,
+    column("Desired", "integer", "", 0, "Nodes that should run the pod."),
+    column("Current", "integer", "", 0, "Nodes that run the pod."),
+    column("Ready", "integer", "", 0, "Nodes whose pod is ready."),
+    column("Up-to-date", "integer", "", 0, "Nodes whose pod is of the newest template."),
+    column("Available", "integer", "", 0, "Nodes whose pod has been ready for long enough."),
+    column("Node Selector", "string", "", 0, "Labels of the nodes."),
+    AGE, CONTAINERS, IMAGES, SELECTOR,
+];
+
+#[rustfmt::skip]
+const CRON_JOB: &[Column] = &[
+    NAME,
+    column("Schedule", "string", "", 0, "When jobs are made, as cron writes it."),
+    column("Timezone", "string", "", 0, "The time zone of the schedule."),
+    column("Suspend", "boolean", "", 0, "Whether no more jobs are made."),
+    column("Active", "integer", "", 0, "Jobs that are running."),
+    column("Last Schedule", "string", "", 0, "How long ago the last job was made."),
+    AGE, CONTAINERS, IMAGES, SELECTOR,
+];
+
+#[rustfmt::skip]
+const TEMPLATE: &[Column] = &[
+    NAME,
+    column("Containers", "string", "", 0, "Names of the containers."),
+    column("Images", "string", "", 0, "Images of the containers."),
+    column("Pod Labels", "string", "", 0, "Labels of the pods."),
+];
+
+#[rustfmt::skip]
+const REVISION: &[Column] = &[
+    NAME,
+    column("Controller", "string", "", 0, "Whose revision it is."),
+    column("Revision", "string", "", 0, "Its number."),
+    AGE,
+];
+
+/// The printer of one of these kinds.
+pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
+    Some(match kind {
+        "Deployment" => (DEPLOYMENT, deployment),
+        "ReplicaSet" => (REPLICAS, |set, now| {
+            replicas(set, now, selector(set, "/spec/selector"))
+        }),
+        "ReplicationController" => (REPLICAS, |controller, now| {
+            replicas(controller, now, labels(controller, "/spec/selector"))
+        }),
+        "StatefulSet" => (STATEFUL_SET, stateful_set),
+        "DaemonSet" => (DAEMON_SET, daemon_set),
+        "CronJob" => (CRON_JOB, cron_job),
+        "PodTemplate" => (TEMPLATE, template),
+        "ControllerRevision" => (REVISION, revision),
+        _ => return None,
+    })
+}
+
+fn number(object: &Value, pointer: &str) -> i64 {
+    object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+fn name(object: &Value) -> Value {
+    text(object, "/metadata/name").into()
+}
+
+/// Names and images of the containers of a template.
+fn containers(object: &Value, template: &str) -> [Value; 2] {
+    let containers = list(object, &format!("{template}/spec/containers"));
+    ["/name", "/image"].map(|pointer| joined(containers, pointer, ",").into())
+}
+
+fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
+    let ready = format!(
+        "{}/{}",
+        number(object, "/status/readyReplicas"),
+        number(object, "/spec/replicas")
+    );
+    let [names, images] = containers(object, "/spec/template");
+    vec![
+        name(object),
+        ready.into(),
+        number(object, "/status/updatedReplicas").into(),
+        number(object, "/status/availableReplicas").into(),
+        created(object, now),
+        names,
+        images,
+        selector(object, "/spec/selector").into(),
+    ]
+}
+
+fn replicas(object: &Value, now: Timestamp, selector: String) -> Vec<Value> {
+    let [names, images] = containers(object, "/spec/template");
+    vec![
+        name(object),
+        number(object, "/spec/replicas").into(),
+        number(object, "/status/replicas").into(),
+        number(object, "/status/readyReplicas").into(),
+        created(object, now),
+        names,
+        images,
+        selector.into(),
+    ]
+}
+
+fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
+    let ready = format!(
+        "{}/{}",
+        number(object, "/status/readyReplicas"),
+        number(object, "/spec/replicas")
+    );
+    let [names, images] = containers(object, "/spec/template");
+    vec![
+        name(object),
+        ready.into(),
+        created(object, now),
+        names,
+        images,
+    ]
+}
+
+fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
+    let [names, images] = containers(object, "/spec/template");
+    let mut cells = vec![name(object)];
+    for field in [
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    ] {
+        cells.push(number(object, &format!("/status/{field}")).into());
+    }
+    cells.extend([
+        labels(object, "/spec/template/spec/nodeSelector").into(),
+        created(object, now),
+        names,
+        images,
+        selector(object, "/spec/selector").into(),
+    ]);
+    cells
+}
+
+fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
+    let suspended = object.pointer("/spec/suspend") == Some(&json!(true));
+    let last = instant(object, "/status/lastScheduleTime");
+    let last = last.map_or_else(
+        || "<none>".to_owned(),
+        |last| duration::age(Some(last), now),
+    );
+    let [names, images] = containers(object, "/spec/jobTemplate/spec/template");
+    vec![
+        name(object),
+        text(object, "/spec/schedule").into(),
+        or(text(object, "/spec/timeZone"), "<none>").into(),
+        if suspended { "True" } else { "False" }.into(),
+        count(object, "/status/active").into(),
+        last.into(),
+        created(object, now),
+        names,
+        images,
+        selector(object, "/spec/jobTemplate/spec/selector").into(),
+    ]
+}
+
+fn template(object: &Value, _: Timestamp) -> Vec<Value> {
+    let [names, images] = containers(object, "/template");
+    vec![
+        name(object),
+        names,
+        images,
+        labels(object, "/template/metadata/labels").into(),
+    ]
+}
+
+fn revision(object: &Value, now: Timestamp) -> Vec<Value> {
+    let owner = list(object, "/metadata/ownerReferences")
+        .iter()
+        .find(|owner| owner["controller"] == true);
+    let controller = owner.map_or_else(
+        || "<none>".to_owned(),
+        |owner| {
+            let group = text(owner, "/apiVersion")
+                .split_once('/')
+                .map_or("", |(group, _)| group);
+            let kind = text(owner, "/kind").to_lowercase();
+            let dot = if group.is_empty() { "" } else { "." };
+            format!("{kind}{dot}{group}/{}", text(owner, "/name"))
+        },
+    );
+    vec![
+        name(object),
+        controller.into(),
+        number(object, "/revision").into(),
+        created(object, now),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_and_a_cron_job() {
+        let now = Timestamp::UNIX_EPOCH;
+        let object = json!({
+            "metadata": {"name": "d"},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}},
+                "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+            "status": {"readyReplicas": 1, "updatedReplicas": 2},
+        });
+        assert_eq!(
+            Value::from(deployment(&object, now)),
+            json!(["d", "1/2", 2, 0, "<unknown>", "c", "i", "a=b"])
+        );
+        let object =
+            json!({"metadata": {"name": "c"}, "spec": {"schedule": "@daily", "suspend": true}});
+        assert_eq!(
+            Value::from(cron_job(&object, now)[..6].to_vec()),
+            json!(["c", "@daily", "<none>", "True", 0, "<none>"])
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! `docs/kinds.md` is written from the table of kinds: this fails when it is
+//! out of date. `LONGSHORE_UPDATE_DOCS=1` writes it anew.
+#![allow(clippy::unwrap_used)]
+
+use std::{fmt::Write as _, fs, path::PathBuf};
+
+use longshore_model::{KindInfo, kind::BUILTIN};
+
+/// What the embedded cluster does with a kind, beside storing it.
+const DOES: &[(&str, &str)] = &[
+    (
+        "Pod",
+        "a scheduler assigns it, the node runs it as processes",
+    ),
+    ("Job", "a controller makes and counts its pods"),
+    (
+        "Namespace",
+        "a controller gives it a service account and empties it in the end",
+    ),
+    ("Node", "the node agent registers itself"),
+    ("Lease", "the node agent renews its own"),
+    (
+        "Event",
+        "written by controllers and the node; goes after an hour",
+    ),
+    (
+        "Service",
+        "gets an address and ports; pods find each other by the names it gives",
+    ),
+    ("ConfigMap", "pods read it"),
+    ("Secret", "pods read it"),
+    ("ServiceAccount", "pods name it"),
+    ("CustomResourceDefinition", "makes a kind that is served"),
+];
+
+fn row(kind: &KindInfo) -> String {
+    let does = DOES.iter().find(|(name, _)| *name == kind.gvk.kind);
+    let does = does.map_or("stored", |(_, does)| does);
+    let scope = if kind.is_namespaced() {
+        "namespace"
+    } else {
+        "cluster"
+    };
+    format!(
+        "| {} | {} | {} | {} | {scope} | {does} |",
+        kind.api_version(),
+        kind.gvk.kind,
+        kind.plural,
+        kind.short_names.join(", "),
+    )
+}
+
+fn document() -> String {
+    let mut text = String::from(
+        "# Kinds\n\n\
+         What the embedded cluster serves. All of it is stored, watched, defaulted and\n\
+         validated as by Kubernetes 1.34; every object takes part in garbage collection.\n\
+         *Stored* means that nothing acts on it: no controller here makes a Deployment's\n\
+         ReplicaSets, binds a claim, or asks a Role.\n\n\
+         | version | kind | resource | short | in | what is done with it |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    for kind in BUILTIN {
+        writeln!(text, "{}", row(kind)).unwrap();
+    }
+    text.push_str(
+        "\nA fresh cluster has the namespaces `default`, `kube-system`, `kube-public` and\n\
+         `kube-node-lease`, a service account `default` in each, the Service `kubernetes`\n\
+         and the system's two PriorityClasses.\n\n\
+         Left out, since nothing here would take them off again: the taint `not-ready` of\n\
+         a new node, and the finalizers that protect volumes and claims in use.\n",
+    );
+    text
+}
+
+#[test]
+fn the_document_is_up_to_date() {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../docs/kinds.md"]
+        .iter()
+        .collect();
+    if std::env::var_os("LONGSHORE_UPDATE_DOCS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, document()).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        found,
+        document(),
+        "run this test with LONGSHORE_UPDATE_DOCS=1"
+    );
+}
+
+#[test]
+fn every_kind_that_something_is_done_with_is_served() {
+    for (kind, _) in DOES {
+        assert!(BUILTIN.iter().any(|info| info.gvk.kind == *kind), "{kind}");
+    }
+}
