@@ -46,7 +46,7 @@ fn row(kind: &KindInfo) -> String {
         kind.api_version(),
         kind.gvk.kind,
         kind.plural,
-        kind.short_names.join(", "),
+        kind.short_names.iter().collect::<Vec<_>>().join(", "),
     )
 }
 
