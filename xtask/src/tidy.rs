@@ -1,7 +1,10 @@
 //! `cargo xtask tidy`: the map of the crates and the habits that no compiler
 //! checks. Each refusal says what to do.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -105,11 +108,10 @@ fn check_files(package: &Value, refusals: &mut Vec<String>) -> Outcome {
         ));
     }
     let tests = manifest.with_file_name("tests");
-    for entry in fs::read_dir(tests).into_iter().flatten().flatten() {
-        let path = entry.path();
+    for path in files(&tests) {
         let compiled =
             list(&package["targets"]).any(|target| Path::new(text(target, "src_path")) == path);
-        if path.extension().is_some_and(|kind| kind == "rs") && !compiled {
+        if is_rust(&path) && !compiled {
             refusals.push(format!(
                 "{} is no test target: nothing runs it",
                 path.display()
@@ -120,18 +122,26 @@ fn check_files(package: &Value, refusals: &mut Vec<String>) -> Outcome {
     Ok(())
 }
 
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "rs")
+}
+
 /// Every file of a test made of several is one of its modules.
 fn check_modules(folder: &Path, refusals: &mut Vec<String>) {
     let Ok(main) = fs::read_to_string(folder.join("main.rs")) else {
         return;
     };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
+    for path in files(folder) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
             continue;
         };
-        let is_module = path.is_dir() || path.extension().is_some_and(|kind| kind == "rs");
-        let known = name == "main" || name == "snapshots" || main.contains(&format!("mod {name};"));
+        let is_module = is_rust(&path) || files(&path).any(|file| is_rust(&file));
+        let known = name == "main" || main.contains(&format!("mod {name};"));
         if is_module && !known {
             refusals.push(format!(
                 "{} is no module of its test: nothing runs it",
