@@ -1,4 +1,5 @@
-//! Chores of the repository: `cargo xtask test | tidy | bench | fuzz | tools`.
+//! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
+//! tools | real-apiserver`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,8 +7,10 @@
 )]
 
 mod bench;
+mod conformance;
 mod fuzz;
 mod leftovers;
+mod real;
 mod run;
 mod test;
 mod tidy;
@@ -29,6 +32,9 @@ struct Arguments {
 enum Chore {
     /// Build everything and run every test; leaves no process behind.
     Test(test::Arguments),
+    /// Run the rules' tests on the embedded server and on a real one, and write
+    /// docs/conformance.md.
+    Conformance(conformance::Arguments),
     /// Check the map of the crates and the habits that no compiler checks.
     Tidy,
     /// Run the benchmarks, each beside its peer.
@@ -37,6 +43,8 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Fetch the pinned programs that the tests use as judges.
     Tools,
+    /// Build a real kube-apiserver, once, for `test --cluster real`.
+    RealApiserver,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +53,8 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Conformance(arguments) => conformance::run(&arguments),
+        Chore::RealApiserver => real::build(),
         Chore::Tools => tools::fetch().all(),
     };
     match done {

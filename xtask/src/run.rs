@@ -1,6 +1,11 @@
 //! Running other programs, from the repository's root.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 /// What went wrong, for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -49,6 +54,23 @@ pub(crate) fn finish(command: &mut Command) -> Outcome {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{name}` failed: {status}")),
         Err(error) => Err(format!("`{name}` cannot be started: {error}")),
+    }
+}
+
+/// Runs a command to its end, its output shown; hands on each line of it.
+pub(crate) fn read_lines(command: &mut Command, mut read: impl FnMut(&str)) -> Outcome {
+    let name = describe(command);
+    let failed = |error| format!("`{name}` cannot be started: {error}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let lines = child.stdout.take().map(BufReader::new).into_iter();
+    for line in lines.flat_map(BufReader::lines).map_while(Result::ok) {
+        println!("{line}");
+        read(&line);
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` failed: {status}")),
+        Err(error) => Err(format!("`{name}` cannot be waited for: {error}")),
     }
 }
 

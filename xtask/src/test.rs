@@ -1,10 +1,10 @@
 //! `cargo xtask test`: everything that must hold.
 
-use std::env;
+use std::{env, process::Command, time::Instant};
 
 use crate::{
-    leftovers,
-    run::{Outcome, cargo, finish},
+    conformance, leftovers, real,
+    run::{Outcome, cargo, finish, read_lines},
     tidy, tools,
 };
 
@@ -14,17 +14,35 @@ pub(crate) struct Arguments {
     /// Only this package (`longshore-engine`); all of them without.
     #[arg(short, long)]
     package: Option<String>,
+    /// The server that is judged: with `real` only the rules' tests are run,
+    /// on what `cargo xtask real-apiserver` built.
+    #[arg(long, value_enum, default_value = "embedded")]
+    cluster: Server,
+    /// Build without optimisation: sooner ready, slower to run.
+    #[arg(long)]
+    dev: bool,
     /// Passed on to cargo test: a filter, or `--` and the harness's own options.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
+/// What the tests talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Server {
+    Embedded,
+    Real,
+}
+
 /// Checks the map, builds, runs every test, looks for processes left behind.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    leftovers::watch(|| test(arguments))
+    leftovers::watch(|| match arguments.cluster {
+        Server::Embedded => test(arguments),
+        Server::Real => test_on_real(arguments),
+    })
 }
 
 fn test(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
     tidy::run()?;
     // Where they cannot be had, the rest is tested all the same; but what lands
     // has been judged.
@@ -34,24 +52,131 @@ fn test(arguments: &Arguments) -> Outcome {
     }
     let kubectls = env::join_paths(judges.kubectls.iter().flatten());
     let kubectls = kubectls.map_err(|error| error.to_string())?;
-    let scope = match &arguments.package {
-        Some(package) => vec!["--package", package],
-        None => vec!["--workspace"],
-    };
-    finish(cargo().args(["build", "--release", "--workspace", "--bins"]))?;
+    let profile = profile(arguments);
     finish(
         cargo()
-            .args(["test", "--release", "--no-fail-fast"])
-            .args(scope)
-            .args(&arguments.rest)
-            .env("LONGSHORE_TEST_KUBECTLS", kubectls)
-            .env(
-                "LONGSHORE_TEST_PYTHON",
-                judges.python.as_deref().unwrap_or("".as_ref()),
-            ),
+            .arg("build")
+            .args(profile)
+            .args(["--workspace", "--bins"]),
     )?;
+    let mut command = cargo();
+    command.args(["test", "--no-fail-fast"]).args(profile);
+    match &arguments.package {
+        Some(package) => command.args(["--package", package]),
+        None => command.arg("--workspace"),
+    };
+    command
+        .args(&arguments.rest)
+        .env("LONGSHORE_TEST_KUBECTLS", kubectls)
+        .env(
+            "LONGSHORE_TEST_PYTHON",
+            judges.python.as_deref().unwrap_or("".as_ref()),
+        );
+    let done = count(command, "the embedded cluster", begin);
     if let Err(problem) = judges.all() {
         eprintln!("warning: not everybody has judged this: {problem}");
     }
-    Ok(())
+    done
+}
+
+fn test_on_real(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
+    let cluster = real::Cluster::start()?;
+    let mut command = cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(profile(arguments))
+        .args(conformance::JUDGED)
+        .args(&arguments.rest)
+        .env(conformance::REAL, cluster.description());
+    count(command, &cluster.version, begin)
+}
+
+fn profile(arguments: &Arguments) -> &'static [&'static str] {
+    if arguments.dev { &[] } else { &["--release"] }
+}
+
+/// Runs the tests, shows what they print, and tells the sum at the end.
+fn count(mut command: Command, server: &str, begin: Instant) -> Outcome {
+    let mut sum = Sum::default();
+    let done = read_lines(&mut command, |line| sum.read(line));
+    let Sum {
+        programs,
+        passed,
+        failed,
+        ignored,
+        names,
+    } = sum;
+    for name in &names {
+        println!("failed: {name}");
+    }
+    println!(
+        "test: {passed} passed, {failed} failed, {ignored} ignored, in {programs} programs, on {server}; {} s",
+        begin.elapsed().as_secs()
+    );
+    done
+}
+
+/// The sum of what test programs report.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    programs: usize,
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+    /// Of tests that failed.
+    names: Vec<String>,
+}
+
+impl Sum {
+    fn read(&mut self, line: &str) {
+        if let Some(name) = line
+            .strip_prefix("test ")
+            .and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            self.names.push(name.to_owned());
+        }
+        let Some((_, counts)) = line
+            .strip_prefix("test result: ")
+            .and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        self.programs += 1;
+        for part in counts.split("; ") {
+            match part.split_once(' ') {
+                Some((count, "passed")) => self.passed += count.parse().unwrap_or(0),
+                Some((count, "failed")) => self.failed += count.parse().unwrap_or(0),
+                Some((count, "ignored")) => self.ignored += count.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_what_programs_report() {
+        let mut sum = Sum::default();
+        for line in [
+            "running 3 tests",
+            "test a::b ... ok",
+            "test a::c ... FAILED",
+            "test result: FAILED. 5 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test result: ok. 7 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s",
+        ] {
+            sum.read(line);
+        }
+        let expected = Sum {
+            programs: 2,
+            passed: 12,
+            failed: 1,
+            ignored: 2,
+            names: vec!["a::c".into()],
+        };
+        assert_eq!(sum, expected);
+    }
 }

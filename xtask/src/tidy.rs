@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::run::{Outcome, cargo, output, root};
+use crate::{
+    conformance,
+    run::{Outcome, cargo, output, root},
+};
 
 /// Who may use whom, as ARCHITECTURE.md draws it: crate, what it may use, what
 /// its tests may use besides.
@@ -46,6 +49,7 @@ pub(crate) fn run() -> Outcome {
         check_files(package, &mut refusals)?;
     }
     let sizes = check_sources(&root(), &mut refusals)?;
+    conformance::check(&mut refusals);
     if refusals.is_empty() {
         println!("tidy: {sizes}");
         return Ok(());

@@ -148,13 +148,12 @@ fn paths(call: &Call) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    paths.extend(
-        call.shared
-            .engine
-            .kinds()
-            .iter()
-            .map(|info| info.api_path()),
-    );
+    for info in call.shared.engine.kinds() {
+        if !info.gvk.group.is_empty() {
+            paths.push(format!("/apis/{}", info.gvk.group));
+        }
+        paths.push(info.api_path());
+    }
     paths.sort();
     paths.dedup();
     paths

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::common::{deployment, number, pod, version, with};
 
 #[tokio::test]
-#[ignore = "defaults of apps/v1"]
+#[ignore = "defaults and validation of more kinds"]
 async fn rule_15_the_status_endpoint_changes_only_the_status() {
     let judge = Judge::start().await;
     let path = judge.path("apps/v1", "deployments");
@@ -109,7 +109,6 @@ fn check_scale(scale: &Value, name: &str, wanted: i64, present: i64) {
 }
 
 #[tokio::test]
-#[ignore = "the scale of built-in kinds"]
 async fn rule_15_the_scale_is_autoscalings() {
     let judge = Judge::start().await;
     for plural in ["deployments", "replicasets", "statefulsets"] {

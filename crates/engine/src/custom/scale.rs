@@ -82,7 +82,8 @@ impl ScalePaths {
             status["selector"] = selector.into();
         }
         let mut spec = json!({});
-        if let Some(replicas) = number(&self.spec)? {
+        // None of them is left out, as Kubernetes' own type does.
+        if let Some(replicas) = number(&self.spec)?.filter(|replicas| *replicas != 0) {
             spec["replicas"] = replicas.into();
         }
         let mut metadata = Map::new();

@@ -49,7 +49,8 @@ pub(crate) fn of(view: &View, object: &Arc<Object>) -> Result<Arc<Object>, Error
     let paths = paths(view, object.name())?;
     let shown = view.present(object).map();
     let scale = paths.scale(object, &shown).map_err(Error::Internal)?;
-    if scale["spec"].get("replicas").is_none() && view.custom_kind().is_some() {
+    let missing = json::at(&shown, paths.spec_path().trim_start_matches('.')).is_none();
+    if missing && view.custom_kind().is_some() {
         return Err(Error::Internal(format!(
             "the spec replicas field {:?} does not exist",
             paths.spec_path()

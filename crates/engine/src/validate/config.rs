@@ -127,7 +127,8 @@ pub(super) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {
         size += decoded(value);
     }
     if size > LIMIT {
-        causes.push(Cause::too_long("", LIMIT));
+        // It is about no field: so Kubernetes writes that.
+        causes.push(Cause::too_long("[]", LIMIT));
     }
 }
 

@@ -1,0 +1,57 @@
+//! Rule 25: version and health.
+
+use longshore_conformance::Judge;
+
+#[tokio::test]
+async fn rule_25_the_version() {
+    let judge = Judge::start().await;
+    let version = judge.get("/version").await.ok();
+    for field in [
+        "major",
+        "minor",
+        "gitVersion",
+        "gitCommit",
+        "gitTreeState",
+        "buildDate",
+        "goVersion",
+        "compiler",
+        "platform",
+    ] {
+        assert!(version[field].is_string(), "{field}: {version}");
+    }
+    let (old, new) = (("1", "20+", "v1.20."), ("1", "34", "v1.34."));
+    let (major, minor, git) = judge.old_or_new(old, new, "its own version");
+    let minor_given = version["minor"].as_str().unwrap();
+    assert_eq!(version["major"], major);
+    assert!(minor.starts_with(minor_given), "{version}");
+    assert!(
+        version["gitVersion"].as_str().unwrap().starts_with(git),
+        "{version}"
+    );
+}
+
+#[tokio::test]
+async fn rule_25_health_is_told_in_plain_words() {
+    let judge = Judge::start().await;
+    for path in [
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/healthz/ping",
+        "/livez/ping",
+        "/readyz/ping",
+        "/healthz/etcd",
+        "/readyz?timeout=5s",
+    ] {
+        let answer = judge.get(path).await;
+        assert_eq!((answer.code, answer.text().as_str()), (200, "ok"), "{path}");
+        assert!(
+            answer.header("content-type").starts_with("text/plain"),
+            "{path}"
+        );
+    }
+    let told = judge.get("/livez?verbose").await;
+    assert_eq!(told.code, 200);
+    assert!(told.text().contains("[+]ping ok"), "{}", told.text());
+    assert!(told.text().ends_with("check passed\n"), "{}", told.text());
+}

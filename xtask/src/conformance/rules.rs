@@ -1,0 +1,35 @@
+//! The rules, in a few words each.
+
+/// Number and words.
+#[rustfmt::skip]
+pub(super) const RULES: &[(u32, &str)] = &[
+    (1, "one revision for all kinds; a write that changes nothing makes none"),
+    (2, "which version a GET or LIST answers from"),
+    (3, "lists in chunks, all of one revision"),
+    (4, "where a watch begins, and how it ends"),
+    (5, "watches with selectors; deletes have versions of their own"),
+    (6, "bookmarks"),
+    (7, "lists that come as a watch"),
+    (8, "PUT, stale versions, other uids"),
+    (9, "POST, duplicates, namespaces, generated names"),
+    (10, "generation"),
+    (11, "DELETE: grace, finalizers, preconditions"),
+    (12, "propagation to dependents"),
+    (13, "dry runs"),
+    (14, "unknown and duplicate fields"),
+    (15, "the status and scale endpoints"),
+    (16, "the kinds of patches"),
+    (17, "strategic merge: directives and merge keys"),
+    (18, "server-side apply"),
+    (19, "field selectors"),
+    (20, "label selectors"),
+    (21, "Accept, tables, metadata alone, compression"),
+    (22, "protobuf request bodies"),
+    (23, "discovery, per version and aggregated"),
+    (24, "OpenAPI v3 and v2"),
+    (25, "version and health"),
+    (29, "the form of errors, times and lists"),
+    (30, "CustomResourceDefinitions and their objects"),
+    (31, "limits"),
+    (32, "defaults, required and immutable fields"),
+];
