@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// The tests that go to whichever server they are given.
+#[rustfmt::skip]
 pub(crate) const JUDGED: [&str; 4] = ["--package", "longshore-conformance", "--test", "rules"];
 /// Tells the tests where the real server is.
 pub(crate) const REAL: &str = "LONGSHORE_TEST_REAL";

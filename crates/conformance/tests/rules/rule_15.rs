@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::common::{deployment, number, pod, version, with};
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_15_the_status_endpoint_changes_only_the_status() {
     let judge = Judge::start().await;
     let path = judge.path("apps/v1", "deployments");

@@ -310,7 +310,6 @@ async fn rule_17_lists_of_pods_merge_by_their_keys() {
 }
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_17_lists_of_containers_merge_by_their_keys() {
     let table = [
         (

@@ -138,7 +138,6 @@ async fn rule_32_a_jobs_defaults() {
 }
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_32_a_deployments_defaults() {
     let judge = Judge::start().await;
     let path = judge.path("apps/v1", "deployments");
@@ -186,7 +185,6 @@ async fn rule_32_a_services_defaults() {
 }
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_32_defaults_of_smaller_kinds() {
     let judge = Judge::start().await;
     let secrets = judge.path("v1", "secrets");
@@ -220,7 +218,6 @@ async fn rule_32_defaults_of_smaller_kinds() {
 }
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_32_required_fields_are_told_by_their_paths() {
     let judge = Judge::start().await;
     let required = |field| ("FieldValueRequired", field);
@@ -310,7 +307,6 @@ async fn rule_32_what_a_pod_was_made_with_stays() {
 }
 
 #[tokio::test]
-#[ignore = "defaults and validation of more kinds"]
 async fn rule_32_other_fields_that_stay() {
     let judge = Judge::start().await;
     let spec =
