@@ -28,6 +28,7 @@ pub(super) const RULES: &[(u32, &str)] = &[
     (23, "discovery, per version and aggregated"),
     (24, "OpenAPI v3 and v2"),
     (25, "version and health"),
+    (28, "Events of both groups are one store"),
     (29, "the form of errors, times and lists"),
     (30, "CustomResourceDefinitions and their objects"),
     (31, "limits"),
