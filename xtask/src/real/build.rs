@@ -160,7 +160,7 @@ fn download(work: &Path) -> Outcome<PathBuf> {
     let tree = work.join("tree");
     finish(
         Command::new("dpkg-source")
-            .args(["--quiet", "--extract"])
+            .arg("--extract")
             .arg(description)
             .arg(&tree),
     )?;
