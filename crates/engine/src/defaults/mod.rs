@@ -61,9 +61,8 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
 
 /// What follows from the difference to the state before, once all is filled.
 pub(crate) fn settle(kind: &KindInfo, before: Option<&Object>, object: &mut Object) {
-    match (&*kind.gvk.group, &*kind.gvk.kind) {
-        ("apps", "DaemonSet") => workload::count_templates(before, object),
-        _ => {}
+    if kind.gvk.group == "apps" && kind.gvk.kind == "DaemonSet" {
+        workload::count_templates(before, object);
     }
 }
 

@@ -95,10 +95,8 @@ pub(crate) fn objects(
 
 fn values(at: OwnedType<'_>, old: &Value, new: &Value) -> Changes {
     match (old, new) {
-        (Value::Object(before), Value::Object(after)) => {
-            if at.ownership(new) == Ownership::Fields {
-                return objects(at, before, after);
-            }
+        (Value::Object(before), Value::Object(after)) if at.ownership(new) == Ownership::Fields => {
+            return objects(at, before, after);
         }
         // A present value that is left out counts as an empty one.
         (Value::Null, Value::Object(after)) if at.ownership(new) == Ownership::Fields => {

@@ -28,10 +28,10 @@ pub(super) fn merge(at: OwnedType<'_>, live: &Object, config: &Object) -> Object
 
 fn merge_value(at: OwnedType<'_>, live: &Value, config: &Value) -> Value {
     match (live, config) {
-        (Value::Object(live), Value::Object(fields)) => {
-            if at.ownership(config) == Ownership::Fields {
-                return Value::Object(merge(at, live, fields));
-            }
+        (Value::Object(live), Value::Object(fields))
+            if at.ownership(config) == Ownership::Fields =>
+        {
+            return Value::Object(merge(at, live, fields));
         }
         (Value::Array(live), Value::Array(items)) => {
             let ownership = at.ownership(config);

@@ -102,7 +102,8 @@ fn time_zone(zone: &At<'_>, causes: &mut Causes<'_>) {
         return;
     }
     let name = zone.text();
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+');
+    let may_stand = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+');
+    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(may_stand);
     if name.is_empty() {
         causes.invalid(zone, "timeZone must be nil or non-empty string");
     } else if name.eq_ignore_ascii_case("local") {
@@ -110,12 +111,7 @@ fn time_zone(zone: &At<'_>, causes: &mut Causes<'_>) {
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         );
-    } else if !name
-        .split('/')
-        .all(|part| !part.is_empty() && part.bytes().all(plain))
-    {
-        causes.invalid(zone, &format!("unknown time zone {name}"));
-    } else if !is_known(name) {
+    } else if !name.split('/').all(is_plain) || !is_known(name) {
         causes.invalid(zone, &format!("unknown time zone {name}"));
     }
 }

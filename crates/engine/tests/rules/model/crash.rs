@@ -34,7 +34,7 @@ const CLIENTS: usize = 6;
 #[derive(Serialize, Deserialize)]
 enum Line {
     /// A client's operation is done.
-    Done(usize, usize, Note),
+    Done(usize, usize, Box<Note>),
     /// A watcher was told of a revision.
     Saw(u64),
 }
@@ -93,7 +93,7 @@ async fn child_of_the_model() {
                 say(&Line::Done(
                     client,
                     index,
-                    act(&engine, operation).await.note,
+                    Box::new(act(&engine, operation).await.note),
                 ));
             }
         })
@@ -271,7 +271,7 @@ fn what_was_acknowledged_survives_kills_and_the_past_is_forgotten() {
                     newest = newest.max(note.after);
                     done.push(Record {
                         operation: streams[client].next().unwrap(),
-                        note,
+                        note: *note,
                     });
                 }
             }
