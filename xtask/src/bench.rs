@@ -1,6 +1,9 @@
 //! `cargo xtask bench`: the benchmarks, each beside its peer in one run.
 
-use crate::run::{Outcome, cargo, finish};
+use crate::{
+    real,
+    run::{Outcome, cargo, finish},
+};
 
 /// Which benchmarks to run.
 #[derive(clap::Args)]
@@ -23,6 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 "longshore-bench",
                 "--",
             ])
-            .args(&arguments.rest),
+            .args(&arguments.rest)
+            .env(real::GIVEN, real::binaries()),
     )
 }

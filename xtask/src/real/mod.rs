@@ -17,7 +17,7 @@ pub(crate) use cluster::Cluster;
 use crate::run::{Outcome, target};
 
 /// Names a folder with a kube-apiserver to use instead of one built here.
-const GIVEN: &str = "LONGSHORE_REAL_APISERVER";
+pub(crate) const GIVEN: &str = "LONGSHORE_REAL_APISERVER";
 
 /// Where it is built and kept: the user's cache, which outlives `cargo clean`.
 fn cache() -> PathBuf {
@@ -32,7 +32,7 @@ fn cache() -> PathBuf {
 }
 
 /// The folder of the binaries.
-fn binaries() -> PathBuf {
+pub(crate) fn binaries() -> PathBuf {
     env::var_os(GIVEN).map_or_else(|| cache().join("bin"), PathBuf::from)
 }
 

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 use crate::{program::Instance, report::Failure};
 
-/// Names a kube-apiserver that is elsewhere.
-pub(super) const BINARY: &str = "LONGSHORE_KUBE_APISERVER";
+/// Names the folder of a kube-apiserver; `cargo xtask bench` sets it.
+const FOLDER: &str = "LONGSHORE_REAL_APISERVER";
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -52,14 +52,9 @@ impl Peer {
     }
 
     /// The real one, if it is there.
-    pub(super) fn real() -> Result<Option<Self>, Failure> {
-        let named = env::var_os(BINARY).map(PathBuf::from);
-        let built = env::current_exe()?
-            .ancestors()
-            .nth(2)
-            .map(|target| target.join("real-apiserver/bin/kube-apiserver"));
-        let found = named.into_iter().chain(built).find(|path| path.exists());
-        Ok(found.map(Self::Real))
+    pub(super) fn real() -> Option<Self> {
+        let binary = Path::new(&env::var_os(FOLDER)?).join("kube-apiserver");
+        binary.is_file().then_some(Self::Real(binary))
     }
 
     pub(super) fn name(&self) -> &'static str {
