@@ -6,10 +6,13 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use http::Request;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -146,18 +149,7 @@ async fn http1(stream: TlsStream<TcpStream>, service: ApiService) {
         .header_read_timeout(limits::IDLE_TIME)
         .max_buf_size(HTTP1_BUFFER)
         .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
-    let mut serving = pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = dropped.notified() => return,
-        () = stopped(stopping) => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
-    }
+    drive(serving, &dropped, stopping).await;
 }
 
 async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
@@ -173,6 +165,15 @@ async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
         .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
+    drive(serving, &dropped, stopping).await;
+}
+
+/// Serves until the client leaves, a fault drops the connection, or the server
+/// stops: then what has begun is still answered.
+async fn drive<C>(serving: C, dropped: &Notify, stopping: watch::Receiver<bool>)
+where
+    C: GracefulConnection<Error = hyper::Error>,
+{
     let mut serving = pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
