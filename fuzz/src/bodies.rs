@@ -2,6 +2,7 @@
 //! `jobs.batch`), then the body. What is taken reads back as it was answered;
 //! sending it again changes nothing, so defaults are filled in once and for all.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::server::{self, Server};
@@ -51,6 +52,8 @@ fn kept(server: &Server, place: &str, made: Value) {
     let name = made["metadata"]["name"]
         .as_str()
         .expect("an object has a name");
+    // Names of some kinds may hold what means something in a path.
+    let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
     let path = format!("{place}/{name}");
     let read = server.call("GET", &path, JSON, b"");
     assert_eq!(read.value(), made, "what was answered is not what is kept");

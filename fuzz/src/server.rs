@@ -185,7 +185,15 @@ fn is_stream(uri: &Uri) -> bool {
 
 /// No fault of the server's own; an error is a `Status` that says its code.
 fn well_formed(what: &str, answer: &Answer) {
-    assert_ne!(answer.code, 500, "{what}: {}", answer.text());
+    // Every Kubernetes up to now answers 500 without a reason to an apply that
+    // does not fit its type, and clients know it by its words.
+    let untyped = answer.code == 500 && {
+        let status = answer.value();
+        let message = status["message"].as_str().unwrap_or_default();
+        status.get("reason").is_none()
+            && message.starts_with("failed to create typed patch object (")
+    };
+    assert!(answer.code != 500 || untyped, "{what}: {}", answer.text());
     if answer.json {
         let value: Value = serde_json::from_slice(&answer.body)
             .unwrap_or_else(|error| panic!("{what}: {error}: {}", answer.text()));

@@ -14,8 +14,8 @@ pub(crate) struct Arguments {
     /// Only this package (`longshore-engine`); all of them without.
     #[arg(short, long)]
     package: Option<String>,
-    /// The server that is judged: with `real` only the rules' tests are run,
-    /// on what `cargo xtask real-apiserver` built.
+    /// The server that is judged: with `real` only the rules' tests and the
+    /// corpus of kinds are run, on what `cargo xtask real-apiserver` built.
     #[arg(long, value_enum, default_value = "embedded")]
     cluster: Server,
     /// Build without optimisation: sooner ready, slower to run.
@@ -87,6 +87,7 @@ fn test_on_real(arguments: &Arguments) -> Outcome {
         .args(["test", "--no-fail-fast"])
         .args(profile(arguments))
         .args(conformance::JUDGED)
+        .args(["--test", "kinds"])
         .args(&arguments.rest)
         .env(conformance::REAL, cluster.description());
     count(command, &cluster.version, begin)

@@ -39,6 +39,7 @@ pub(crate) fn fetch() -> Judges {
     Judges {
         kubectls: pinned("kubectl.txt", &folder, download)
             .and_then(|()| kubectls(&folder))
+            .map(|found| with_debians(found, &folder))
             .map(|mut found| {
                 found.extend(machines_kubectl());
                 found
@@ -93,6 +94,68 @@ fn machines_kubectl() -> Option<PathBuf> {
     env::split_paths(&path)
         .map(|folder| folder.join("kubectl"))
         .find(|file| file.is_file())
+}
+
+/// Debian's kubectl takes the place of the pinned one of its version, where it
+/// can be had.
+fn with_debians(mut found: Vec<PathBuf>, folder: &Path) -> Vec<PathBuf> {
+    match pinned("kubectl-debian.txt", folder, debians) {
+        Ok(()) => {
+            let debians = folder.join(DEBIANS);
+            for kubectl in &mut found {
+                if kubectl.file_name() == debians.file_name() {
+                    kubectl.clone_from(&debians);
+                }
+            }
+        }
+        Err(problem) => println!("Debian's kubectl cannot be had, an older one will do: {problem}"),
+    }
+    found
+}
+
+/// Where Debian's kubectl is kept, below the tools.
+const DEBIANS: &str = "debian/kubectl-v20";
+
+/// Takes the kubectl out of the package that `pins` names.
+fn debians(pins: &Path, folder: &Path) -> Outcome {
+    let text = fs::read_to_string(pins).map_err(|error| format!("{}: {error}", pins.display()))?;
+    let mut lines = text.lines();
+    let package = lines
+        .find(|line| !line.starts_with('#'))
+        .unwrap_or_default();
+    let debian = folder.join("debian");
+    let failed = |error| format!("{}: {error}", debian.display());
+    if debian.exists() {
+        fs::remove_dir_all(&debian).map_err(failed)?;
+    }
+    fs::create_dir_all(&debian).map_err(failed)?;
+    // As anybody: what is only downloaded needs no rights.
+    let apt = [
+        "-qq",
+        "-o",
+        "APT::Sandbox::User=",
+        "-o",
+        "Acquire::Retries=0",
+        "-o",
+        "Acquire::http::Timeout=20",
+        "download",
+    ];
+    let mut apt_get = Command::new("apt-get");
+    output(apt_get.args(apt).arg(package).current_dir(&debian))?;
+    let mut files = fs::read_dir(&debian).map_err(failed)?.flatten();
+    let file = files.find(|file| file.path().extension().is_some_and(|is| is == "deb"));
+    let file = file.ok_or_else(|| format!("apt-get brought no file of {package}"))?;
+    let unpacked = debian.join("package");
+    output(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(file.path())
+            .arg(&unpacked),
+    )?;
+    fs::rename(unpacked.join("usr/bin/kubectl"), folder.join(DEBIANS)).map_err(failed)?;
+    fs::remove_dir_all(unpacked)
+        .and_then(|()| fs::remove_file(file.path()))
+        .map_err(failed)
 }
 
 fn download(pins: &Path, folder: &Path) -> Outcome {

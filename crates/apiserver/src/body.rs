@@ -13,6 +13,8 @@ use flate2::{Compression, write::GzEncoder};
 use futures::{Stream, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
+use crate::limits;
+
 /// Chunks, made when they are asked for.
 pub(crate) type Chunks = Box<dyn Iterator<Item = Bytes> + Send>;
 
@@ -21,7 +23,12 @@ pub struct Body(Inner);
 
 enum Inner {
     Full(Option<Bytes>),
-    Chunks { chunks: Chunks, left: Option<u64> },
+    Chunks {
+        chunks: Chunks,
+        left: Option<u64>,
+        /// How many were made without a pause.
+        made: u32,
+    },
     Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
@@ -43,6 +50,7 @@ impl Body {
         Self(Inner::Chunks {
             chunks,
             left: length,
+            made: 0,
         })
     }
 
@@ -97,7 +105,14 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match &mut self.get_mut().0 {
             Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Chunks { chunks, left } => {
+            Inner::Chunks { made, .. } if *made == limits::CHUNKS_AT_A_TIME => {
+                // Tables take their time: others have their turn in between.
+                *made = 0;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Inner::Chunks { chunks, left, made } => {
+                *made += 1;
                 let next = chunks.next();
                 if let (Some(left), Some(chunk)) = (left.as_mut(), &next) {
                     *left = left.saturating_sub(chunk.len() as u64);

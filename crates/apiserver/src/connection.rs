@@ -4,7 +4,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -20,7 +20,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tower::Service as _;
 
 use crate::{
-    limits,
+    leftover, limits,
     service::{ApiService, ConnectionDropped, stopped},
     tls::ServerTls,
 };
@@ -128,13 +128,19 @@ fn handler(
     Error = ConnectionDropped,
     Future: Send + 'static,
 > {
-    hyper::service::service_fn(move |request| {
-        let answering = service.clone().call(request);
+    hyper::service::service_fn(move |request: Request<Incoming>| {
+        // Streams of HTTP/2 end one by one.
+        let one_by_one = request.version() == Version::HTTP_2;
+        let (head, body) = request.into_parts();
+        let (body, leftover) = leftover::lend(body);
+        let answering = service.clone().call(Request::from_parts(head, body));
         let dropped = dropped.clone();
         async move {
             let answer = answering.await;
-            if answer.is_err() {
-                dropped.notify_one();
+            match answer {
+                Err(_) => dropped.notify_one(),
+                Ok(_) if one_by_one => {}
+                Ok(_) => leftover.drain().await,
             }
             answer
         }

@@ -69,6 +69,18 @@ impl Catalog {
             };
             add(review.group, "v1", resource);
         }
+        // Where a Binding may be sent to name its pod itself.
+        let bindings = Resource {
+            plural: "bindings".into(),
+            singular: "binding".into(),
+            kind: "Binding".into(),
+            namespaced: true,
+            verbs: vec!["create"],
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            subresources: Vec::new(),
+        };
+        add("", "v1", bindings);
         for versions in groups.values_mut() {
             for resources in versions.values_mut() {
                 resources.sort_by(|a, b| a.plural.cmp(&b.plural));

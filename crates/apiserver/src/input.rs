@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
+use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
 use longshore_schema::{duplicate_fields, protobuf};
 use serde_json::{Map, Value};
@@ -168,12 +169,15 @@ fn type_word(value: &Value) -> &'static str {
     }
 }
 
-/// What a JSON parser has to say; the commonest case in known words.
+/// What a JSON parser has to say; the commonest cases in known words.
 pub(crate) fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
     if error.is_eof() {
         "unexpected end of JSON input".into()
+    } else if text.starts_with("recursion limit exceeded") {
+        format!("exceeded max depth: objects may be nested {NESTING} levels deep")
     } else {
-        error.to_string()
+        text
     }
 }
 
@@ -183,7 +187,9 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
         return Ok(value);
     }
     if flow_depth(body) > FLOW_DEPTH {
-        return Err("error converting YAML to JSON: it is nested too deeply".into());
+        return Err(format!(
+            "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
+        ));
     }
     serde_yaml_ng::from_slice(body)
         .map_err(|error| format!("error converting YAML to JSON: {error}"))

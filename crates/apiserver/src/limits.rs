@@ -42,5 +42,11 @@ pub const FAREWELL: Duration = Duration::from_secs(1);
 /// The size from which answers are compressed, in bytes (as in Kubernetes).
 pub const COMPRESS_FROM: u64 = 128 * 1024;
 
+/// From so many objects on, a list is made off the threads that serve others.
+pub(crate) const LIST_ASIDE: usize = 1000;
+
+/// So many chunks of a body are made before others have their turn.
+pub(crate) const CHUNKS_AT_A_TIME: u32 = 2;
+
 /// From this size on, a body is parsed off the threads that serve others.
 pub(crate) const PARSE_ASIDE: usize = 64 * 1024;

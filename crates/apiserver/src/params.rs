@@ -1,10 +1,16 @@
 //! The typed options of requests, and the rules of Kubernetes about which go
 //! together.
 
-use std::time::Duration;
+use std::{
+    num::{IntErrorKind, ParseIntError},
+    sync::Arc,
+    time::Duration,
+};
 
-use longshore_engine::{DeleteOptions, FieldValidation, ReadVersion, WatchStart, WriteOptions};
-use longshore_model::{FieldSelector, LabelSelector, PatchKind, StatusCause};
+use longshore_engine::{
+    DeleteOptions, FieldValidation, ListRequest, ReadVersion, WatchStart, WriteOptions,
+};
+use longshore_model::{FieldSelector, KindInfo, LabelSelector, PatchKind, StatusCause};
 use serde_json::{Value, json};
 
 use crate::{
@@ -22,9 +28,8 @@ pub(crate) struct Selection {
 
 impl Selection {
     pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
-        let bad = |error: longshore_model::SelectorError| {
-            Fault::bad_request(format!("unable to parse requirement: {error}"))
-        };
+        let bad =
+            |error: longshore_model::SelectorError| Fault::bad_request(error.server_message());
         let labels = query
             .get("labelSelector")
             .unwrap_or_default()
@@ -92,9 +97,13 @@ fn version(query: &Query) -> Result<Option<u64>, Fault> {
     let Some(text) = query.get("resourceVersion") else {
         return Ok(None);
     };
-    text.parse().map(Some).map_err(|_| {
+    text.parse().map(Some).map_err(|error: ParseIntError| {
+        let problem = match error.kind() {
+            IntErrorKind::PosOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
         Fault::bad_request(format!(
-            "resourceVersion: Invalid value: {text:?}: parsing {text:?}: invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}"
         ))
     })
 }
@@ -114,6 +123,25 @@ pub(crate) struct ListParams {
     pub(crate) version: ReadVersion,
     pub(crate) limit: Option<usize>,
     pub(crate) cursor: Option<String>,
+}
+
+/// What a request on a collection is about: its objects as one list.
+pub(crate) fn list_request(
+    query: &Query,
+    kind: Arc<KindInfo>,
+    namespace: Option<String>,
+) -> Result<ListRequest, Fault> {
+    let params = ListParams::parse(query)?;
+    let selection = Selection::parse(query)?;
+    Ok(ListRequest {
+        kind,
+        namespace,
+        labels: selection.labels,
+        fields: selection.fields,
+        limit: params.limit,
+        cursor: params.cursor,
+        version: params.version,
+    })
 }
 
 fn check_list_match(query: &Query, matching: &str) -> Vec<StatusCause> {
@@ -262,9 +290,10 @@ pub(crate) fn write_options(
         if manager.len() > 128 {
             causes.push(too_long("fieldManager", 128));
         }
-        if manager.chars().any(char::is_control) {
-            let why = "should only contain printable characters";
-            causes.push(invalid("fieldManager", manager, why));
+        for (at, odd) in manager.char_indices().filter(|(_, c)| c.is_control()) {
+            let code = u32::from(odd);
+            let why = format!("invalid character U+{code:04X} (at position {at})");
+            causes.push(invalid("fieldManager", manager, &why));
         }
     }
     let force = query.flag("force");

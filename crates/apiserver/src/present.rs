@@ -32,6 +32,9 @@ pub(crate) struct Presenter {
     shape: Shape,
     include: Include,
     printer: Printer,
+    /// What stored objects begin with and lists leave out: their kind, which
+    /// the list says already. Custom objects keep it (as in Kubernetes).
+    told: Option<String>,
     /// Tells the time for ages.
     engine: Engine,
 }
@@ -57,6 +60,14 @@ impl Presenter {
         };
         // A subresource of another kind is not what the definition is about.
         let custom = call.custom.as_ref().filter(|custom| custom.info == info);
+        let told = call
+            .custom
+            .as_ref()
+            .is_some_and(|kind| kind.custom.is_none());
+        let told = told.then(|| {
+            let (version, kind) = (info.api_version(), &info.gvk.kind);
+            format!(r#"{{"apiVersion":"{version}","kind":"{kind}","#)
+        });
         let printer = match custom.and_then(|served| served.custom.clone()) {
             Some(custom) => table::custom_printer(custom),
             None => table::printer(&info.gvk),
@@ -66,6 +77,7 @@ impl Presenter {
             shape,
             include,
             printer,
+            told,
             engine: call.shared.engine.clone(),
         })
     }
@@ -173,8 +185,22 @@ impl Presenter {
                 let bytes: usize = items.iter().map(|item| item.bytes().len()).sum();
                 let commas = items.len().saturating_sub(1);
                 let length = head.len() + bytes + commas + END.len();
-                let parts = items.into_iter().map(|item| item.bytes().clone());
-                Body::chunks(coalesce(joined(head, parts)), Some(length as u64))
+                let same = |told: &String| {
+                    let begins = |item: &Arc<Object>| item.bytes().starts_with(told.as_bytes());
+                    items.iter().all(begins)
+                };
+                let Some(told) = self.told.as_ref().filter(|told| same(told)) else {
+                    let parts = items.into_iter().map(|item| item.bytes().clone());
+                    return Body::chunks(coalesce(joined(head, parts)), Some(length as u64));
+                };
+                let left_out = told.len() - 1;
+                let length = length - items.len() * left_out;
+                let open = if items.is_empty() { "" } else { "{" };
+                let parts = items
+                    .into_iter()
+                    .map(move |item| item.bytes().slice(left_out + 1..));
+                let parts = joined_by(b",{", head + open, parts);
+                Body::chunks(coalesce(parts), Some(length as u64))
             }
         }
     }
@@ -187,9 +213,18 @@ fn joined(
     head: String,
     parts: impl Iterator<Item = Bytes> + Send + 'static,
 ) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let parts = parts.enumerate().flat_map(|(i, part)| {
+    joined_by(b",", head, parts)
+}
+
+/// As [`joined`], with something else between the parts.
+fn joined_by(
+    between: &'static [u8],
+    head: String,
+    parts: impl Iterator<Item = Bytes> + Send + 'static,
+) -> impl Iterator<Item = Bytes> + Send + 'static {
+    let parts = parts.enumerate().flat_map(move |(i, part)| {
         (i > 0)
-            .then_some(Bytes::from_static(b","))
+            .then_some(Bytes::from_static(between))
             .into_iter()
             .chain([part])
     });

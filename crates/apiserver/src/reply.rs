@@ -10,6 +10,7 @@ use crate::{
     fault::Fault,
     limits,
     negotiate::{self, Encoding},
+    pretty,
 };
 
 /// What handlers return.
@@ -85,6 +86,23 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
+}
+
+/// Lays JSON out for people's eyes; what never ends stays as it is.
+pub(crate) fn indent(response: &mut Response<Body>) {
+    let json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
+    if !response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(json)
+    {
+        return;
+    }
+    let body = std::mem::replace(response.body_mut(), Body::empty());
+    *response.body_mut() = match body.into_chunks() {
+        Ok(chunks) => Body::chunks(pretty::indent(chunks), None),
+        Err(body) => body,
+    };
 }
 
 /// The last touch: what every response has, and compression of large ones.

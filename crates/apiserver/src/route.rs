@@ -11,6 +11,8 @@ pub(crate) enum Route {
     Root,
     /// `/healthz`, `/livez`, `/readyz`, and the single checks under them.
     Health(&'static str, Option<String>),
+    /// `/metrics`.
+    Metrics,
     /// `/version`.
     Version,
     /// `/openapi/v2`.
@@ -100,6 +102,7 @@ impl Route {
             ["livez", rest @ ..] => check("livez", rest),
             ["readyz", rest @ ..] => check("readyz", rest),
             ["longshore.dev", rest @ ..] => OwnPath::parse(rest).map(Self::Own),
+            ["metrics"] => Some(Self::Metrics),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3Index),

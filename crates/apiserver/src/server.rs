@@ -19,6 +19,7 @@ use crate::{
     inject::Faults,
     limits,
     logs::NodeLogs,
+    metrics::Metrics,
     service::{ApiService, stopped},
     tls::ServerTls,
 };
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     /// Documents that are costly to make, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
+    pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
     closing: watch::Sender<bool>,
 }
@@ -90,6 +92,7 @@ impl ApiServer {
     pub fn new(options: Options) -> Self {
         let shared = Shared {
             faults: Faults::new(options.engine.clone()),
+            metrics: Metrics::default(),
             faults_endpoint: options.faults,
             engine: options.engine,
             node_logs: options.node_logs,

@@ -21,7 +21,7 @@ use crate::{
     handlers,
     inject::{self, Effect, Verdict, endpoint},
     input::{self, RequestBody},
-    params,
+    params, pretty,
     query::Query,
     reply,
     route::{BadPath, Resource, Route},
@@ -98,6 +98,7 @@ impl ApiService {
         request: Request<RequestBody>,
     ) -> Result<Response<Body>, ConnectionDropped> {
         let (parts, body) = request.into_parts();
+        let is_pretty = pretty::is_wanted(&parts.uri, &parts.headers);
         let head = parts.method == Method::HEAD;
         let headers = parts.headers.clone();
         let answered = AssertUnwindSafe(self.answer(parts, body))
@@ -112,6 +113,9 @@ impl ApiService {
                 reply::fault(&Fault::internal("the server met a fault of its own"))
             }
         };
+        if is_pretty {
+            reply::indent(&mut response);
+        }
         reply::finish(&mut response, &headers);
         if head {
             *response.body_mut() = Body::empty();
@@ -126,6 +130,27 @@ impl ApiService {
             token.check(&parts.headers, route.as_ref().ok())?;
         }
         let query = Query::parse(parts.uri.query())?;
+        let shared = self.shared.clone();
+        let tally = shared
+            .metrics
+            .begin(&parts.method, route.as_ref().ok(), &query);
+        let result = self.handle(parts, route, query, body).await;
+        match &result {
+            Ok(response) => tally.done(response.status().as_u16()),
+            Err(Failure::Fault(fault)) => tally.done(fault.status().code),
+            Err(Failure::Dropped) => {}
+        }
+        result
+    }
+
+    async fn handle(
+        self,
+        parts: Parts,
+        route: Result<Route, BadPath>,
+        query: Query,
+        body: RequestBody,
+    ) -> Result<Response<Body>, Failure> {
+        let path = parts.uri.path();
         if let Ok(Route::Own(path)) = &route {
             if !self.shared.faults_endpoint {
                 return Err(Fault::unknown_path().into());

@@ -38,3 +38,15 @@ def refused(error, status):
         assert code == status, f"{code} instead of {status}: {problem}"
     else:
         raise AssertionError(f"not refused with {status}")
+
+
+@contextlib.contextmanager
+def refused_all(error, status):
+    """As `refused`, of several requests at once."""
+    try:
+        yield
+    except error as problem:
+        codes = {one.status for one in problem.api_exceptions}
+        assert codes == {status}, problem
+    else:
+        raise AssertionError(f"not refused with {status}")

@@ -1,5 +1,9 @@
 """kr8s, its plain interface."""
 
+import pathlib
+import tempfile
+
+import judge  # noqa: F401, as it ends what hangs
 import kr8s
 from kr8s.objects import ConfigMap, Deployment, Namespace, Pod, Secret
 
@@ -97,3 +101,77 @@ owned.set_owner(owner)
 owned.refresh()
 assert owned.metadata.ownerReferences[0].uid == owner.metadata.uid
 assert owned.raw["data"] == {"a": "Yg=="}
+
+# Several at once, by files and by themselves.
+from kr8s.objects import Job, Node, Service, object_from_spec, objects_from_files  # noqa: E402
+
+with tempfile.TemporaryDirectory() as folder:
+    file = pathlib.Path(folder, "two.yaml")
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, namespace: kr8s-sync}\n"
+    file.write_text("---\n".join(text.replace("NAME", name) for name in ("f1", "f2")))
+    for item in objects_from_files(file):
+        item.create()
+for item in kr8s.get("configmaps", "f1", "f2", namespace=NAMESPACE):
+    item.annotate({"seen": "1"})
+assert ConfigMap.get("f2", namespace=NAMESPACE).annotations.seen == "1"
+file_map = ConfigMap.get("f1", namespace=NAMESPACE)
+file_map.label({"by-hand": "1", "two": "2"})
+assert file_map.labels == {"by-hand": "1", "two": "2"}, file_map.labels
+file_map.label("two-")
+assert file_map.labels == {"by-hand": "1"}, file_map.labels
+file_map.adopt(ConfigMap.get("f2", namespace=NAMESPACE))
+owners = ConfigMap.get("f2", namespace=NAMESPACE).metadata.ownerReferences
+assert owners[0].name == "f1"
+file_map.delete(propagation_policy="Background")
+file_map.wait("delete", timeout=20)
+
+# What is scaled has as many as it says, as soon as it is told so.
+web.scale(5)
+web.refresh()
+assert web.spec.replicas == 5
+assert web.patch([{"op": "test", "path": "/spec/replicas", "value": 5}], type="json") is None
+try:
+    web.patch([{"op": "test", "path": "/spec/replicas", "value": 6}], type="json")
+    raise AssertionError("a failed test was taken")
+except kr8s.ServerError as error:
+    assert error.response.status_code == 422
+
+# Nodes, and a service with ports.
+node = Node({"metadata": {"name": "kr8s-node"}})
+node.create()
+node.cordon()
+node.taint("a", "b", effect="NoSchedule")
+node.refresh()
+assert node.unschedulable and "a" in [taint.key for taint in node.taints]
+node.uncordon()
+node.delete()
+ports = [{"port": 80, "targetPort": 8080}]
+spec = {"selector": {"app": "web"}, "ports": ports}
+front = Service({"metadata": {"name": "front", "namespace": NAMESPACE}, "spec": spec})
+front.create()
+assert front.spec.clusterIP and front.spec.ports[0].protocol == "TCP"
+
+# One object's own watch, and a wait for a condition that comes.
+template = {"spec": {**pod, "restartPolicy": "Never"}}
+job = object_from_spec(
+    {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "once", "namespace": NAMESPACE},
+        "spec": {"suspend": True, "template": template},
+    }
+)
+assert isinstance(job, Job)
+job.create()
+Job.get("once", namespace=NAMESPACE).annotate(a="b")
+for kind, item in job.watch():
+    assert (kind, item.annotations.a) == ("MODIFIED", "b")
+    break
+suspended = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+job.patch({"status": {"conditions": [suspended]}}, subresource="status")
+job.wait(["condition=Failed", "condition=Suspended"], mode="any", timeout=20)
+try:
+    job.wait("condition=Complete", timeout=1)
+    raise AssertionError("it is complete")
+except TimeoutError:
+    pass

@@ -1,13 +1,16 @@
 """lightkube: typed, generic, synchronous and asynchronous."""
 
 import asyncio
+import contextlib
+import threading
 
 import every_kind
 import judge
 from lightkube import ALL_NS, AsyncClient, Client, codecs
-from lightkube.core.exceptions import ApiError
+from lightkube.core.exceptions import ApiError, ConditionError, ObjectDeleted
 from lightkube.generic_resource import (
     create_namespaced_resource,
+    get_generic_resource,
     load_in_cluster_generic_resources,
 )
 from lightkube.models.apps_v1 import DeploymentSpec
@@ -16,8 +19,8 @@ from lightkube.models.core_v1 import Container, PodSpec, PodTemplateSpec
 from lightkube.models.meta_v1 import LabelSelector, ObjectMeta
 from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.core_v1 import ConfigMap, Namespace
-from lightkube.types import CascadeType, PatchType
+from lightkube.resources.core_v1 import ConfigMap, Namespace, Node
+from lightkube.types import CascadeType, PatchType, on_error_retry
 
 NAMESPACE = "lightkube"
 client = Client(namespace=NAMESPACE, field_manager="lightkube-test")
@@ -81,6 +84,61 @@ for kind, item in client.watch(ConfigMap, resource_version=version, server_timeo
         break
 assert seen == [("ADDED", "w"), ("DELETED", "w")], seen
 
+# A watch of everything, that is told 410 and begins anew.
+outcomes = []
+
+
+def forgotten(error, count):
+    outcomes.append(error)
+    return on_error_retry(error, count)
+
+
+client.create(config_map("first"))
+judge.expire()
+seen = []
+for kind, item in client.watch(
+    ConfigMap,
+    namespace=ALL_NS,
+    fields={"metadata.name": "first"},
+    resource_version="1",
+    server_timeout=20,
+    on_error=forgotten,
+):
+    seen.append((kind, item.metadata.name))
+    if len(seen) == 1:
+        client.patch(ConfigMap, "first", {"data": {"x": "y"}})
+    if len(seen) == 2:
+        break
+assert seen == [("ADDED", "first"), ("MODIFIED", "first")], seen
+assert len(outcomes) == 1 and isinstance(outcomes[0], ApiError), outcomes
+assert outcomes[0].status.code == 410, outcomes[0].status
+
+# Waiting for a condition, and giving up; a kind in no namespace.
+client.create(Node(metadata=ObjectMeta(name="light")))
+ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+client.patch(Node.Status, "light", ready)
+assert client.wait(Node, "light", for_conditions=["Ready"]).metadata.name == "light"
+with contextlib.suppress(ConditionError):
+    client.wait(Node, "light", for_conditions=["Other"], raise_for_conditions=["Ready"])
+    raise AssertionError("it waited for another")
+taints = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
+assert client.patch(Node, "light", taints).spec.taints[0].key == "a"
+threading.Timer(0.5, lambda: client.delete(Node, "light")).start()
+with contextlib.suppress(ObjectDeleted):
+    client.wait(Node, "light", for_conditions=["Other"])
+    raise AssertionError("it waited for what is gone")
+
+# Applied by another by force; tried only.
+client.apply(
+    ConfigMap(metadata=ObjectMeta(name="first", namespace=NAMESPACE), data={"x": "z"}),
+    field_manager="other",
+    force=True,
+)
+tried = client.create(config_map("tried"), dry_run=True)
+assert tried.metadata.uid
+with judge.refused(ApiError, 404):
+    client.get(ConfigMap, "tried")
+
 # Subresources.
 spec = DeploymentSpec(
     selector=LabelSelector(matchLabels={"a": "b"}),
@@ -113,6 +171,17 @@ assert client.patch(Hare.Status, "brown", status, patch_type=PatchType.MERGE)
 assert client.get(Hare.Scale, "brown").spec.replicas == 3
 assert [item.metadata.name for item in client.list(Hare)] == ["brown"]
 load_in_cluster_generic_resources(client)
+assert get_generic_resource("every.example.org/v1", "Hare")
+yaml = "{apiVersion: every.example.org/v1, kind: Hare, metadata: {name: white}, spec: {size: 5}}"
+for item in codecs.load_all_yaml(yaml):
+    assert client.create(item).spec["size"] == 5
+listed = client.list(Hare, namespace=ALL_NS, chunk_size=1)
+assert sorted(item.metadata.name for item in listed) == ["brown", "white"]
+for kind, item in client.watch(Hare, fields={"metadata.name": "white"}, server_timeout=20):
+    assert (kind, item.metadata.name) == ("ADDED", "white")
+    break
+client.deletecollection(Hare)
+assert not list(client.list(Hare))
 client.delete(CustomResourceDefinition, "hares.every.example.org")
 
 

@@ -16,7 +16,7 @@ pub(crate) struct Caches {
     pub(crate) namespaces: Cache<Namespace>,
     pub(crate) service_accounts: Cache<ServiceAccount>,
     /// The other kinds that may own or be owned: all but Events.
-    pub(crate) others: Vec<(&'static KindInfo, Cache<Any>)>,
+    pub(crate) others: Vec<(Arc<KindInfo>, Cache<Any>)>,
 }
 
 const OWN: [&str; 5] = ["Pod", "Node", "Job", "Namespace", "ServiceAccount"];
@@ -28,7 +28,8 @@ impl Caches {
             .iter()
             .filter(|kind| kind.gvk.kind != "Event" && !OWN.contains(&kind.gvk.kind.as_ref()));
         let others = other.map(async |kind| {
-            let view = cluster.view_of(Any::new(Arc::new(kind.clone())));
+            let kind = Arc::new(kind.clone());
+            let view = cluster.view_of(Any::new(kind.clone()));
             Ok::<_, Error>((kind, view.cache().await?))
         });
         let others = futures::future::try_join_all(others).await?;
@@ -42,5 +43,20 @@ impl Caches {
             pods: cluster.pods().cache().await?,
             others,
         })
+    }
+
+    /// What makes custom kinds.
+    pub(crate) fn definitions(&self) -> Option<&Cache<Any>> {
+        self.other("CustomResourceDefinition")
+    }
+
+    pub(crate) fn config_maps(&self) -> Option<&Cache<Any>> {
+        self.other("ConfigMap")
+    }
+
+    fn other(&self, name: &str) -> Option<&Cache<Any>> {
+        let mut others = self.others.iter();
+        let found = others.find(|(kind, _)| kind.gvk.kind == name);
+        found.map(|(_, cache)| cache)
     }
 }

@@ -16,12 +16,14 @@
 //! ```
 
 mod caches;
+mod custom;
 mod events;
 mod garbage;
 mod job;
 mod key;
 mod namespace;
 mod queue;
+mod root_ca;
 mod scheduler;
 
 use std::{sync::Arc, time::Duration};
@@ -32,7 +34,7 @@ use tokio::task::JoinSet;
 use crate::{caches::Caches, job::BackoffLimits};
 
 /// What may be set otherwise than in Kubernetes, for tests above all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// How long a Job waits before it replaces its first failed pod; each
@@ -40,6 +42,9 @@ pub struct Options {
     pub first_pod_backoff: Duration,
     /// The longest of these waits. 10 minutes by default.
     pub longest_pod_backoff: Duration,
+    /// The certificate, in PEM, that the API server's own is signed with: each
+    /// namespace gets it in the ConfigMap `kube-root-ca.crt`. None by default.
+    pub root_ca: Option<String>,
 }
 
 impl Default for Options {
@@ -48,6 +53,7 @@ impl Default for Options {
         Self {
             first_pod_backoff: first,
             longest_pod_backoff: longest,
+            root_ca: None,
         }
     }
 }
@@ -88,6 +94,9 @@ impl Controllers {
         ));
         tasks.spawn(job::run(cluster.clone(), caches.clone(), events, limits));
         tasks.spawn(garbage::run(cluster.clone(), caches.clone()));
+        if let Some(certificate) = options.root_ca {
+            tasks.spawn(root_ca::run(cluster.clone(), caches.clone(), certificate));
+        }
         tasks.spawn(namespace::run(cluster, caches));
         Ok(Self { tasks })
     }

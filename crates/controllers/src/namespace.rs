@@ -8,14 +8,12 @@ use longshore_client::{
     Change, Cluster, DeleteOptions, Error, Item,
     kinds::{Any, Namespace},
 };
-use longshore_model::{
-    Gvk, KindInfo, Scope,
-    kind::{BUILTIN, Words},
-};
+use longshore_model::{KindInfo, kind::BUILTIN};
 use serde_json::{Value, json};
 
 use crate::{
     caches::Caches,
+    custom,
     queue::{Next, Queue},
 };
 
@@ -80,37 +78,12 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     }
 }
 
-/// The namespaced kinds that definitions make, in the version they are stored
-/// in if it is served.
+/// The namespaced kinds that definitions make.
 fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let definitions = definitions["items"].as_array().into_iter().flatten();
-    definitions.filter_map(move |definition| {
-        let (spec, status) = (&definition["spec"], &definition["status"]);
-        let mut conditions = status["conditions"].as_array().into_iter().flatten();
-        let established = conditions.any(|c| c["type"] == "Established" && c["status"] == "True");
-        let served = || {
-            let versions = spec["versions"].as_array().into_iter().flatten();
-            versions.filter(|version| version["served"] == true)
-        };
-        let version = served()
-            .find(|version| version["storage"] == true)
-            .or_else(|| served().next())?;
-        (established && spec["scope"] == "Namespaced").then(|| KindInfo {
-            gvk: Gvk {
-                group: text(&spec["group"]).into(),
-                version: text(&version["name"]).into(),
-                kind: text(&status["acceptedNames"]["kind"]).into(),
-            },
-            plural: text(&status["acceptedNames"]["plural"]).into(),
-            singular: text(&status["acceptedNames"]["singular"]).into(),
-            short_names: Words::default(),
-            categories: Words::default(),
-            scope: Scope::Namespaced,
-            subresources: Words::default(),
-            list_kind: None,
-        })
-    })
+    definitions
+        .filter_map(custom::kind)
+        .filter(KindInfo::is_namespaced)
 }
 
 /// When to look again at a namespace that is not empty yet: the longer it
@@ -231,27 +204,6 @@ mod tests {
         );
         assert_eq!(finalized(namespace(&["x/y"])), None);
         assert_eq!(finalized(json!({"spec": {}})), None);
-    }
-
-    #[test]
-    fn custom_kinds_are_those_that_are_established_in_namespaces() {
-        let definition = |scope: &str, established: &str| {
-            json!({
-                "spec": {"group": "example.com", "scope": scope, "versions": [
-                    {"name": "v1beta1", "served": true, "storage": false},
-                    {"name": "v1", "served": true, "storage": true}]},
-                "status": {"acceptedNames": {"plural": "shoes", "singular": "shoe", "kind": "Shoe"},
-                    "conditions": [{"type": "Established", "status": established}]},
-            })
-        };
-        let list = json!({"items": [definition("Namespaced", "True"),
-            definition("Cluster", "True"), definition("Namespaced", "False")]});
-        let kinds: Vec<_> = custom_kinds(&list).collect();
-        assert_eq!(kinds.len(), 1);
-        assert_eq!(
-            kinds[0].collection_path(Some("a")),
-            "/apis/example.com/v1/namespaces/a/shoes"
-        );
     }
 
     #[test]

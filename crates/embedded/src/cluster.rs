@@ -15,7 +15,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
     Error, NAME, Options, descriptors, files, kubeconfig, layout::Layout, lock::Lock,
-    logs::LogBridge, settings::Settings,
+    logs::LogBridge, publish, settings::Settings,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
@@ -101,17 +101,22 @@ impl EmbeddedCluster {
         settings: Settings,
         logs: &LogBridge,
     ) -> Result<(), Error> {
+        let authority = match options.listen {
+            Some(_) => Some(
+                Authority::load_or_create(&self.layout.certificates())
+                    .map_err(Error::part("certificates"))?,
+            ),
+            None => None,
+        };
         let controllers = async {
             if !options.controllers {
                 return Ok(None);
             }
-            let started = Controllers::start(
-                self.sheltered
-                    .clone()
-                    .with_user_agent("longshore-controllers"),
-            )
-            .await;
-            started.map(Some)
+            let cluster = self.sheltered.clone();
+            let cluster = cluster.with_user_agent("longshore-controllers");
+            let mut options = longshore_controllers::Options::default();
+            options.root_ca = authority.as_ref().map(Authority::ca_pem);
+            Controllers::start_with(cluster, options).await.map(Some)
         };
         let node = async {
             if !options.node {
@@ -141,8 +146,9 @@ impl EmbeddedCluster {
         if let Some(node) = &self.node {
             logs.fill(node.logs());
         }
-        if let Some(address) = options.listen {
-            self.listen(address, options.kubeconfig.as_deref(), server, settings)
+        if let (Some(address), Some(authority)) = (options.listen, authority) {
+            let place = options.kubeconfig.as_deref();
+            self.listen((address, place), server, settings, &authority)
                 .await?;
         }
         Ok(())
@@ -150,14 +156,12 @@ impl EmbeddedCluster {
 
     async fn listen(
         &mut self,
-        address: SocketAddr,
-        place: Option<&Path>,
+        (address, place): (SocketAddr, Option<&Path>),
         server: &ApiServer,
         mut settings: Settings,
+        authority: &Authority,
     ) -> Result<(), Error> {
         descriptors::raise_limit();
-        let authority = Authority::load_or_create(&self.layout.certificates())
-            .map_err(Error::part("certificates"))?;
         let listener = bind(address, settings.port).await?;
         let local = listener
             .local_addr()
@@ -165,6 +169,11 @@ impl EmbeddedCluster {
         let identity = authority
             .server(&[local.ip().to_string()])
             .map_err(Error::part("certificates"))?;
+
+        let publisher = self.sheltered.clone().with_user_agent("kube-apiserver");
+        publish::publish(&publisher, local)
+            .await
+            .map_err(Error::part("endpoints of the API server"))?;
 
         let url = format!("https://{local}");
         settings.port = local.port();

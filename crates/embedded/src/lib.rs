@@ -29,6 +29,7 @@ mod layout;
 mod lock;
 mod logs;
 mod options;
+mod publish;
 mod settings;
 
 pub use cluster::EmbeddedCluster;

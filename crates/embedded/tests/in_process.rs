@@ -268,3 +268,41 @@ async fn hundreds_at_once() {
         embedded.stop().await;
     }
 }
+
+#[tokio::test]
+async fn who_wants_to_speak_to_the_endpoint_finds_address_and_certificate() {
+    let options = Options {
+        listen: loopback(),
+        node: false,
+        ..Options::default()
+    };
+    let embedded = EmbeddedCluster::start(options).await.unwrap();
+    let cluster = embedded.cluster();
+    let raw = async |word: &str, name: &str| {
+        let view = cluster.kind(word).await.unwrap();
+        let view = view.in_namespace("default").unwrap();
+        let item = view.wait(name, |_| true, PATIENCE).await.unwrap();
+        item.raw().unwrap()
+    };
+    let url = embedded.url().unwrap().to_owned();
+    let listens = |address: &serde_json::Value, port: &serde_json::Value| {
+        let address = address.as_str().unwrap();
+        assert_eq!(format!("https://{address}:{port}"), url);
+    };
+    let endpoints = raw("endpoints", "kubernetes").await;
+    let subset = &endpoints["subsets"][0];
+    listens(&subset["addresses"][0]["ip"], &subset["ports"][0]["port"]);
+    let slice = raw("endpointslices", "kubernetes").await;
+    listens(
+        &slice["endpoints"][0]["addresses"][0],
+        &slice["ports"][0]["port"],
+    );
+    assert_eq!(
+        slice["metadata"]["labels"]["kubernetes.io/service-name"],
+        "kubernetes"
+    );
+    let map = raw("configmaps", "kube-root-ca.crt").await;
+    let certificate = map["data"]["ca.crt"].as_str().unwrap();
+    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+    embedded.stop().await;
+}

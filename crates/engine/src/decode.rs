@@ -2,11 +2,19 @@
 //! refuses wrong types, finds and drops unknown fields, drops nulls, and
 //! brings times and quantities to their usual form.
 
-use longshore_model::{KindInfo, Quantity, time};
-use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
+mod walk;
+
+use longshore_model::KindInfo;
+use longshore_schema::registry;
 use serde_json::{Map, Value, map::Entry};
 
-use crate::{Error, FieldValidation, view::View};
+use crate::{
+    Error, FieldValidation,
+    nesting::{NESTING, is_deeper, too_deep},
+    view::View,
+};
+use walk::Walk;
+pub(crate) use walk::illegal_base64;
 
 /// Puts in the fields that the kind's objects always have.
 pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {
@@ -93,11 +101,10 @@ pub(crate) fn decode(
     });
     object.insert("apiVersion".into(), api_version.into());
     object.insert("kind".into(), name.as_ref().into());
-    let mut walk = Walk {
-        path: String::new(),
-        unknown: Vec::new(),
-        wrong: None,
-    };
+    if is_too_deep(&object) {
+        return Err(Problem::Unreadable(cannot(too_deep())));
+    }
+    let mut walk = Walk::default();
     match view.custom_kind() {
         Some(custom) => walk.custom(&custom.schema, &mut object),
         None => {
@@ -107,11 +114,12 @@ pub(crate) fn decode(
         }
     }
     if let Some(wrong) = walk.wrong {
-        return Err(Problem::Unreadable(cannot(wrong)));
+        return Err(Problem::Unreadable(cannot(wrong.text())));
     }
     let managed = reset.or_else(|| take_managed(&mut object, |_| true));
     tidy_metadata(&mut object);
-    let warnings = match validation {
+    let owners = once_each(&mut object);
+    let mut warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
         FieldValidation::Warn => walk.unknown,
         FieldValidation::Strict if walk.unknown.is_empty() => Vec::new(),
@@ -122,10 +130,22 @@ pub(crate) fn decode(
             ))));
         }
     };
+    warnings.extend(owners);
     Ok(Decoded {
         object,
         managed,
         warnings,
+    })
+}
+
+/// Whether an object has too many levels, managed fields aside: they have some
+/// more than the object.
+fn is_too_deep(object: &Map<String, Value>) -> bool {
+    object.iter().any(|(name, value)| match value {
+        Value::Object(metadata) if name == "metadata" => metadata
+            .iter()
+            .any(|(name, value)| name != "managedFields" && is_deeper(value, NESTING - 2)),
+        value => is_deeper(value, NESTING - 1),
     })
 }
 
@@ -161,6 +181,29 @@ fn tidy_metadata(object: &mut Map<String, Value>) {
     }
 }
 
+/// Drops owners that are named twice alike; what to warn of then.
+fn once_each(object: &mut Map<String, Value>) -> Option<String> {
+    let owners = object
+        .get_mut("metadata")?
+        .get_mut("ownerReferences")?
+        .as_array_mut()?;
+    let (mut kept, mut twice) = (Vec::with_capacity(owners.len()), Vec::new());
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    (!twice.is_empty()).then(|| {
+        let uids = twice.join(", ");
+        format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+        )
+    })
+}
+
 /// JSON's types as the messages call them.
 pub(crate) fn word(value: &Value) -> &'static str {
     match value {
@@ -170,159 +213,6 @@ pub(crate) fn word(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    }
-}
-
-/// Whether a time is written with six decimals, neither more nor fewer.
-fn has_micros(text: &str) -> bool {
-    let decimals = text.get(19..).and_then(|rest| rest.strip_prefix('.'));
-    decimals.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
-}
-
-/// Lists of resources are kept in thousandths.
-fn round_up(amount: &mut Value) {
-    if let Value::String(text) = amount
-        && let Ok(quantity) = text.parse::<Quantity>()
-    {
-        *text = quantity.canonical_milli();
-    }
-}
-
-struct Walk {
-    path: String,
-    unknown: Vec<String>,
-    wrong: Option<String>,
-}
-
-impl Walk {
-    /// An object of a custom kind: its metadata as all metadata, the rest by
-    /// its schema, which also fills in defaults.
-    fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
-        let meta = registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
-        if let (Some(meta), Some(metadata)) = (meta, object.get_mut("metadata")) {
-            self.path.push_str("metadata");
-            self.value(meta, metadata);
-            self.path.clear();
-        }
-        let mut value = Value::Object(std::mem::take(object));
-        let unknown = schema.prune(&mut value);
-        let words = unknown.iter().map(|path| format!("unknown field {path:?}"));
-        self.unknown.extend(words);
-        schema.fill(&mut value);
-        if let Value::Object(filled) = value {
-            *object = filled;
-        }
-    }
-
-    fn object(&mut self, at: TypeRef, fields: &mut Map<String, Value>) {
-        let length = self.path.len();
-        fields.retain(|name, value| {
-            if !self.path.is_empty() {
-                self.path.push('.');
-            }
-            self.path.push_str(name);
-            let keep = match at.field(name) {
-                // A map's entry is there, be its value null.
-                Some(inner) if value.is_null() && at.shape() == Shape::Map => {
-                    let text = matches!(inner.shape(), Shape::String | Shape::Bytes);
-                    if text {
-                        *value = "".into();
-                    }
-                    text
-                }
-                Some(_) if value.is_null() => false,
-                Some(inner) => {
-                    self.value(inner, value);
-                    if at.shape() == Shape::Map && inner.shape() == Shape::Quantity {
-                        round_up(value);
-                    }
-                    !(inner.omits_zero() && is_zero(value))
-                }
-                None => {
-                    self.unknown
-                        .push(format!("unknown field \"{}\"", self.path));
-                    false
-                }
-            };
-            self.path.truncate(length);
-            keep
-        });
-    }
-
-    fn value(&mut self, at: TypeRef, value: &mut Value) {
-        let shape = at.shape();
-        match (shape, &mut *value) {
-            (Shape::Object | Shape::Map, Value::Object(fields)) => self.object(at, fields),
-            (Shape::List, Value::Array(items)) => {
-                let Some(inner) = at.items() else { return };
-                let length = self.path.len();
-                for (index, item) in items.iter_mut().enumerate() {
-                    self.path.push_str(&format!("[{index}]"));
-                    self.value(inner, item);
-                    self.path.truncate(length);
-                }
-            }
-            (Shape::String, Value::String(_))
-            | (Shape::Boolean, Value::Bool(_))
-            | (Shape::Number, Value::Number(_))
-            | (Shape::IntOrString, Value::String(_))
-            | (Shape::Any, _) => {}
-            (Shape::Integer | Shape::IntOrString, Value::Number(number))
-                if number.is_i64() || number.is_u64() => {}
-            (Shape::Quantity, Value::Number(number)) => {
-                *value = number.to_string().into();
-                self.value(at, value);
-            }
-            (Shape::Quantity, Value::String(text)) => match text.parse::<Quantity>() {
-                Ok(quantity) => *text = quantity.canonical(),
-                Err(_) => {
-                    self.fail("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into());
-                }
-            },
-            (Shape::MicroTime, Value::String(text)) if !has_micros(text) => {
-                let problem = format!(
-                    "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \".000000\"",
-                    text.get(19..).unwrap_or_default()
-                );
-                self.fail(problem);
-            }
-            (Shape::Time | Shape::MicroTime, Value::String(text)) => match time::parse(text) {
-                Some(at) if shape == Shape::Time => *text = time::seconds(at),
-                Some(at) => *text = time::micros(at),
-                None => {
-                    let problem = format!(
-                        "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?}"
-                    );
-                    self.fail(problem);
-                }
-            },
-            (Shape::Bytes, Value::String(text)) => {
-                use base64::{Engine as _, engine::general_purpose::STANDARD};
-                if let Err(error) = STANDARD.decode(text.as_bytes()) {
-                    self.fail(format!("illegal base64 data: {error}"));
-                }
-            }
-            (_, other) => {
-                let problem = format!(
-                    "json: cannot unmarshal {} into Go struct field {} of type {}",
-                    word(other),
-                    self.path,
-                    format!("{shape:?}").to_lowercase()
-                );
-                self.fail(problem);
-            }
-        }
-    }
-
-    fn fail(&mut self, problem: String) {
-        let path = &self.path;
-        self.wrong.get_or_insert_with(|| {
-            if problem.contains(path.as_str()) {
-                problem
-            } else {
-                format!("{path}: {problem}")
-            }
-        });
     }
 }
 

@@ -200,7 +200,15 @@ impl Engine {
         at: ReadVersion,
     ) -> Result<Arc<Object>, Error> {
         let view = self.view(kind)?;
-        let object = self.stored(kind, namespace, name, at)?;
+        let object = self
+            .stored(kind, namespace, name, at)
+            .map_err(|error| match error {
+                // Built-in kinds name what was asked for.
+                Error::NotFound(subject) if view.custom_kind().is_none() => {
+                    Error::NotFound(subject.subresource("scale"))
+                }
+                error => error,
+            })?;
         machine::scale_of(&view, &object)
     }
 
@@ -279,6 +287,15 @@ impl Engine {
             *object = view.present(object);
         }
         Ok(page)
+    }
+
+    /// How many objects of a kind there are, in all namespaces: what a list or
+    /// the beginning of a watch may have to look at.
+    #[must_use]
+    pub fn count(&self, kind: &KindInfo) -> usize {
+        let state = self.state();
+        let found = state.kinds.resolve(kind);
+        found.map_or(0, |(id, _)| state.table(id).objects.len())
     }
 
     /// Starts a watch.
@@ -367,21 +384,21 @@ impl Engine {
         })
     }
 
-    /// Deletes all objects that match; answers their last states.
+    /// Deletes all objects that match; answers them as they were before.
     ///
     /// # Errors
     /// As [`Engine::delete`].
-    pub async fn delete_collection(
-        &self,
-        request: DeleteCollection,
-    ) -> Result<Vec<Arc<Object>>, Error> {
-        let view = self.view(&request.kind)?;
-        let deleted = self
+    pub async fn delete_collection(&self, request: DeleteCollection) -> Result<Page, Error> {
+        let view = self.view(&request.list.kind)?;
+        let mut page = self
             .submit(request.options.dry_run, move |tx| {
                 machine::delete_collection(tx, &request)
             })
             .await?;
-        Ok(deleted.iter().map(|object| view.present(object)).collect())
+        for object in &mut page.items {
+            *object = view.present(object);
+        }
+        Ok(page)
     }
 
     /// Assigns a pod to a node.
@@ -399,8 +416,10 @@ impl Engine {
     /// # Errors
     /// [`Error::NotFound`], stale versions.
     pub async fn finalize(&self, request: Finalize) -> Result<Arc<Object>, Error> {
-        self.submit(request.dry_run, move |tx| machine::finalize(tx, &request))
-            .await
+        self.submit(request.options.dry_run, move |tx| {
+            machine::finalize(tx, &request)
+        })
+        .await
     }
 
     /// Forgets the history: older lists and watches expire.

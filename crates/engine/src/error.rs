@@ -68,6 +68,9 @@ pub enum Error {
     /// The name is taken (409).
     #[error("{0} already exists")]
     AlreadyExists(Subject),
+    /// The name is taken by what is being deleted (409).
+    #[error("object is being deleted: {0} already exists")]
+    StillThere(Subject),
     /// Stale version, other uid, or a state that does not allow it (409).
     #[error("Operation cannot be fulfilled on {subject}: {reason}")]
     Conflict {
@@ -208,7 +211,7 @@ impl Error {
             Self::KindGone(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }
-            Self::AlreadyExists(subject) => with(
+            Self::AlreadyExists(subject) | Self::StillThere(subject) => with(
                 StatusReason::AlreadyExists,
                 subject.details(&subject.resource),
             ),

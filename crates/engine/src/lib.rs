@@ -19,6 +19,7 @@ mod list;
 mod load;
 mod machine;
 mod managed;
+mod nesting;
 mod object;
 mod options;
 mod patch;
@@ -36,6 +37,7 @@ pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use machine::scale_kind;
+pub use nesting::NESTING;
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
 pub use request::{

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, ListRequest, Page, ReadVersion,
+    decode::illegal_base64,
     select::Selection,
     state::{Objects, State, Table, too_large},
 };
@@ -37,11 +38,14 @@ impl Token {
     }
 
     fn decode(text: &str) -> Result<Self, Error> {
-        let wrong =
-            |problem: String| Error::BadRequest(format!("continue key is not valid: {problem}"));
+        let wrong = |problem: String| {
+            Error::BadRequest(format!(
+                "invalid continue token: continue key is not valid: {problem}"
+            ))
+        };
         let json = URL_SAFE_NO_PAD
             .decode(text.trim_end_matches('='))
-            .map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| wrong(illegal_base64(text, &error)))?;
         let token: Self =
             serde_json::from_slice(&json).map_err(|error| wrong(error.to_string()))?;
         if token.v != TOKEN_VERSION {

@@ -1,9 +1,10 @@
 //! Loading a store: first the built-in kinds, then the kinds that stored
-//! definitions make, then the objects of these.
+//! definitions make, then the objects of these. Objects of other kinds wait
+//! for a definition that makes theirs.
 
 use std::sync::Arc;
 
-use crate::{Object, OpenError, kinds::Kinds, machine::definitions, state::State};
+use crate::{Object, OpenError, facts, kinds::Kinds, machine::definitions, state::State};
 
 /// Collects what a store holds.
 #[derive(Debug)]
@@ -48,15 +49,19 @@ impl Loader {
             key: format!("{kind} {key}"),
             problem,
         };
-        let kinds = &self.state.kinds;
-        let id = kinds
-            .by_store_name(kind)
-            .ok_or_else(|| corrupt("this program does not know the kind".to_owned()))?;
-        let object = Object::decode(json, &kinds.entry(id).facts).map_err(corrupt)?;
+        let id = self.state.kinds.by_store_name(kind);
+        let facts = match id {
+            Some(id) => &*self.state.kinds.entry(id).facts,
+            None => facts::custom(),
+        };
+        let object = Object::decode(json, facts).map_err(corrupt)?;
         if **object.key() != *key {
             return Err(corrupt(format!("it calls itself {}", object.key())));
         }
-        self.state.load(id, Arc::new(object));
+        match id {
+            Some(id) => self.state.load(id, Arc::new(object)),
+            None => self.state.load_left_behind(kind, Arc::new(object)),
+        }
         Ok(())
     }
 }

@@ -28,6 +28,8 @@ pub enum Subresource {
     Status,
     /// The number of replicas alone, as a `Scale` of autoscaling/v1.
     Scale,
+    /// The finalizers in a namespace's spec alone, by [`Finalize`].
+    Finalize,
 }
 
 /// What to do about fields the kind does not have (`fieldValidation`).
@@ -168,14 +170,8 @@ impl Deleted {
 /// Deletes every object that matches.
 #[derive(Debug, Clone)]
 pub struct DeleteCollection {
-    /// Their kind.
-    pub kind: Arc<KindInfo>,
-    /// Their namespace; all when `None`.
-    pub namespace: Option<String>,
-    /// Which, by labels.
-    pub labels: LabelSelector,
-    /// Which, by fields.
-    pub fields: FieldSelector,
+    /// Which; with a limit, those of one page.
+    pub list: ListRequest,
     /// Options of each delete.
     pub options: DeleteOptions,
 }
@@ -204,8 +200,8 @@ pub struct Finalize {
     pub name: String,
     /// The namespace as sent.
     pub object: Value,
-    /// Do everything, keep nothing.
-    pub dry_run: bool,
+    /// Who writes, and how.
+    pub options: WriteOptions,
 }
 
 /// Which version of the state a read wants.
@@ -357,10 +353,15 @@ impl DeleteOptions {
             Value::String(text) => Ok(Some(text.clone())),
             _ => Err(wrong(field)),
         };
-        let mut options = Self::default();
-        if let Some(policy) = text(&body["propagationPolicy"], "propagationPolicy")? {
-            options.propagation = Some(Propagation::from_word(&policy)?);
-        }
+        let propagation = match &body["propagationPolicy"] {
+            Value::Null => None,
+            Value::String(policy) => Some(Propagation::from_word(policy)?),
+            _ => return Err(wrong("propagationPolicy")),
+        };
+        let mut options = Self {
+            propagation,
+            ..Self::default()
+        };
         options.orphan_dependents = match &body["orphanDependents"] {
             Value::Null => None,
             Value::Bool(orphan) => Some(*orphan),

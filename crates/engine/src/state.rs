@@ -116,6 +116,9 @@ pub(crate) struct State {
     pub(crate) revision: u64,
     pub(crate) kinds: Arc<Kinds>,
     tables: Vec<Arc<Table>>,
+    /// Objects whose kind went without them, by the kind's name in the store:
+    /// as in Kubernetes they are there again when it comes back.
+    left_behind: OrdMap<String, Objects>,
 }
 
 impl State {
@@ -125,6 +128,7 @@ impl State {
             revision,
             tables: (0..kinds.len()).map(|_| empty(revision)).collect(),
             kinds: Arc::new(kinds),
+            left_behind: OrdMap::new(),
         }
     }
 
@@ -136,10 +140,13 @@ impl State {
         }
     }
 
-    /// Serves one more kind, without objects or history.
+    /// Serves one more kind, without history; of objects it has what an earlier
+    /// kind of its name left behind.
     pub(crate) fn add_kind(&mut self, entry: Entry) -> KindId {
+        let objects = self.left_behind.remove(&entry.store_name);
         let id = Arc::make_mut(&mut self.kinds).add(entry);
-        let table = empty(self.revision);
+        let mut table = empty(self.revision);
+        Arc::make_mut(&mut table).objects = objects.unwrap_or_default();
         match self.tables.get_mut(id.0) {
             Some(place) => *place = table,
             None => self.tables.push(table),
@@ -152,6 +159,16 @@ impl State {
         Arc::make_mut(&mut self.kinds).change(id, change);
     }
 
+    /// Serves a kind no longer. Its last events can still be read.
+    pub(crate) fn end_kind(&mut self, id: KindId) {
+        let objects = self.table(id).objects.clone();
+        if !objects.is_empty() {
+            let name = self.kinds.entry(id).store_name.clone();
+            self.left_behind.insert(name, objects);
+        }
+        self.change_kind(id, |entry| entry.live = false);
+    }
+
     pub(crate) fn table(&self, kind: KindId) -> &Table {
         &self.tables[kind.0]
     }
@@ -160,6 +177,12 @@ impl State {
     pub(crate) fn load(&mut self, kind: KindId, object: Arc<Object>) {
         let table = Arc::make_mut(&mut self.tables[kind.0]);
         table.objects.insert(object.key().clone(), object);
+    }
+
+    /// Puts an object in whose kind is not there: at opening.
+    pub(crate) fn load_left_behind(&mut self, store_name: &str, object: Arc<Object>) {
+        let objects = self.left_behind.entry(store_name.to_owned()).or_default();
+        objects.insert(object.key().clone(), object);
     }
 
     /// Applies one event, which must be of the next revision.

@@ -18,7 +18,7 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// Bytes of the file kept in memory. Reads never go to the file after opening,
 /// so only the inner pages of the tree matter.
-const CACHE: usize = 16 << 20;
+const CACHE: usize = 4 << 20;
 
 /// A journal in a redb file.
 pub(crate) struct Store {

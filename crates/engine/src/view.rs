@@ -128,6 +128,23 @@ impl View {
         }
     }
 
+    /// What brings an object as this view shows it into the form of another
+    /// version of the kind; `None` where they are the same.
+    pub(crate) fn form_of(&self, other: &Self) -> Option<fn(json::Object) -> json::Object> {
+        match (&self.form, &other.form) {
+            (Form::Stored, Form::Event) => Some(events::shown),
+            (Form::Event, Form::Stored) => Some(events::stored),
+            _ => None,
+        }
+    }
+
+    /// Whether the types of the kind may be others than when an object was
+    /// written.
+    pub(crate) fn is_newer_than(&self, object: &Object) -> bool {
+        self.custom_kind()
+            .is_some_and(|kind| object.revision() <= kind.since)
+    }
+
     /// Calls `work` with an object, given as it is stored, as `shown` has it.
     pub(crate) fn with_shown<T>(
         &self,

@@ -2,7 +2,7 @@
 //! there at its own pace. A slow one keeps nothing alive; when the log has been
 //! cut behind it, it ends as expired.
 
-use std::{collections::VecDeque, ops::Bound, sync::Arc};
+use std::{collections::VecDeque, ops::Bound, sync::Arc, task::Poll};
 
 use tokio::sync::watch;
 
@@ -17,6 +17,8 @@ use crate::{
 
 /// Events read from the log in one go.
 const CHUNK: usize = 256;
+/// Events looked at in one go, selected or not.
+const LOOK: usize = 4096;
 
 /// A running watch.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct Watch {
     /// The first state, still to be told.
     initial: std::vec::IntoIter<Arc<Object>>,
     end_of_initial: Option<u64>,
+    /// The last read left events that nobody has looked at.
+    is_behind: bool,
 }
 
 impl Watch {
@@ -85,6 +89,7 @@ impl Watch {
             waiting: VecDeque::new(),
             initial: initial.into_iter(),
             end_of_initial,
+            is_behind: false,
         })
     }
 
@@ -98,14 +103,19 @@ impl Watch {
             if let Some(event) = self.try_next()? {
                 return Ok(event);
             }
-            self.news
-                .changed()
-                .await
-                .map_err(|_| Error::Storage("the engine is closed".to_owned()))?;
+            if self.is_behind {
+                give_way().await;
+                continue;
+            }
+            if self.news.changed().await.is_err() {
+                // Another kind has taken the place of this one; the read says so.
+                let closed = || Error::Storage("the engine is closed".to_owned());
+                return self.try_next()?.ok_or_else(closed);
+            }
         }
     }
 
-    /// The next event, if there is one already.
+    /// The next event, if there is one already, and it is found at once.
     ///
     /// # Errors
     /// As [`Watch::next`].
@@ -154,18 +164,20 @@ impl Watch {
                 self.view = view.clone();
                 Ok(())
             }
-            // The last deletions are still told.
+            // The last deletions are still told, or that they are forgotten.
             _ if entry.uid == self.uid && self.position < self.newest(state) => Ok(()),
             _ => Err(Error::KindGone(Subject::new(info, ""))),
         }
     }
 
     fn newest(&self, state: &State) -> u64 {
-        state.table(self.kind).newest()
+        let table = state.table(self.kind);
+        table.newest().max(table.compacted)
     }
 
     /// Reads events until some are selected or the newest is reached.
     fn read(&mut self) -> Result<(), Error> {
+        self.is_behind = false;
         // Marked first: what is published from here on wakes the next wait.
         self.news.borrow_and_update();
         let state = self.shared.current.load_full();
@@ -177,7 +189,11 @@ impl Watch {
         let Some(events) = table.events_after(self.position) else {
             return Err(expired(self.position, table.compacted));
         };
-        for event in events {
+        for (looked_at, event) in events.enumerate() {
+            self.is_behind = looked_at == LOOK;
+            if self.is_behind {
+                return Ok(());
+            }
             self.position = event.revision;
             if let Some(selected) = select(&self.selection, &self.view, event) {
                 self.waiting.push_back((event.revision, selected));
@@ -189,6 +205,19 @@ impl Watch {
         self.position = state.revision;
         Ok(())
     }
+}
+
+/// Lets others have their turn.
+async fn give_way() {
+    let mut gave = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut gave, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn initial(state: &State, kind: KindId, selection: &Selection) -> Vec<Arc<Object>> {

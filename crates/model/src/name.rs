@@ -30,7 +30,7 @@ pub const LABEL_KEY: &str = "use an optional DNS subdomain and '/', then at most
 /// The rule of label values, in words.
 pub const LABEL_VALUE: &str = "use at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit, or nothing";
 
-fn is_dns_part(text: &str) -> bool {
+pub(crate) fn is_dns_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     let alphanumeric = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     !bytes.is_empty()
@@ -39,15 +39,19 @@ fn is_dns_part(text: &str) -> bool {
         && bytes.last().is_some_and(alphanumeric)
 }
 
-fn is_qualified(text: &str) -> bool {
+/// Whether it is made of the letters of a label, of whatever length.
+pub(crate) fn is_qualified(text: &str) -> bool {
     let bytes = text.as_bytes();
-    text.len() <= 63
-        && !bytes.is_empty()
+    !bytes.is_empty()
         && bytes
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_qualified(text)
 }
 
 fn is_subdomain(text: &str) -> bool {
@@ -94,8 +98,8 @@ pub fn dns_subdomain(what: &'static str, text: &str) -> Result<(), NameError> {
 /// Names the text and the rule.
 pub fn label_key(text: &str) -> Result<(), NameError> {
     let ok = match text.split_once('/') {
-        Some((prefix, name)) => is_subdomain(prefix) && is_qualified(name),
-        None => is_qualified(text),
+        Some((prefix, name)) => is_subdomain(prefix) && is_label(name),
+        None => is_label(text),
     };
     check(ok, "label key", text, LABEL_KEY)
 }
@@ -106,7 +110,7 @@ pub fn label_key(text: &str) -> Result<(), NameError> {
 /// Names the text and the rule.
 pub fn label_value(text: &str) -> Result<(), NameError> {
     check(
-        text.is_empty() || is_qualified(text),
+        text.is_empty() || is_label(text),
         "label value",
         text,
         LABEL_VALUE,

@@ -21,7 +21,7 @@ const DOES: &[(&str, &str)] = &[
     ("Lease", "the node agent renews its own"),
     (
         "Event",
-        "written by controllers and the node; goes after an hour",
+        "written by controllers and the node; goes an hour after its last write",
     ),
     (
         "Service",
@@ -30,6 +30,7 @@ const DOES: &[(&str, &str)] = &[
     ("ConfigMap", "pods read it"),
     ("Secret", "pods read it"),
     ("ServiceAccount", "pods name it"),
+    ("PriorityClass", "new pods get its priority"),
     ("CustomResourceDefinition", "makes a kind that is served"),
 ];
 
@@ -66,9 +67,18 @@ fn document() -> String {
     text.push_str(
         "\nA fresh cluster has the namespaces `default`, `kube-system`, `kube-public` and\n\
          `kube-node-lease`, a service account `default` in each, the Service `kubernetes`\n\
-         and the system's two PriorityClasses.\n\n\
+         and the system's two PriorityClasses. One that listens also has the Endpoints\n\
+         and the EndpointSlice of that Service, with the address it listens at, and in\n\
+         each namespace the ConfigMap `kube-root-ca.crt` with the certificate that its\n\
+         own is signed with.\n\n\
          Left out, since nothing here would take them off again: the taint `not-ready` of\n\
-         a new node, and the finalizers that protect volumes and claims in use.\n",
+         a new node, and the finalizers that protect volumes and claims in use. Left out\n\
+         as well: `componentstatuses`, deprecated since 1.19, which would tell of an etcd\n\
+         and of processes that are not here.\n\n\
+         Objects may be nested 120 levels deep, where Kubernetes takes 10,000: clients'\n\
+         parsers are known to stop at 128. A server-side apply that does not have the\n\
+         form of its type is answered with code 500 and no reason, as by every Kubernetes\n\
+         so far.\n",
     );
     text
 }

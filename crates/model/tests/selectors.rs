@@ -54,6 +54,78 @@ fn bad_label_selectors_are_refused_with_the_text_and_the_problem() {
 }
 
 #[test]
+fn rule_20_the_problem_is_told_in_the_words_of_a_real_server() {
+    let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    let value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    let integer = "for 'Gt', 'Lt' operators, the value must be an integer";
+    for (text, message) in [
+        ("a=b,", "found '', expected: identifier after ','".to_owned()),
+        (",a=b", "found ',', expected: !, identifier, or 'end of string'".to_owned()),
+        ("a,,b", "found ',', expected: identifier after ','".to_owned()),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'".to_owned()),
+        ("=b", "found '=', expected: !, identifier, or 'end of string'".to_owned()),
+        ("!a=b", "found '=', expected: ',' or 'end of string'".to_owned()),
+        ("a=b=c", "found '=', expected: ',' or 'end of string'".to_owned()),
+        ("a in (b)c", "found 'c', expected: ',' or 'end of string'".to_owned()),
+        ("a in", "unable to parse requirement: found '' expected: '('".to_owned()),
+        ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier".to_owned()),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'".to_owned()),
+        ("a in (b,", "unable to parse requirement: found '', expected: ',', or identifier".to_owned()),
+        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'".to_owned()),
+        ("!!a", "unable to parse requirement: found '!', expected: identifier".to_owned()),
+        ("a=(b)", "unable to parse requirement: found '(', expected: identifier".to_owned()),
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt".to_owned()),
+        ("-a=b", format!("unable to parse requirement: <nil>: Invalid value: \"-a\": {name}")),
+        ("/a", "unable to parse requirement: <nil>: Invalid value: \"/a\": prefix part must be non-empty".to_owned()),
+        ("a in (c,-b)", format!("unable to parse requirement: values[0][a]: Invalid value: \"-b\": {value}")),
+        ("a>b", format!("unable to parse requirement: values[0]: Invalid value: \"b\": {integer}")),
+        ("a<-5", format!("unable to parse requirement: values[0][a]: Invalid value: \"-5\": {value}")),
+        ("a<-b", format!("unable to parse requirement: [values[0]: Invalid value: \"-b\": {integer}, values[0][a]: Invalid value: \"-b\": {value}]")),
+    ] {
+        let error = text.parse::<LabelSelector>().unwrap_err();
+        assert_eq!(error.server_message(), message, "{text:?}");
+    }
+    // What looks wrong and is not.
+    for (text, written) in [
+        ("a in ()", "a="),
+        ("a in (c,,b)", "a in (,b,c)"),
+        ("a in (,b)", "a in (,b)"),
+        ("a in(b)", "a=b"),
+        ("in in (in,notin)", "in in (in,notin)"),
+        ("a=,b!=", "a=,b!="),
+        ("  a  =  b  ", "a=b"),
+    ] {
+        assert_eq!(text.parse::<LabelSelector>().unwrap().to_string(), written);
+    }
+}
+
+#[test]
+fn rule_19_the_problem_is_told_in_the_words_of_a_real_server() {
+    for (text, message) in [
+        ("a", "invalid selector: 'a'; can't understand 'a'"),
+        (
+            "a=b,c>d",
+            "invalid selector: 'a=b,c>d'; can't understand 'c>d'",
+        ),
+        (
+            "a=b\\",
+            "invalid field selector: invalid escape sequence: \\",
+        ),
+        (
+            "a=b\\x",
+            "invalid field selector: invalid escape sequence: \\x",
+        ),
+        (
+            "a=b=c",
+            "invalid field selector: unescaped character in value: 61",
+        ),
+    ] {
+        let error = text.parse::<FieldSelector>().unwrap_err();
+        assert_eq!(error.server_message(), message, "{text:?}");
+    }
+}
+
+#[test]
 fn field_selectors_escape_their_values() {
     let selector = FieldSelector::everything().with("a", "x,y=z\\");
     assert_eq!(selector.to_string(), "a=x\\,y\\=z\\\\");

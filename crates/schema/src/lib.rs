@@ -10,6 +10,7 @@
 mod duplicates;
 mod facts;
 mod fields;
+mod go_types;
 mod graph;
 pub mod openapi;
 mod ownership;

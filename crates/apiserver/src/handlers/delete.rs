@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
-use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Page, Target};
+use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Target};
 use longshore_model::{KindInfo, Status, StatusDetails};
 
 use super::{object_shape, plain_shape};
@@ -11,7 +11,7 @@ use crate::{
     fault::Fault,
     input::{self, RequestBody},
     negotiate::Shape,
-    params::{self, Selection},
+    params,
     present::Presenter,
     query::Query,
     reply::{self, Reply},
@@ -23,6 +23,11 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let info = target.kind.clone();
+    // Only who asks in the old way not to orphan is told so by the code.
+    let pending = match options.orphan_dependents {
+        Some(false) => StatusCode::ACCEPTED,
+        _ => StatusCode::OK,
+    };
     match call
         .shared
         .engine
@@ -30,7 +35,7 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
         .await?
     {
         Deleted::Pending(object) => {
-            reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
+            reply::document(pending, wanted.encoding, presenter.object(&object))
         }
         Deleted::Gone(object) if returns_deleted(&info) => {
             reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
@@ -93,25 +98,13 @@ pub(super) async fn collection(
     body: RequestBody,
 ) -> Reply {
     plain_shape(&call)?;
-    let selection = Selection::parse(&call.query)?;
-    let presenter = Presenter::new(&call, info.clone(), Shape::Object)?;
+    let list = params::list_request(&call.query, info.clone(), namespace)?;
+    let presenter = Presenter::new(&call, info, Shape::Object)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let engine = &call.shared.engine;
-    let items = engine
-        .delete_collection(DeleteCollection {
-            kind: info,
-            namespace,
-            labels: selection.labels,
-            fields: selection.fields,
-            options,
-        })
+    let page = engine
+        .delete_collection(DeleteCollection { list, options })
         .await?;
-    let page = Page {
-        items,
-        revision: engine.revision(),
-        cursor: None,
-        remaining: None,
-    };
     Ok(reply::json(StatusCode::OK, presenter.list(page)))
 }
 

@@ -30,6 +30,11 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
     let catalog = || Catalog::new(&call.shared.engine.kinds());
     match route {
         Route::Health(name, check) => health(&call, name, check.as_deref()),
+        Route::Metrics => Ok(reply::with_type(
+            StatusCode::OK,
+            "text/plain; version=0.0.4; charset=utf-8",
+            Body::full(call.shared.metrics.text()),
+        )),
         Route::Version => {
             plain_shape(&call)?;
             Ok(reply::value(StatusCode::OK, &version()))
@@ -141,6 +146,7 @@ fn paths(call: &Call) -> Vec<String> {
         "/apis",
         "/healthz",
         "/livez",
+        "/metrics",
         "/openapi/v2",
         "/openapi/v3",
         "/readyz",

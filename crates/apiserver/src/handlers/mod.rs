@@ -79,7 +79,7 @@ async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody
     }
     if path.watch {
         return match call.method {
-            Method::GET => watch::watch(call, info, path.namespace, path.name),
+            Method::GET => watch::watch(call, info, path.namespace, path.name).await,
             _ => Err(Fault::wrong_method(&["GET"])),
         };
     }
@@ -112,9 +112,9 @@ async fn collection(
     let sweepable = writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
     match call.method {
         Method::GET if call.query.flag("watch") == Some(true) => {
-            watch::watch(call, info, namespace, None)
+            watch::watch(call, info, namespace, None).await
         }
-        Method::GET => read::list(call, info, namespace),
+        Method::GET => read::list(call, info, namespace).await,
         Method::POST if writable => write::create(call, info, namespace, body).await,
         Method::DELETE if sweepable => delete::collection(call, info, namespace, body).await,
         _ if sweepable => Err(Fault::wrong_method(&["GET", "POST", "DELETE"])),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use longshore_engine::{ListRequest, Target, scale_kind};
+use longshore_engine::{Target, scale_kind};
 use longshore_model::KindInfo;
 
 use super::object_shape;
 use crate::{
+    input, limits,
     negotiate::{Encoding, Shape, negotiate},
-    params::{self, ListParams, Selection},
+    params,
     present::Presenter,
     reply::{self, Reply},
     service::Call,
@@ -34,7 +35,7 @@ pub(super) fn scale(call: &Call, target: &Target) -> Reply {
     reply::document(StatusCode::OK, wanted.encoding, presenter.object(&scale))
 }
 
-pub(super) fn list(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -> Reply {
+pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -> Reply {
     let wanted = negotiate(&call.headers, |shape| {
         matches!(
             shape,
@@ -42,25 +43,23 @@ pub(super) fn list(call: Call, info: Arc<KindInfo>, namespace: Option<String>) -
         )
     })?;
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
-    let params = ListParams::parse(&call.query)?;
-    let selection = Selection::parse(&call.query)?;
-    let page = call.shared.engine.list(&ListRequest {
-        kind: info,
-        namespace,
-        labels: selection.labels,
-        fields: selection.fields,
-        limit: params.limit,
-        cursor: params.cursor,
-        version: params.version,
-    })?;
+    let request = params::list_request(&call.query, info, namespace)?;
+    let engine = call.shared.engine.clone();
+    let page = if engine.count(&request.kind) < limits::LIST_ASIDE {
+        engine.list(&request)?
+    } else {
+        input::aside(move || engine.list(&request)).await??
+    };
     let body = presenter.list(page);
     match wanted.encoding {
         Encoding::Json => Ok(reply::json(StatusCode::OK, body)),
         encoding => {
-            let whole = body
-                .into_chunks()
-                .map(|chunks| chunks.flatten().collect::<Vec<u8>>());
-            reply::document(StatusCode::OK, encoding, whole.unwrap_or_default().into())
+            let whole = move || {
+                let chunks = body.into_chunks();
+                let whole = chunks.map(|chunks| chunks.flatten().collect::<Vec<u8>>());
+                reply::document(StatusCode::OK, encoding, whole.unwrap_or_default().into())
+            };
+            input::aside(whole).await?
         }
     }
 }

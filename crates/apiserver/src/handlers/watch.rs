@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     body::Body,
     fault::Fault,
+    input, limits,
     negotiate::{Encoding, Shape, negotiate},
     params::{Selection, WatchParams},
     present::Presenter,
@@ -36,7 +37,7 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const FRAME: usize = 64 * 1024;
 
 /// Watches a collection, or with a name one object of it.
-pub(super) fn watch(
+pub(super) async fn watch(
     call: Call,
     info: Arc<KindInfo>,
     namespace: Option<String>,
@@ -66,7 +67,14 @@ pub(super) fn watch(
         initial_events: params.initial_events,
         bookmarks: params.bookmarks,
     };
-    let watch = match engine.watch(&request) {
+    let has_state = request.initial_events || request.since == WatchStart::Latest;
+    let started = if has_state && engine.count(&request.kind) >= limits::LIST_ASIDE {
+        let engine = engine.clone();
+        input::aside(move || engine.watch(&request)).await?
+    } else {
+        engine.watch(&request)
+    };
+    let watch = match started {
         Ok(watch) => watch,
         // Clients expect this one inside the stream.
         Err(error @ Error::Expired { .. }) => {

@@ -148,7 +148,7 @@ pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> R
     let finalize = Finalize {
         name: target.name,
         object,
-        dry_run: options.dry_run,
+        options,
     };
     let object: Arc<Object> = call.shared.engine.finalize(finalize).await?;
     reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))

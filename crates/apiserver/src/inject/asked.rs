@@ -31,7 +31,10 @@ impl<'a> Asked<'a> {
             _ => None,
         };
         let verb = match resource {
-            Some(resource) => verb(method, resource, query),
+            Some(resource) => match verb(method, resource, query) {
+                "" => method.as_str().to_ascii_lowercase(),
+                verb => verb.to_owned(),
+            },
             None => method.as_str().to_ascii_lowercase(),
         };
         let user_agent = headers
@@ -61,9 +64,9 @@ impl<'a> Asked<'a> {
 }
 
 /// The verb of a request about objects.
-fn verb(method: &Method, resource: &Resource, query: &Query) -> String {
+pub(crate) fn verb(method: &Method, resource: &Resource, query: &Query) -> &'static str {
     let one = resource.name.is_some();
-    let verb = match *method {
+    match *method {
         Method::GET | Method::HEAD if resource.watch => "watch",
         Method::GET | Method::HEAD if one => "get",
         Method::GET | Method::HEAD if query.flag("watch") == Some(true) => "watch",
@@ -73,9 +76,12 @@ fn verb(method: &Method, resource: &Resource, query: &Query) -> String {
         Method::PATCH => "patch",
         Method::DELETE if one => "delete",
         Method::DELETE => "deletecollection",
-        _ => return method.as_str().to_ascii_lowercase(),
-    };
-    verb.to_owned()
+        // Of the others none is one of an API's.
+        Method::OPTIONS => "options",
+        Method::TRACE => "trace",
+        Method::CONNECT => "connect",
+        _ => "",
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! order of the rules, by counts and by a seeded share: never by chance.
 
 pub(crate) mod answer;
-mod asked;
+pub(crate) mod asked;
 pub(crate) mod endpoint;
 mod rule;
 mod watches;

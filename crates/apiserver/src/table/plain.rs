@@ -103,7 +103,7 @@ pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         source.into(),
         message.into(),
         duration::age(first, now).into(),
-        occurrences.to_string().into(),
+        occurrences.into(),
         name(event),
     ]
 }

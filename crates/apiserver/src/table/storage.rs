@@ -50,7 +50,7 @@ const CLASS: &[Column] = &[
 #[rustfmt::skip]
 const ATTACHMENT: &[Column] = &[
     NAME,
-    column("Attacher", "string", "", 0, "Who attaches the volume."),
+    column("Attacher", "string", "name", 0, "Who attaches the volume."),
     column("PV", "string", "", 0, "The volume."),
     column("Node", "string", "", 0, "The node."),
     column("Attached", "boolean", "", 0, "Whether it is attached."),
@@ -141,7 +141,10 @@ fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     // Before it is bound it has neither size nor modes.
     let bound = !text(object, "/spec/volumeName").is_empty();
     let size = if bound {
-        text(object, "/status/capacity/storage")
+        match text(object, "/status/capacity/storage") {
+            "" => "0",
+            size => size,
+        }
     } else {
         ""
     };

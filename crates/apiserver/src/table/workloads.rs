@@ -116,75 +116,66 @@ fn containers(object: &Value, template: &str) -> [Value; 2] {
     ["/name", "/image"].map(|pointer| joined(containers, pointer, ",").into())
 }
 
+/// Pods that are ready, of those that should be.
+fn ready(object: &Value) -> Value {
+    let ready = number(object, "/status/readyReplicas");
+    format!("{ready}/{}", number(object, "/spec/replicas")).into()
+}
+
+/// A row of a kind that makes pods of a template: its own cells between the
+/// name and the age, then what the template says, and which pods are its own.
+fn row(
+    object: &Value,
+    now: Timestamp,
+    own: impl IntoIterator<Item = Value>,
+    template: &str,
+    selector: Option<String>,
+) -> Vec<Value> {
+    let mut cells = vec![name(object)];
+    cells.extend(own);
+    cells.push(created(object, now));
+    cells.extend(containers(object, template));
+    cells.extend(selector.map(Value::from));
+    cells
+}
+
 fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
-    let ready = format!(
-        "{}/{}",
-        number(object, "/status/readyReplicas"),
-        number(object, "/spec/replicas")
-    );
-    let [names, images] = containers(object, "/spec/template");
-    vec![
-        name(object),
-        ready.into(),
+    let own = [
+        ready(object),
         number(object, "/status/updatedReplicas").into(),
         number(object, "/status/availableReplicas").into(),
-        created(object, now),
-        names,
-        images,
-        selector(object, "/spec/selector").into(),
-    ]
+    ];
+    let selector = selector(object, "/spec/selector");
+    row(object, now, own, "/spec/template", Some(selector))
 }
 
 fn replicas(object: &Value, now: Timestamp, selector: String) -> Vec<Value> {
-    let [names, images] = containers(object, "/spec/template");
-    vec![
-        name(object),
-        number(object, "/spec/replicas").into(),
-        number(object, "/status/replicas").into(),
-        number(object, "/status/readyReplicas").into(),
-        created(object, now),
-        names,
-        images,
-        selector.into(),
-    ]
+    let own = [
+        "/spec/replicas",
+        "/status/replicas",
+        "/status/readyReplicas",
+    ];
+    let own = own.map(|pointer| number(object, pointer).into());
+    row(object, now, own, "/spec/template", Some(selector))
 }
 
 fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    let ready = format!(
-        "{}/{}",
-        number(object, "/status/readyReplicas"),
-        number(object, "/spec/replicas")
-    );
-    let [names, images] = containers(object, "/spec/template");
-    vec![
-        name(object),
-        ready.into(),
-        created(object, now),
-        names,
-        images,
-    ]
+    row(object, now, [ready(object)], "/spec/template", None)
 }
 
 fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    let [names, images] = containers(object, "/spec/template");
-    let mut cells = vec![name(object)];
-    for field in [
-        "desiredNumberScheduled",
-        "currentNumberScheduled",
-        "numberReady",
-        "updatedNumberScheduled",
-        "numberAvailable",
-    ] {
-        cells.push(number(object, &format!("/status/{field}")).into());
-    }
-    cells.extend([
-        labels(object, "/spec/template/spec/nodeSelector").into(),
-        created(object, now),
-        names,
-        images,
-        selector(object, "/spec/selector").into(),
-    ]);
-    cells
+    let counts = [
+        "/status/desiredNumberScheduled",
+        "/status/currentNumberScheduled",
+        "/status/numberReady",
+        "/status/updatedNumberScheduled",
+        "/status/numberAvailable",
+    ];
+    let nodes = labels(object, "/spec/template/spec/nodeSelector");
+    let own = counts.map(|pointer| number(object, pointer).into());
+    let own = own.into_iter().chain([nodes.into()]);
+    let selector = selector(object, "/spec/selector");
+    row(object, now, own, "/spec/template", Some(selector))
 }
 
 fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -194,19 +185,16 @@ fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
         || "<none>".to_owned(),
         |last| duration::age(Some(last), now),
     );
-    let [names, images] = containers(object, "/spec/jobTemplate/spec/template");
-    vec![
-        name(object),
+    let own = [
         text(object, "/spec/schedule").into(),
         or(text(object, "/spec/timeZone"), "<none>").into(),
         if suspended { "True" } else { "False" }.into(),
         count(object, "/status/active").into(),
         last.into(),
-        created(object, now),
-        names,
-        images,
-        selector(object, "/spec/jobTemplate/spec/selector").into(),
-    ]
+    ];
+    let selector = selector(object, "/spec/jobTemplate/spec/selector");
+    let template = "/spec/jobTemplate/spec/template";
+    row(object, now, own, template, Some(selector))
 }
 
 fn template(object: &Value, _: Timestamp) -> Vec<Value> {

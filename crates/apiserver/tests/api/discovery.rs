@@ -134,3 +134,51 @@ async fn strange_paths_and_methods() {
         assert_eq!(answer.json()["kind"], "Status");
     }
 }
+
+#[tokio::test]
+async fn rule_23_bindings_may_be_created_and_nothing_else() {
+    let server = Server::new();
+    let list = server.get("/api/v1").await.json();
+    let resources = list["resources"].as_array().unwrap();
+    let bindings = json!({"name": "bindings", "singularName": "binding", "namespaced": true,
+        "kind": "Binding", "verbs": ["create"]});
+    assert_eq!(resources[0], bindings);
+}
+
+#[tokio::test]
+async fn what_people_look_at_is_indented() {
+    let server = Server::new();
+    server.config_map("a").await;
+    let plain = server.get("/api/v1/configmaps").await;
+    let pretty = server.get("/api/v1/configmaps?pretty=true").await;
+    let value = plain.json();
+    assert_eq!(pretty.json(), value);
+    assert!(!plain.text().contains('\n'), "{}", plain.text());
+    let start = "{\n  \"kind\": \"ConfigMapList\",\n  \"apiVersion\": \"v1\",\n";
+    assert!(pretty.text().starts_with(start), "{}", pretty.text());
+    let missing = server
+        .get("/api/v1/namespaces/default/configmaps/b?pretty=1")
+        .await;
+    assert!(
+        missing.text().contains("\n  \"kind\""),
+        "{}",
+        missing.text()
+    );
+}
+
+#[tokio::test]
+async fn metrics_have_kubernetes_names() {
+    let server = Server::new();
+    server.config_map("a").await;
+    let answer = server.get("/metrics").await;
+    assert_eq!(answer.code, 200);
+    let text = answer.text();
+    for line in [
+        r#"apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="configmaps",scope="resource",subresource="",verb="POST",version="v1"} 1"#,
+        r#"apiserver_current_inflight_requests{request_kind="readOnly"} 1"#,
+        r#"apiserver_current_inflight_requests{request_kind="mutating"} 0"#,
+        "# TYPE apiserver_request_total counter",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

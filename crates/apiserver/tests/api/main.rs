@@ -4,6 +4,7 @@
 
 mod anything;
 mod bad_bodies;
+mod bad_options;
 mod bad_requests;
 mod common;
 mod corpus;
@@ -15,4 +16,5 @@ mod logs;
 mod network;
 mod objects;
 mod raw;
+mod turns;
 mod watches;

@@ -127,3 +127,25 @@ async fn bodies_in_pieces() {
     assert!(codes(&answer).iter().all(|code| *code != "201"), "{answer}");
     running.end().await;
 }
+
+#[tokio::test]
+async fn a_refusal_before_the_body_came_keeps_the_connection() {
+    let mut running = start().await;
+    let mut stream = running.connect(b"http/1.1", "localhost").await;
+    // The paths and methods are wrong, so that nothing reads the bodies.
+    for (method, path) in [("POST", "/apis/apps"), ("PUT", "/nonsense")] {
+        let head = format!("{method} {path} HTTP/1.1\r\n{HEAD}content-length: 2\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        // Long enough for the server to have answered, were it not to wait.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        stream.write_all(b"{}").await.unwrap();
+        stream.flush().await.unwrap();
+    }
+    let last = format!("GET /livez HTTP/1.1\r\n{HEAD}connection: close\r\n\r\n");
+    stream.write_all(last.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    let _ = stream.read_to_string(&mut answers).await;
+    assert_eq!(codes(&answers), ["405", "404", "200"], "{answers}");
+    running.end().await;
+}

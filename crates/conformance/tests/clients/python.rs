@@ -27,8 +27,10 @@ macro_rules! scripts {
 scripts! {
     kr8s_async,
     kr8s_sync,
+    kubernetes_custom,
     kubernetes_dynamic,
     kubernetes_every_kind,
+    kubernetes_leader,
     kubernetes_typed,
     lightkube_all,
 }

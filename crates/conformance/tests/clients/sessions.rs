@@ -31,11 +31,14 @@ macro_rules! sessions {
 sessions! {
     apply,
     apply_server_side,
+    cluster,
     create,
     create_files,
+    create_more,
     custom,
     delete,
     describe,
+    describe_cluster,
     discovery,
     edit_replace,
     events,
@@ -43,8 +46,11 @@ sessions! {
     get,
     metadata,
     patch,
+    priority,
+    rollout,
     scale_set,
     wait,
+    watch,
 }
 
 /// Plays a session with each pinned kubectl, each on a cluster of its own.

@@ -114,6 +114,7 @@ groups! {
     rule_32_workloads "apps";
     rule_32_jobs_and_cron_jobs "batch";
     rule_32_core_kinds "core";
+    rule_32_single_mistakes "mistakes";
     rule_32_networking "network";
     rule_32_pods_in_templates "pods";
     rule_32_policies "policy";

@@ -36,6 +36,5 @@ mod rule_25;
 mod rule_28_events;
 mod rule_29;
 mod rule_30;
-mod rule_30_objects;
 mod rule_31;
 mod rule_32;

@@ -1,6 +1,6 @@
 //! Rule 6: bookmarks.
 
-use longshore_conformance::Judge;
+use longshore_conformance::{Judge, Watching};
 use serde_json::Value;
 
 use crate::common::{config_map, number, version};
@@ -10,18 +10,22 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds.collect()
 }
 
+/// A short watch with bookmarks from one ConfigMap on, and another ConfigMap
+/// that is made then.
+async fn watch_another(judge: &Judge, maps: &str, query: &str) -> (Watching, Value) {
+    let since = version(&judge.create(maps, &config_map("a")).await);
+    let path = format!(
+        "{maps}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=4{query}"
+    );
+    let watch = judge.watch(&path).await;
+    (watch, judge.create(maps, &config_map("b")).await)
+}
+
 #[tokio::test]
 async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version() {
     let judge = Judge::start().await;
     let maps = judge.path("v1", "configmaps");
-    let map = judge.create(&maps, &config_map("a")).await;
-    let since = version(&map);
-    let mut watch = judge
-        .watch(&format!(
-            "{maps}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=4"
-        ))
-        .await;
-    let other = judge.create(&maps, &config_map("b")).await;
+    let (mut watch, other) = watch_another(&judge, &maps, "").await;
     watch.event_of("ADDED", "b").await;
     let events = watch.rest().await;
     assert!(!events.is_empty(), "no bookmark came");
@@ -67,15 +71,8 @@ async fn rule_06_without_asking_there_are_none() {
 async fn rule_06_a_bookmark_tells_the_version_of_other_kinds_events_too() {
     let judge = Judge::start().await;
     let maps = judge.path("v1", "configmaps");
-    let map = judge.create(&maps, &config_map("a")).await;
-    let since = version(&map);
     // Nothing of what happens matches the selector.
-    let mut watch = judge
-        .watch(&format!(
-            "{maps}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=4&labelSelector=none"
-        ))
-        .await;
-    let other = judge.create(&maps, &config_map("b")).await;
+    let (mut watch, other) = watch_another(&judge, &maps, "&labelSelector=none").await;
     let events = watch.rest().await;
     assert!(!events.is_empty(), "no bookmark came");
     assert_eq!(kinds(&events), vec!["BOOKMARK"; events.len()]);

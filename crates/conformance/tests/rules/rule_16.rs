@@ -229,3 +229,29 @@ async fn rule_16_the_result_is_checked_as_any_write() {
     let answer = judge.patch(&missing, PatchType::Merge, &json!({})).await;
     answer.refused(404, "NotFound");
 }
+
+#[tokio::test]
+async fn rule_16_a_patch_cannot_take_the_name_away() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    judge
+        .create(&maps, &json!({"metadata": {"name": "a"}}))
+        .await;
+    let one = format!("{maps}/a");
+    for patch in [
+        json!({"metadata": {"name": null}}),
+        json!({"metadata": {"name": ""}}),
+        json!({"metadata": null}),
+        json!({"$patch": "delete"}),
+    ] {
+        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let status = answer.refused(400, "BadRequest");
+        assert_eq!(
+            status["message"],
+            "the name of the object (a based on URL) was undeterminable: name must be provided"
+        );
+    }
+    // The namespace need not be said.
+    let patch = json!({"metadata": {"namespace": null}});
+    judge.patch(&one, PatchType::Merge, &patch).await.ok();
+}

@@ -11,10 +11,36 @@ async fn apply(judge: &Judge, one: &str, manager: &str, query: &str, object: &Va
     judge.patch(&path, PatchType::Apply, object).await
 }
 
-fn map(name: &str, data: Value) -> Value {
+/// The ConfigMap `a` with this data.
+fn map(data: Value) -> Value {
     json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data,
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data,
     })
+}
+
+/// A judge, and the place of a ConfigMap that is not there.
+struct Map {
+    judge: Judge,
+    one: String,
+}
+
+impl Map {
+    async fn start() -> Self {
+        let judge = Judge::start().await;
+        let one = format!("{}/a", judge.path("v1", "configmaps"));
+        Self { judge, one }
+    }
+
+    /// Applies data as a manager.
+    async fn apply(&self, manager: &str, data: Value) -> Answer {
+        apply(&self.judge, &self.one, manager, "", &map(data)).await
+    }
+
+    /// Changes something without applying it.
+    async fn merge(&self, query: &str, patch: Value) -> Value {
+        let path = format!("{}{query}", self.one);
+        self.judge.patch(&path, PatchType::Merge, &patch).await.ok()
+    }
 }
 
 /// The entry of a manager and operation.
@@ -30,20 +56,15 @@ fn entry<'a>(object: &'a Value, manager: &str, operation: &str) -> &'a Value {
 
 #[tokio::test]
 async fn rule_18_an_apply_makes_what_is_not_there() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
-    let made = apply(&judge, &one, "me", "", &map("a", json!({"k": "v"})))
-        .await
-        .is(201);
+    let place = Map::start().await;
+    let made = place.apply("me", json!({"k": "v"})).await.is(201);
     let entry = entry(&made, "me", "Apply");
     assert_eq!(entry["apiVersion"], "v1");
     assert_eq!(entry["fieldsType"], "FieldsV1");
     assert_eq!(entry["fieldsV1"], json!({"f:data": {"f:k": {}}}));
     assert!(entry["time"].is_string());
     // Again: nothing happens, 200.
-    let again = apply(&judge, &one, "me", "", &map("a", json!({"k": "v"})))
-        .await
-        .ok();
+    let again = place.apply("me", json!({"k": "v"})).await.ok();
     assert_eq!(version(&again), version(&made));
     assert_eq!(again, made);
 }
@@ -52,7 +73,7 @@ async fn rule_18_an_apply_makes_what_is_not_there() {
 async fn rule_18_what_it_requires() {
     let judge = Judge::start().await;
     let one = format!("{}/a", judge.path("v1", "configmaps"));
-    let object = map("a", json!({"k": "v"}));
+    let object = map(json!({"k": "v"}));
     let answer = judge.patch(&one, PatchType::Apply, &object).await;
     answer.refused_for(422, "Invalid", &[("FieldValueRequired", "fieldManager")]);
     let mut kindless = object.clone();
@@ -89,24 +110,16 @@ async fn rule_18_the_body_may_be_yaml() {
 
 #[tokio::test]
 async fn rule_18_another_managers_value_conflicts_however_it_was_written() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let one = format!("{maps}/a");
-    apply(
-        &judge,
-        &one,
-        "first",
-        "",
-        &map("a", json!({"x": "1", "y": "1"})),
-    )
-    .await
-    .is(201);
+    let place = Map::start().await;
+    place
+        .apply("first", json!({"x": "1", "y": "1"}))
+        .await
+        .is(201);
     let patch = json!({"data": {"z": "1"}});
-    let updated = format!("{one}?fieldManager=second");
-    judge.patch(&updated, PatchType::Merge, &patch).await.ok();
+    place.merge("?fieldManager=second", patch).await;
 
     for (field, by) in [("x", "first"), ("z", "second")] {
-        let answer = apply(&judge, &one, "third", "", &map("a", json!({field: "2"}))).await;
+        let answer = place.apply("third", json!({field: "2"})).await;
         let cause = format!(".data.{field}");
         let status = answer.refused_for(409, "Conflict", &[("FieldManagerConflict", &cause)]);
         let message = status["details"]["causes"][0]["message"].as_str().unwrap();
@@ -120,56 +133,52 @@ async fn rule_18_another_managers_value_conflicts_however_it_was_written() {
             "{message}"
         );
     }
-    let both = map("a", json!({"x": "2", "y": "2", "z": "2"}));
-    let status = apply(&judge, &one, "third", "", &both)
-        .await
-        .refused(409, "Conflict");
+    let both = json!({"x": "2", "y": "2", "z": "2"});
+    let status = place.apply("third", both).await.refused(409, "Conflict");
     assert_eq!(status["details"]["causes"].as_array().unwrap().len(), 3);
-    let kept = judge.get(&one).await.ok();
+    let kept = place.judge.get(&place.one).await.ok();
     assert_eq!(kept["data"], json!({"x": "1", "y": "1", "z": "1"}));
 }
 
 #[tokio::test]
 async fn rule_18_the_same_value_is_shared() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
-    let object = map("a", json!({"x": "1"}));
-    apply(&judge, &one, "first", "", &object).await.is(201);
-    let shared = apply(&judge, &one, "second", "", &object).await.ok();
+    let place = Map::start().await;
+    let data = json!({"x": "1"});
+    place.apply("first", data.clone()).await.is(201);
+    let shared = place.apply("second", data).await.ok();
     for manager in ["first", "second"] {
         let fields = &entry(&shared, manager, "Apply")["fieldsV1"];
         assert_eq!(*fields, json!({"f:data": {"f:x": {}}}), "{manager}");
     }
     // Who gives it up does not remove it while the other wants it.
-    let left = apply(&judge, &one, "first", "", &map("a", json!({"y": "1"})))
-        .await
-        .ok();
+    let left = place.apply("first", json!({"y": "1"})).await.ok();
     assert_eq!(left["data"], json!({"x": "1", "y": "1"}));
     // Who shares it cannot change it alone.
-    let answer = apply(&judge, &one, "second", "", &map("a", json!({"x": "2"}))).await;
+    let answer = place.apply("second", json!({"x": "2"})).await;
     answer.ok();
 }
 
 #[tokio::test]
 async fn rule_18_force_takes_over() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
-    apply(
-        &judge,
-        &one,
-        "first",
-        "",
-        &map("a", json!({"x": "1", "y": "1"})),
-    )
-    .await
-    .is(201);
-    let object = map("a", json!({"x": "2"}));
-    apply(&judge, &one, "second", "", &object)
+    let place = Map::start().await;
+    place
+        .apply("first", json!({"x": "1", "y": "1"}))
+        .await
+        .is(201);
+    let data = json!({"x": "2"});
+    place
+        .apply("second", data.clone())
         .await
         .refused(409, "Conflict");
-    let taken = apply(&judge, &one, "second", "&force=true", &object)
-        .await
-        .ok();
+    let taken = apply(
+        &place.judge,
+        &place.one,
+        "second",
+        "&force=true",
+        &map(data),
+    )
+    .await
+    .ok();
     assert_eq!(taken["data"], json!({"x": "2", "y": "1"}));
     let of = |manager| &entry(&taken, manager, "Apply")["fieldsV1"];
     assert_eq!(*of("first"), json!({"f:data": {"f:y": {}}}));
@@ -178,22 +187,11 @@ async fn rule_18_force_takes_over() {
 
 #[tokio::test]
 async fn rule_18_what_only_the_manager_owned_and_omits_goes() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
-    apply(
-        &judge,
-        &one,
-        "me",
-        "",
-        &map("a", json!({"x": "1", "y": "1"})),
-    )
-    .await
-    .is(201);
+    let place = Map::start().await;
+    place.apply("me", json!({"x": "1", "y": "1"})).await.is(201);
     let patch = json!({"data": {"z": "1"}, "metadata": {"labels": {"a": "b"}}});
-    judge.patch(&one, PatchType::Merge, &patch).await.ok();
-    let less = apply(&judge, &one, "me", "", &map("a", json!({"x": "1"})))
-        .await
-        .ok();
+    place.merge("", patch).await;
+    let less = place.apply("me", json!({"x": "1"})).await.ok();
     assert_eq!(less["data"], json!({"x": "1", "z": "1"}));
     assert_eq!(less["metadata"]["labels"], json!({"a": "b"}));
     assert_eq!(
@@ -335,7 +333,7 @@ async fn rule_18_the_status_is_applied_apart() {
 async fn rule_18_a_dry_apply_keeps_nothing() {
     let judge = Judge::start().await;
     let one = format!("{}/a", judge.path("v1", "configmaps"));
-    let object = map("a", json!({"x": "1"}));
+    let object = map(json!({"x": "1"}));
     apply(&judge, &one, "me", "&dryRun=All", &object)
         .await
         .is(201);

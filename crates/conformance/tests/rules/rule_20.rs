@@ -103,6 +103,86 @@ async fn rule_20_bad_syntax_is_a_bad_request() {
 }
 
 #[tokio::test]
+async fn rule_20_bad_syntax_is_told_in_known_words() {
+    let (judge, maps) = judge().await;
+    let message = async |parameter: &str, selector: &str| {
+        let query = format!("{maps}?{parameter}={}", encode(selector));
+        let status = judge.get(&query).await.refused(400, "BadRequest");
+        status["message"].as_str().unwrap().to_owned()
+    };
+    for (selector, expected) in [
+        ("a=b,", "found '', expected: identifier after ','"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        (
+            "=b",
+            "found '=', expected: !, identifier, or 'end of string'",
+        ),
+        (
+            "a in b",
+            "unable to parse requirement: found 'b' expected: '('",
+        ),
+        (
+            "!",
+            "unable to parse requirement: found '', expected: identifier",
+        ),
+        (
+            "a in (=)",
+            "unable to parse requirement: found '=', expected: ',', ')' or identifier",
+        ),
+    ] {
+        assert_eq!(
+            message("labelSelector", selector).await,
+            expected,
+            "{selector:?}"
+        );
+    }
+    let why = "1.20 words it without the path of the value";
+    let opening = "unable to parse requirement: ";
+    for (selector, old, new) in [
+        (
+            "-a=b",
+            "invalid label key \"-a\": ",
+            "<nil>: Invalid value: \"-a\": ",
+        ),
+        (
+            "a=-b",
+            "invalid label value: \"-b\": at key: \"a\": ",
+            "values[0][a]: Invalid value: \"-b\": ",
+        ),
+        (
+            "a>b",
+            "for 'Gt', 'Lt' operators",
+            "values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators",
+        ),
+    ] {
+        let expected = format!("{opening}{}", judge.old_or_new(old, new, why));
+        let message = message("labelSelector", selector).await;
+        assert!(message.starts_with(&expected), "{selector:?}: {message}");
+    }
+    for (selector, expected) in [
+        ("a", "invalid selector: 'a'; can't understand 'a'"),
+        (
+            "metadata.name=a\\x",
+            "invalid field selector: invalid escape sequence: \\x",
+        ),
+        (
+            "metadata.name=a=b",
+            "invalid field selector: unescaped character in value: 61",
+        ),
+        (
+            "=b",
+            "\"\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+        ),
+    ] {
+        assert_eq!(
+            message("fieldSelector", selector).await,
+            expected,
+            "{selector:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn rule_20_and_field_selectors_go_together() {
     let (judge, maps) = judge().await;
     let query = format!("{maps}?labelSelector=app&fieldSelector=metadata.name!%3Da");

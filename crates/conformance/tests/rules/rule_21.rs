@@ -282,3 +282,29 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
         .await;
     assert_eq!(small.header("content-encoding"), "");
 }
+
+#[tokio::test]
+async fn rule_21_what_people_look_at_is_indented() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    let is_indented = async |path: String, agent: &str| {
+        let call = judge.call("GET", &path).header("user-agent", agent);
+        let answer = call.send().await;
+        answer.text().starts_with("{\n  \"")
+    };
+    for (query, agent, expected) in [
+        ("", "x/1", false),
+        ("", "curl/8", true),
+        ("", "Mozilla/5.0", true),
+        ("?pretty=true", "x/1", true),
+        ("?pretty=1", "x/1", true),
+        ("?pretty=false", "curl/8", false),
+        ("?pretty=foo", "curl/8", false),
+        ("?pretty=", "x/1", false),
+    ] {
+        for path in [maps.clone(), format!("{maps}/none"), "/api/v1".to_owned()] {
+            let got = is_indented(format!("{path}{query}"), agent).await;
+            assert_eq!(got, expected, "{path}{query} {agent}");
+        }
+    }
+}

@@ -55,3 +55,33 @@ async fn rule_25_health_is_told_in_plain_words() {
     assert!(told.text().contains("[+]ping ok"), "{}", told.text());
     assert!(told.text().ends_with("check passed\n"), "{}", told.text());
 }
+
+#[tokio::test]
+async fn rule_25_requests_are_counted() {
+    let judge = Judge::start().await;
+    let maps = judge.path("v1", "configmaps");
+    judge.get(&maps).await.ok();
+    let answer = judge.get("/metrics").await;
+    assert_eq!(answer.code, 200);
+    assert!(answer.header("content-type").starts_with("text/plain"));
+    let text = answer.text();
+    let counted = text.lines().any(|line| {
+        let labels = [
+            r#"resource="configmaps""#,
+            r#"verb="LIST""#,
+            r#"code="200""#,
+            r#"scope="namespace""#,
+            r#"version="v1""#,
+        ];
+        line.starts_with("apiserver_request_total{")
+            && labels.iter().all(|label| line.contains(label))
+    });
+    assert!(counted, "{text}");
+    for name in [
+        "apiserver_current_inflight_requests{request_kind=\"readOnly\"}",
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name}");
+    }
+}

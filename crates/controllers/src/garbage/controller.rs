@@ -4,15 +4,21 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use longshore_client::{
     Cache, Change, Cluster, DeleteOptions, Error, Item, Kind, OwnerReference, Patch, View,
     kinds::Any,
 };
-use longshore_model::{Gvk, KindInfo, ObjectMeta, kind::BUILTIN};
+use longshore_model::{KindInfo, ObjectMeta};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::graph::{FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, without_owners};
+use super::{
+    custom,
+    graph::{FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, without_owners},
+    kinds::{self, Kinds},
+};
 use crate::{
     caches::Caches,
     queue::{Next, Queue},
@@ -21,9 +27,10 @@ use crate::{
 /// Objects worked on at a time.
 const WORKERS: usize = 8;
 
-struct Collector {
+pub(super) struct Collector {
     cluster: Cluster,
     graph: Mutex<Graph>,
+    kinds: Mutex<Kinds>,
     queue: Queue<String>,
 }
 
@@ -32,6 +39,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let collector = Collector {
         cluster,
         graph: Mutex::default(),
+        kinds: Mutex::new(Kinds::builtin()),
         queue: Queue::new(),
     };
     let others = caches
@@ -46,6 +54,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
             collector.feed_builtin(&caches.jobs),
             collector.feed_builtin(&caches.pods),
             futures::future::join_all(others),
+            custom::feed(&collector, caches.definitions()),
         );
     };
     let work = collector
@@ -64,16 +73,16 @@ impl Collector {
         let kind = K::default();
         let gvk = &kind.info().gvk;
         if let Some(info) = longshore_model::kind::builtin(&gvk.group, &gvk.kind) {
-            self.feed(info, cache).await;
+            self.feed(&Arc::new(info.clone()), cache).await;
         }
     }
 
-    async fn feed<K: Kind>(&self, kind: &'static KindInfo, cache: &Cache<K>) {
+    pub(super) async fn feed<K: Kind>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
         let mut changes = cache.subscribe();
         while let Some(change) = changes.next().await {
             let look = match &change {
                 Change::Upsert(item) => self.graph.lock().put(Node {
-                    kind,
+                    kind: kind.clone(),
                     meta: slim(item),
                 }),
                 Change::Gone(item) => self.graph.lock().remove(item.uid()),
@@ -82,8 +91,33 @@ impl Collector {
         }
     }
 
-    fn view(&self, kind: &KindInfo, namespace: Option<&str>) -> Result<View<Any>, Error> {
-        let view = self.cluster.view_of(Any::new(Arc::new(kind.clone())));
+    /// A kind is served now: what it owns can be looked at.
+    pub(super) fn learn(&self, kind: &Arc<KindInfo>) {
+        self.kinds.lock().add(kind);
+        let has_such = |node: &Node| {
+            let mut owners = node.meta.owner_references.iter();
+            owners.any(|owner| kinds::is_of(owner, kind))
+        };
+        let look = self.graph.lock().uids(has_such);
+        look.into_iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    /// A kind is served no longer, and all its objects are gone.
+    pub(super) fn forget(&self, kind: &Arc<KindInfo>) {
+        let look: Vec<String> = {
+            let mut graph = self.graph.lock();
+            let gone = graph.uids(|node| Arc::ptr_eq(&node.kind, kind));
+            gone.iter().flat_map(|uid| graph.remove(uid)).collect()
+        };
+        look.into_iter().for_each(|uid| self.queue.add(uid));
+    }
+
+    pub(super) fn view(
+        &self,
+        kind: &Arc<KindInfo>,
+        namespace: Option<&str>,
+    ) -> Result<View<Any>, Error> {
+        let view = self.cluster.view_of(Any::new(kind.clone()));
         match namespace {
             Some(namespace) if kind.is_namespaced() => view.in_namespace(namespace),
             _ => Ok(view),
@@ -97,7 +131,7 @@ impl Collector {
         if !known.is_deleting() && self.is_kept(&known) {
             return Ok(Next::Done);
         }
-        let view = self.view(known.kind, known.meta.namespace.as_deref())?;
+        let view = self.view(&known.kind, known.meta.namespace.as_deref())?;
         let live = view
             .find(&known.meta.name)
             .await?
@@ -106,7 +140,7 @@ impl Collector {
             return Ok(Next::Done);
         };
         let node = Node {
-            kind: known.kind,
+            kind: known.kind.clone(),
             meta: slim(&live),
         };
         if node.is_orphaning() {
@@ -133,9 +167,9 @@ impl Collector {
 
     /// Whether the graph alone says that the object stays.
     fn is_kept(&self, node: &Node) -> bool {
-        let graph = self.graph.lock();
+        let (graph, kinds) = (self.graph.lock(), self.kinds.lock());
         node.meta.owner_references.iter().all(|owner| {
-            find_kind(owner).is_none()
+            kinds.find(owner).is_none()
                 || graph
                     .get(&owner.uid)
                     .is_some_and(|node| !node.is_deleting())
@@ -170,14 +204,14 @@ impl Collector {
     /// Asks the server for an owner. What cannot be asked for counts as there:
     /// better an object too many than one too few.
     async fn owner_state(&self, node: &Node, owner: &OwnerReference) -> Result<OwnerState, Error> {
-        let Some(kind) = find_kind(owner) else {
+        let Some(kind) = self.kinds.lock().find(owner) else {
             return Ok(OwnerState::Solid);
         };
         let namespace = node.meta.namespace.as_deref();
         if kind.is_namespaced() && namespace.is_none() {
             return Ok(OwnerState::Solid);
         }
-        let found = self.view(kind, namespace)?.find(&owner.name).await?;
+        let found = self.view(&kind, namespace)?.find(&owner.name).await?;
         let Some(found) = found.filter(|item| item.uid() == owner.uid) else {
             return Ok(OwnerState::Gone);
         };
@@ -198,18 +232,18 @@ impl Collector {
     async fn orphan(&self, owner: &Node) -> Result<(), Error> {
         let uids = [owner.meta.uid.clone()];
         let namespace = owner.meta.namespace.as_deref();
-        for kind in BUILTIN.iter().filter(|kind| kind.gvk.kind != "Event") {
-            if !kind.is_namespaced() && owner.kind.is_namespaced() {
-                continue;
-            }
-            for item in self.view(kind, namespace)?.list().await?.items {
-                if item
-                    .meta()
-                    .owner_references
-                    .iter()
-                    .any(|owner| owner.uid == uids[0])
-                {
-                    let view = self.view(kind, item.namespace())?;
+        let kinds = self.kinds.lock().of_dependents(&owner.kind);
+        for kind in kinds {
+            let items = match self.view(&kind, namespace)?.list().await {
+                Ok(list) => list.items,
+                // A custom kind that went in between, and its objects with it.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            for item in items {
+                let mut owners = item.meta().owner_references.iter();
+                if owners.any(|owner| owner.uid == uids[0]) {
+                    let view = self.view(&kind, item.namespace())?;
                     strip(&view, item.meta(), &uids).await?;
                 }
             }
@@ -234,24 +268,33 @@ impl Collector {
     }
 }
 
-/// Metadata without what garbage collection has no use for.
-fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
-    let meta = item.meta();
-    ObjectMeta {
-        name: meta.name.clone(),
-        namespace: meta.namespace.clone(),
-        uid: meta.uid.clone(),
-        resource_version: meta.resource_version.clone(),
-        deletion_timestamp: meta.deletion_timestamp,
-        owner_references: meta.owner_references.clone(),
-        finalizers: meta.finalizers.clone(),
-        ..ObjectMeta::default()
-    }
+/// What garbage collection reads of the metadata. It does not ask
+/// [`Item::meta`], which would keep the labels and annotations of every object.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Slim {
+    deletion_timestamp: Option<Timestamp>,
+    owner_references: Vec<OwnerReference>,
+    finalizers: Vec<String>,
 }
 
-fn find_kind(owner: &OwnerReference) -> Option<&'static KindInfo> {
-    let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
-    longshore_model::kind::builtin(&gvk.group, &gvk.kind)
+/// Metadata without what garbage collection has no use for.
+fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
+    let slim = item.field::<Slim>(&["metadata"]).unwrap_or_else(|error| {
+        tracing::warn!(%error, "its owners are not known");
+        None
+    });
+    let slim = slim.unwrap_or_default();
+    ObjectMeta {
+        name: item.name().to_owned(),
+        namespace: item.namespace().map(str::to_owned),
+        uid: item.uid().to_owned(),
+        resource_version: item.version().to_owned(),
+        deletion_timestamp: slim.deletion_timestamp,
+        owner_references: slim.owner_references,
+        finalizers: slim.finalizers,
+        ..ObjectMeta::default()
+    }
 }
 
 async fn strip(view: &View<Any>, meta: &ObjectMeta, owners: &[String]) -> Result<(), Error> {

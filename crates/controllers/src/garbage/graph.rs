@@ -1,6 +1,9 @@
 //! Who depends on whom, and what is to become of an object. Pure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use longshore_client::{KindInfo, ObjectMeta, OwnerReference, Propagation};
 
@@ -13,7 +16,7 @@ pub(crate) const ORPHAN: &str = "orphan";
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// Its kind.
-    pub(crate) kind: &'static KindInfo,
+    pub(crate) kind: Arc<KindInfo>,
     /// Its metadata without labels and annotations.
     pub(crate) meta: ObjectMeta,
 }
@@ -131,6 +134,12 @@ impl Graph {
         self.nodes.get(uid)
     }
 
+    /// The uids of the objects of which this holds.
+    pub(crate) fn uids(&self, holds: impl Fn(&Node) -> bool) -> Vec<String> {
+        let nodes = self.nodes.iter().filter(|(_, node)| holds(node));
+        nodes.map(|(uid, _)| uid.clone()).collect()
+    }
+
     /// The objects that name `uid` as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Node> {
         let uids = self.dependents.get(uid).into_iter().flatten();
@@ -231,7 +240,7 @@ mod tests {
         meta.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let kind = builtin("", "ConfigMap").unwrap();
+        let kind = Arc::new(builtin("", "ConfigMap").unwrap().clone());
         Node {
             kind,
             meta: serde_json::from_value(meta).unwrap(),

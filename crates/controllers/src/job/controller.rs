@@ -122,6 +122,9 @@ impl Controller {
 
     fn pod_changed(&self, change: &Change<Pod>) {
         let key = Key::of(change.item());
+        if self.store.lock().pod(&key).is_none() && !PodFacts::concern(change.item()) {
+            return;
+        }
         let owner = match change {
             Change::Upsert(item) => match item.typed::<core::Pod>() {
                 Ok(pod) => {

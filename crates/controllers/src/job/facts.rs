@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use longshore_client::{Item, OwnerReference, kinds};
+use serde::Deserialize;
 
 use super::names;
 
@@ -79,7 +81,25 @@ pub(crate) struct PodFacts {
     pub(crate) conditions: Vec<(String, String)>,
 }
 
+/// What tells whether a pod is a Job's.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Ties {
+    owner_references: Vec<OwnerReference>,
+    finalizers: Vec<String>,
+}
+
 impl PodFacts {
+    /// Whether a pod is a Job's, or waits to be counted by one: found without
+    /// reading the whole pod. One that cannot be read is taken for such.
+    pub(crate) fn concern(item: &Item<kinds::Pod>) -> bool {
+        let Ok(ties) = item.field::<Ties>(&["metadata"]) else {
+            return true;
+        };
+        let ties = ties.unwrap_or_default();
+        !ties.owner_references.is_empty() || !ties.finalizers.is_empty()
+    }
+
     /// Reads them from a pod.
     pub(crate) fn of(pod: &Pod) -> Self {
         let meta = &pod.metadata;

@@ -6,13 +6,13 @@ use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered}
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use longshore_client::{
-    Change, Cluster, Error, Patch,
+    Change, Cluster, Error, Item, Patch,
     kinds::{Node, Pod},
 };
 use longshore_model::time;
 use serde_json::json;
 
-use super::state::{Decision, State};
+use super::state::{Decision, NAME, State};
 use crate::{
     caches::Caches,
     events::{Recorder, Severity, Subject},
@@ -135,6 +135,8 @@ impl Scheduler {
     fn pod_changed(&mut self, change: &Change<Pod>) {
         let key = Key::of(change.item());
         match change {
+            // Most of a busy cluster's pods may be another scheduler's.
+            Change::Upsert(item) if is_foreign(item) => self.state.remove_pod(&key, item.uid()),
             Change::Upsert(item) => match item.typed::<core::Pod>() {
                 Ok(pod) => self.state.put_pod(key, &pod),
                 Err(error) => tracing::warn!(?key, %error, "a pod cannot be read"),
@@ -209,4 +211,14 @@ impl Scheduler {
         };
         self.events.tell(subject, severity, reason, &message);
     }
+}
+
+/// Whether another scheduler is to find a node for the pod and has not yet:
+/// found without reading the whole pod.
+fn is_foreign(item: &Item<Pod>) -> bool {
+    let given = |name| {
+        let text: Option<String> = item.field(&["spec", name]).ok().flatten();
+        text.filter(|text| !text.is_empty())
+    };
+    given("nodeName").is_none() && given("schedulerName").is_some_and(|name| name != NAME)
 }

@@ -13,7 +13,7 @@ use super::choose::{Needs, NodeFacts, Usage, choose};
 use crate::key::Key;
 
 /// The scheduler that pods name when they name none.
-const NAME: &str = "default-scheduler";
+pub(super) const NAME: &str = "default-scheduler";
 
 /// What is to be done about a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]

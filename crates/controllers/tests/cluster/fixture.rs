@@ -47,6 +47,7 @@ impl Fixture {
 
     pub(crate) async fn start_controllers(&mut self) {
         let mut options = Options::default();
+        options.root_ca = Some("a certificate".into());
         options.first_pod_backoff = Duration::from_millis(20);
         let controllers = Controllers::start_with(self.cluster.clone(), options).await;
         self.controllers = Some(controllers.unwrap());

@@ -6,15 +6,33 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, until};
 
 async fn config_map(fixture: &Fixture, name: &str, owners: &[(&str, &str)]) -> String {
+    owned(
+        fixture,
+        ("v1", "ConfigMap"),
+        name,
+        ("v1", "ConfigMap"),
+        owners,
+    )
+    .await
+}
+
+/// Creates an object of one kind with owners of another; gives its uid.
+async fn owned(
+    fixture: &Fixture,
+    (version, kind): (&str, &str),
+    name: &str,
+    owner: (&str, &str),
+    owners: &[(&str, &str)],
+) -> String {
     let owners: Vec<Value> = owners
         .iter()
         .map(|(name, uid)| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid,
+            json!({"apiVersion": owner.0, "kind": owner.1, "name": name, "uid": uid,
                    "blockOwnerDeletion": true})
         })
         .collect();
     let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
+        "apiVersion": version, "kind": kind,
         "metadata": {"name": name, "namespace": "default", "ownerReferences": owners},
     });
     fixture
@@ -126,4 +144,98 @@ async fn a_deleted_job_takes_its_pods_or_leaves_them() {
         })
         .await;
     }
+}
+
+const SHOE: (&str, &str) = ("example.com/v1", "Shoe");
+const MAP: (&str, &str) = ("v1", "ConfigMap");
+
+/// Defines the kind `Shoe`.
+async fn define_shoes(fixture: &Fixture) {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "shoes.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "shoes", "kind": "Shoe"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    });
+    fixture.cluster.create(&definition, None).await.unwrap();
+}
+
+async fn shoes(fixture: &Fixture) -> longshore_client::View<longshore_client::kinds::Any> {
+    let view = fixture.cluster.kind("shoes.example.com").await.unwrap();
+    view.in_namespace("default").unwrap()
+}
+
+async fn delete_shoe(fixture: &Fixture, name: &str, propagation: Propagation) {
+    let options = DeleteOptions {
+        propagation: Some(propagation),
+        ..DeleteOptions::default()
+    };
+    shoes(fixture).await.delete(name, &options).await.unwrap();
+}
+
+#[tokio::test]
+async fn rule_12_objects_of_custom_kinds_own_and_are_owned() {
+    for (propagation, left) in [
+        (Propagation::Background, vec![("o", 0)]),
+        (Propagation::Foreground, vec![("o", 0)]),
+        (Propagation::Orphan, vec![("b", 0), ("c", 1), ("o", 0)]),
+    ] {
+        let fixture = Fixture::start().await;
+        define_shoes(&fixture).await;
+        let a = owned(&fixture, SHOE, "a", MAP, &[]).await;
+        let b = owned(&fixture, MAP, "b", SHOE, &[("a", &a)]).await;
+        owned(&fixture, MAP, "c", MAP, &[("b", &b)]).await;
+        owned(&fixture, MAP, "o", MAP, &[]).await;
+        delete_shoe(&fixture, "a", propagation).await;
+        expect(&fixture, &left).await;
+        let shoes = shoes(&fixture).await;
+        until("the owner gone", async || {
+            shoes.list().await.unwrap().items.is_empty().then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn rule_12_a_custom_object_follows_its_owner() {
+    let fixture = Fixture::start().await;
+    define_shoes(&fixture).await;
+    let a = config_map(&fixture, "a", &[]).await;
+    owned(&fixture, SHOE, "b", MAP, &[("a", &a)]).await;
+    delete(&fixture, "a", Propagation::Background).await;
+    let shoes = shoes(&fixture).await;
+    until("the dependent gone", async || {
+        shoes.list().await.unwrap().items.is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rule_12_a_custom_owner_that_never_was_is_gone_once_its_kind_is_known() {
+    let fixture = Fixture::start().await;
+    owned(&fixture, MAP, "b", SHOE, &[("a", "another-uid")]).await;
+    let o = config_map(&fixture, "o", &[]).await;
+    owned(&fixture, MAP, "x", MAP, &[("o", &o)]).await;
+    delete(&fixture, "o", Propagation::Background).await;
+    // Nobody knows whether there are shoes.
+    expect(&fixture, &[("b", 1)]).await;
+    define_shoes(&fixture).await;
+    expect(&fixture, &[]).await;
+}
+
+#[tokio::test]
+async fn rule_12_what_a_definition_takes_along_takes_its_dependents() {
+    let fixture = Fixture::start().await;
+    define_shoes(&fixture).await;
+    let a = owned(&fixture, SHOE, "a", MAP, &[]).await;
+    owned(&fixture, MAP, "b", SHOE, &[("a", &a)]).await;
+    let definitions = fixture.cluster.kind("crd").await.unwrap();
+    let options = DeleteOptions::default();
+    definitions
+        .delete("shoes.example.com", &options)
+        .await
+        .unwrap();
+    expect(&fixture, &[]).await;
 }

@@ -1,6 +1,6 @@
 //! The namespace controller.
 
-use longshore_client::DeleteOptions;
+use longshore_client::{DeleteOptions, Patch};
 use serde_json::json;
 
 use crate::fixture::{Fixture, container, until};
@@ -63,6 +63,40 @@ async fn the_default_service_account_comes_back() {
             .await
             .unwrap()
             .filter(|new| new.uid() != account.uid())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_namespace_gets_the_certificate() {
+    let fixture = Fixture::start().await;
+    let cluster = &fixture.cluster;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+    cluster.create(&namespace, None).await.unwrap();
+    for name in ["default", "a"] {
+        let maps = cluster.configmaps().in_namespace(name).unwrap();
+        let right = async || {
+            let map = maps.find("kube-root-ca.crt").await.unwrap()?;
+            (map.raw().unwrap()["data"] == json!({"ca.crt": "a certificate"})).then_some(map)
+        };
+        let map = until("the certificate", right).await;
+        let patch = Patch::merge(json!({"data": {"ca.crt": "another", "more": "x"}}));
+        map.patch(&patch).await.unwrap();
+        until("the right one again", right).await;
+        map.delete(&DeleteOptions::default()).await.unwrap();
+        until("a new one", async || {
+            right().await.filter(|new| new.uid() != map.uid())
+        })
+        .await;
+    }
+    cluster
+        .namespaces()
+        .delete("a", &DeleteOptions::default())
+        .await
+        .unwrap();
+    until("the namespace gone", async || {
+        let found = cluster.namespaces().find("a").await.unwrap();
+        found.is_none().then_some(())
     })
     .await;
 }

@@ -25,8 +25,6 @@ pub(super) fn on_status(pod: &mut Object) {
 /// What admission and the kind's rules do to a new pod.
 pub(super) fn on_create(pod: &mut Object) {
     let spec = json::child(pod, "spec");
-    json::default(spec, "priority", 0);
-    json::default_text(spec, "preemptionPolicy", "PreemptLowerPriority");
     let account = json::text(spec, "serviceAccountName").to_owned();
     if account.is_empty() {
         let old = json::text(spec, "serviceAccount").to_owned();
@@ -205,9 +203,45 @@ fn fill_field_ref(source: &mut Object) {
     }
 }
 
+/// Whether an image's name can be read; of one that cannot, Kubernetes does not
+/// see that it has no tag.
+fn is_image(image: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (name, tag) = match image.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (image, None),
+    };
+    let tagged = tag.is_none_or(|tag| {
+        tag.len() <= 128
+            && tag.starts_with(is_word)
+            && tag.chars().all(|c| is_word(c) || c == '.' || c == '-')
+    });
+    let host = |part: &str| part.contains(['.', ':']) || part == "localhost";
+    let mut parts = name.split('/').peekable();
+    let (first, more) = (
+        name.split('/').next().unwrap_or_default(),
+        name.contains('/'),
+    );
+    if more && (host(first) || first.chars().any(|c| c.is_ascii_uppercase())) {
+        parts.next();
+    }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let part = |part: &str| {
+        part.starts_with(plain)
+            && part.ends_with(plain)
+            && part
+                .chars()
+                .all(|c| plain(c) || matches!(c, '.' | '_' | '-'))
+            && !["..", "___", "._", "_.", "-.", ".-", "-_", "_-"]
+                .iter()
+                .any(|odd| part.contains(odd))
+    };
+    tagged && parts.all(part)
+}
+
 /// `Always` for the tag `latest` or none, else `IfNotPresent`.
 fn pull_policy(image: &str) -> &'static str {
-    if image.contains('@') {
+    if image.contains('@') || !is_image(image) {
         return "IfNotPresent";
     }
     let name = image.rsplit('/').next().unwrap_or_default();
@@ -328,8 +362,7 @@ mod tests {
         let expected = json!({
             "restartPolicy": "Always", "dnsPolicy": "ClusterFirst",
             "terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler",
-            "securityContext": {}, "enableServiceLinks": true, "priority": 0,
-            "preemptionPolicy": "PreemptLowerPriority",
+            "securityContext": {}, "enableServiceLinks": true,
             "serviceAccountName": "default", "serviceAccount": "default",
             "tolerations": [
                 {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},

@@ -65,6 +65,12 @@ pub(super) fn fill(service: &mut Object) {
     for port in json::items_mut(spec, "ports") {
         json::default_text(port, "protocol", "TCP");
         if let Some(number) = port.get("port").cloned() {
+            // Neither a zero nor an empty name says where to.
+            if let Some(target) = port.get("targetPort")
+                && (*target == json!(0) || *target == json!(""))
+            {
+                port.remove("targetPort");
+            }
             json::default(port, "targetPort", number);
         }
     }

@@ -1,6 +1,7 @@
 //! Facts about each kind that the machinery needs, as a table. What the table
 //! does not name behaves as [`PLAIN`].
 
+mod pick;
 mod table;
 
 use std::sync::{Arc, OnceLock};

@@ -85,9 +85,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");
         if given.is_empty() {
-            return Err(Error::BadRequest(format!(
-                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            )));
+            return Err(update::nameless(name));
         }
         update::check_place(&info, namespace, name, &mut new)?;
         let metadata = json::child(&mut new, "metadata");

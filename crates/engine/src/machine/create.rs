@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{
     Draftable, Transaction, namespace,
     ownership::{self, Author},
+    priority,
 };
 use crate::{
     Create, Error, FieldValidation, Object, Subject, Written,
@@ -60,6 +61,7 @@ pub(super) fn draft(
     let kinds = &state.kinds;
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
+    check_stays(kinds.entry(kind), json_name(&request.object))?;
     let decoded = decode(view, request.object, request.options.field_validation)?;
     let (object, warnings) = (decoded.object, decoded.warnings);
     let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
@@ -70,6 +72,10 @@ pub(super) fn draft(
     let mut object = view.stored_form(object);
     place(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
+    // Zero is the version of what is not stored yet.
+    if json::text(metadata, "resourceVersion") == "0" {
+        metadata.remove("resourceVersion");
+    }
     if metadata.contains_key("resourceVersion") {
         return Err(Error::BadRequest(
             "resourceVersion should not be set on objects to be created".into(),
@@ -92,7 +98,7 @@ pub(super) fn draft(
         namespace::check(state, &info, namespace, shown)?;
     }
     if !name.is_empty() {
-        let entries = prepare(place_of, ids, &mut object, &author)?;
+        let entries = prepare(place_of, state, ids, &mut object, &author)?;
         return Ok(Draft {
             view: view.clone(),
             info,
@@ -112,7 +118,7 @@ pub(super) fn draft(
     }
     let unnamed = object.clone();
     name_it(ids, &mut object);
-    let entries = prepare(place_of, ids, &mut object, &author)?;
+    let entries = prepare(place_of, state, ids, &mut object, &author)?;
     Ok(Draft {
         view: view.clone(),
         info,
@@ -122,6 +128,21 @@ pub(super) fn draft(
         entries,
         warnings,
     })
+}
+
+/// Nothing is made of a kind that is on its way out.
+fn check_stays(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
+    if !kind.terminating {
+        return Ok(());
+    }
+    Err(Error::NotAllowed {
+        subject: Subject::new(&kind.info, name),
+        reason: "create not allowed while custom resource definition is terminating".into(),
+    })
+}
+
+fn json_name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Puts the object in the namespace of the request.
@@ -175,6 +196,7 @@ struct Kind<'a> {
 /// is what was sent and its defaults, not what the kind's rules add.
 fn prepare(
     kind: Kind<'_>,
+    state: &State,
     ids: &dyn Ids,
     object: &mut Draftable,
     author: &Author,
@@ -187,7 +209,12 @@ fn prepare(
     match view.custom_kind() {
         Some(kind) if kind.has_status => drop(object.remove("status")),
         Some(_) => {}
-        None => defaults::on_create(info, object),
+        None => {
+            if info.gvk.group.is_empty() && info.gvk.kind == "Pod" {
+                priority::of_pod(state, info, object)?;
+            }
+            defaults::on_create(info, object);
+        }
     }
     defaults::fill(info, object);
     defaults::settle(info, None, object);
@@ -216,12 +243,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     } = draft;
     // Kinds may have changed since the look at the state.
     let kind = tx.kinds().id(&view.info)?;
-    if tx.kinds().entry(kind).terminating {
-        return Err(Error::NotAllowed {
-            subject: Subject::new(&info, json::text(&object, "metadata.name")),
-            reason: "create not allowed while custom resource definition is terminating".into(),
-        });
-    }
+    check_stays(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
     let key = |object: &Draftable| {
         object::key(
             namespace_of(&info, object),
@@ -243,13 +265,19 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
             entry: tx.kinds().entry(kind),
             view: &view,
         };
-        entries = prepare(place, tx.ids(), &mut object, &author)?;
+        entries = prepare(place, tx.state(), tx.ids(), &mut object, &author)?;
     }
-    if tx.get(kind, &key(&object)).is_some() {
-        return Err(Error::AlreadyExists(Subject::new(
-            &info,
-            json::text(&object, "metadata.name"),
-        )));
+    if let Some(other) = tx.get(kind, &key(&object)) {
+        let subject = Subject::new(&info, json::text(&object, "metadata.name"));
+        let leaving = other.map().get("metadata").is_some_and(|metadata| {
+            metadata
+                .get("deletionTimestamp")
+                .is_some_and(|at| !at.is_null())
+        });
+        return Err(match leaving {
+            true => Error::StillThere(subject),
+            false => Error::AlreadyExists(subject),
+        });
     }
     let created = time::seconds(tx.now);
     ownership::date(&mut entries, &created);
@@ -257,6 +285,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     match (&*info.gvk.group, &*info.gvk.kind) {
         ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
+        ("scheduling.k8s.io", "PriorityClass") => priority::one_default(tx, &info, &object)?,
         ("", "Namespace") => {
             let object = tx.put_managed(kind, &object, Some(&managed))?;
             namespace::furnish(tx, object.name())?;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use longshore_model::time;
 use serde_json::Value;
 
 use super::{Draftable, Machine, Transaction, delete, update};
@@ -27,9 +28,11 @@ fn kind(state: &State) -> Option<KindId> {
     state.kinds.builtin_id(GROUP, KIND)
 }
 
-/// What the first delete of a definition does to it.
+/// What the first delete of a definition does to it: as in Kubernetes neither
+/// a policy for dependents nor the generation counts.
 pub(super) fn begin_deletion(definition: &mut Draftable, now: jiff::Timestamp) {
     let metadata = json::child(definition, "metadata");
+    metadata.insert("deletionTimestamp".into(), time::seconds(now).into());
     let finalizers = metadata
         .entry("finalizers")
         .or_insert_with(|| Value::Array(Vec::new()));
@@ -114,7 +117,7 @@ fn sync_kinds(machine: &mut Machine, kind: KindId) {
             .iter()
             .any(|object| object.name() == &**name && object.uid() == &**uid);
         if !there {
-            state.change_kind(*id, |entry| entry.live = false);
+            state.end_kind(*id);
             machine.touched.push(*id);
         }
     }

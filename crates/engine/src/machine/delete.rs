@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use super::{Draftable, Transaction, definitions, namespace};
 use crate::{
-    DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Object, Propagation, Subject,
-    Target, facts::Facts, json, kinds::KindId, list, object, request::options_invalid,
-    validate::Cause,
+    DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
+    facts::Facts, json, kinds::KindId, list, object, request::options_invalid, validate::Cause,
 };
 
 const ORPHAN: &str = "orphan";
@@ -44,37 +43,27 @@ pub(crate) fn delete(
     one(tx, kind, &old, options, is_namespace)
 }
 
-/// Deletes all that match.
+/// Deletes all that match; answers them as they were.
 pub(crate) fn delete_collection(
     tx: &mut Transaction<'_>,
     request: &DeleteCollection,
-) -> Result<Vec<Arc<Object>>, Error> {
+) -> Result<Page, Error> {
     check_options(&request.options)?;
-    let wanted = ListRequest {
-        namespace: request.namespace.clone(),
-        labels: request.labels.clone(),
-        fields: request.fields.clone(),
-        ..ListRequest::of(request.kind.clone())
-    };
-    let kind = tx.kinds().id(&request.kind)?;
-    let page = list::list(tx.state(), &wanted)?;
+    let info = &request.list.kind;
+    let kind = tx.kinds().id(info)?;
+    let page = list::list(tx.state(), &request.list)?;
     let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
-    let mut deleted = Vec::with_capacity(page.items.len());
-    for old in page.items {
-        check_preconditions(
-            &Subject::new(&request.kind, old.name()),
-            &old,
-            &request.options,
-        )?;
+    for listed in &page.items {
+        // A page may be of an earlier revision.
+        let Some(old) = tx.get(kind, listed.key()).cloned() else {
+            continue;
+        };
+        check_preconditions(&Subject::new(info, old.name()), &old, &request.options)?;
         if !(is_namespace && namespace::is_protected(old.name())) {
-            deleted.push(
-                one(tx, kind, &old, &request.options, is_namespace)?
-                    .object()
-                    .clone(),
-            );
+            one(tx, kind, &old, &request.options, is_namespace)?;
         }
     }
-    Ok(deleted)
+    Ok(page)
 }
 
 fn check_options(options: &DeleteOptions) -> Result<(), Error> {
@@ -131,6 +120,13 @@ pub(super) fn one(
 ) -> Result<Deleted, Error> {
     let before = old.map();
     let mut object = before.clone();
+    let gvk = &tx.kinds().entry(kind).info.gvk;
+    if definitions::is_definition(&gvk.group, &gvk.kind)
+        && json::at(&before, "metadata.deletionTimestamp").is_none()
+    {
+        definitions::begin_deletion(&mut object, tx.now);
+        return Ok(Deleted::Pending(tx.put(kind, &object)?));
+    }
     let grace = begin_grace(&mut object, tx.now, options);
     if grace == Grace::Pending
         && options.propagation.is_none()
@@ -139,12 +135,6 @@ pub(super) fn one(
         return Ok(Deleted::Pending(old.clone()));
     }
     set_finalizers(&mut object, tx.facts(kind), options);
-    let gvk = &tx.kinds().entry(kind).info.gvk;
-    if definitions::is_definition(&gvk.group, &gvk.kind)
-        && json::at(&object, "metadata.deletionTimestamp").is_none()
-    {
-        definitions::begin_deletion(&mut object, tx.now);
-    }
     let waits = json::at(&object, "metadata.finalizers").is_some()
         || (is_namespace && json::at(&object, "spec.finalizers").is_some());
     if waits && grace == Grace::None {

@@ -1,5 +1,6 @@
-//! Events are kept for an hour after they happened last. Old ones go when new
-//! ones are written, a minute apart at the most.
+//! Events are kept for an hour after they were written last, as by Kubernetes'
+//! lease on them, whatever times they tell. Old ones go when new ones are
+//! written, a minute apart at the most.
 
 use std::sync::Arc;
 
@@ -15,42 +16,36 @@ const KEPT: SignedDuration = SignedDuration::from_hours(1);
 /// How often old ones are looked for.
 const PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-/// The times of an Event.
+/// When an Event was made and written.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 struct Times {
-    event_time: Option<String>,
-    last_timestamp: Option<String>,
-    series: Option<Series>,
-    metadata: Made,
+    metadata: Metadata,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Series {
-    last_observed_time: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Made {
+struct Metadata {
     creation_timestamp: Option<String>,
+    managed_fields: Vec<Entry>,
 }
 
-/// When an Event happened last, as far as it says.
-fn happened(event: &Object) -> Option<Timestamp> {
-    let times: Times = serde_json::from_slice(event.bytes()).ok()?;
-    let series = times.series.and_then(|series| series.last_observed_time);
-    [
-        times.event_time,
-        times.last_timestamp,
-        series,
-        times.metadata.creation_timestamp,
-    ]
-    .into_iter()
-    .flatten()
-    .filter_map(|text| time::parse(&text))
-    .max()
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    time: Option<String>,
+}
+
+/// When an Event was written last: each write is dated by its manager's entry.
+fn written(event: &Object) -> Option<Timestamp> {
+    let Times { metadata } = serde_json::from_slice(event.bytes()).ok()?;
+    let entries = metadata.managed_fields.into_iter();
+    entries
+        .map(|entry| entry.time)
+        .chain([metadata.creation_timestamp])
+        .flatten()
+        .filter_map(|text| time::parse(&text))
+        .max()
 }
 
 /// Takes old Events away.
@@ -68,7 +63,7 @@ pub(super) fn sweep(tx: &mut Transaction<'_>) {
         return;
     };
     let is_old = |event: &&Arc<Object>| {
-        happened(event).is_some_and(|happened| now.duration_since(happened) > KEPT)
+        written(event).is_some_and(|written| now.duration_since(written) > KEPT)
     };
     let objects = tx.state().table(kind).objects.values();
     let old: Vec<Arc<Object>> = objects.filter(is_old).cloned().collect();

@@ -9,6 +9,7 @@ mod delete;
 mod expiry;
 mod namespace;
 mod ownership;
+mod priority;
 mod scale;
 mod service;
 mod update;

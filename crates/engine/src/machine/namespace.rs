@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Machine, Transaction, create, ownership::Author, update};
 use crate::{
-    Error, FieldValidation, Finalize, Object, Subject, decode::decode, json, state::State,
+    Error, FieldValidation, Finalize, Object, Subject, Subresource, decode::decode, json,
+    state::State,
 };
 
 /// The namespaces every cluster has.
@@ -57,7 +58,7 @@ pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), E
     let account = json!({"metadata": {"name": "default"}});
     match create::create_here(tx, &info, Some(namespace), account, Author::server()) {
         // Left over from a namespace of this name that was finalized by hand.
-        Ok(_) | Err(Error::AlreadyExists(_)) => Ok(()),
+        Ok(_) | Err(Error::AlreadyExists(_) | Error::StillThere(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -134,12 +135,8 @@ pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<A
         .ok_or_else(|| Error::Internal("namespaces are not served".into()))?;
     let info = tx.kinds().entry(id).info.clone();
     let subject = Subject::new(&info, &request.name);
-    let sent = decode(
-        tx.kinds().resolve(&info)?.1,
-        request.object.clone(),
-        FieldValidation::Ignore,
-    )?
-    .object;
+    let view = tx.kinds().resolve(&info)?.1.clone();
+    let sent = decode(&view, request.object.clone(), FieldValidation::Ignore)?.object;
     let old = tx
         .get(id, &request.name)
         .cloned()
@@ -157,5 +154,11 @@ pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<A
             spec.remove("finalizers");
         }
     }
-    update::store(tx, id, &old, &before, &object)
+    let place = update::Place {
+        kind: id,
+        view: &view,
+        subresource: Subresource::Finalize,
+    };
+    let author = Author::new(&request.options, None);
+    update::record(tx, place, &old, &before, &object, author)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     Object, Subresource, WriteOptions,
     kinds::Entry as Kind,
-    managed::{self, Entry, Scope},
+    managed::{self, Entry, Scope, Version},
     view::View,
 };
 
@@ -67,8 +67,12 @@ impl Author {
             Self::Manager { name, sent } => {
                 // A subresource does not change managed fields by hand.
                 let sent = sent.filter(|_| subresource == Subresource::None);
-                let base = managed::base(sent.as_ref(), old.managed());
+                let mut base = managed::base(sent.as_ref(), old.managed());
                 with_scope(kind, view, subresource, |scope| {
+                    // A kind's types change with its definition only.
+                    if view.is_newer_than(old) {
+                        managed::realign(scope, &mut base, before);
+                    }
                     managed::record(scope, base, Some(before), after, &name, now)
                 })
             }
@@ -101,8 +105,11 @@ pub(super) fn with_scope<T>(
     let versions = |version: &str| {
         kind.views
             .iter()
-            .find(|view| view.info.api_version() == version)
-            .map(|view| view.owned_type())
+            .find(|other| other.info.api_version() == version)
+            .map(|other| Version {
+                root: other.owned_type(),
+                form: view.form_of(other),
+            })
     };
     work(&Scope {
         root: view.owned_type(),
@@ -111,6 +118,7 @@ pub(super) fn with_scope<T>(
             Subresource::None => "",
             Subresource::Status => "status",
             Subresource::Scale => "scale",
+            Subresource::Finalize => "finalize",
         },
         has_status: view.info.has_subresource("status"),
         versions: &versions,

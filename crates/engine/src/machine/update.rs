@@ -116,6 +116,9 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     } = decode(&view, patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(&request.body))?;
     let mut new = view.stored_form(object);
+    if json::text(&new, "metadata.name").is_empty() {
+        return Err(nameless(name));
+    }
     check_place(&info, namespace, name, &mut new)?;
     let uid = json::text(&new, "metadata.uid");
     if !uid.is_empty() && uid != old.uid() {
@@ -137,6 +140,13 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         created: false,
         warnings,
     })
+}
+
+/// An object without a name, for a request about one that has a name.
+pub(super) fn nameless(name: &str) -> Error {
+    Error::BadRequest(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
 }
 
 /// The name and namespace must be those of the request, or absent.
@@ -190,7 +200,7 @@ pub(super) fn check_preconditions(
         });
     }
     let version = json::text(sent, "metadata.resourceVersion");
-    if version.is_empty() || version == old.revision().to_string() {
+    if matches!(version, "" | "0") || version == old.revision().to_string() {
         Ok(())
     } else {
         Err(Error::stale(subject.clone()))
@@ -237,7 +247,7 @@ pub(super) fn replace(
             }
             new
         }
-        Subresource::None | Subresource::Scale => {
+        Subresource::None | Subresource::Scale | Subresource::Finalize => {
             let mut new = sent;
             if view.info.has_subresource("status") {
                 json::copy(&before, &mut new, "status");
@@ -247,17 +257,24 @@ pub(super) fn replace(
             defaults::on_update(&info, &before, &mut new);
             defaults::fill(&info, &mut new);
             defaults::settle(&info, Some(&before), &mut new);
-            if info.gvk.group.is_empty() && info.gvk.kind == "Service" {
-                super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
+            match (&*info.gvk.group, &*info.gvk.kind) {
+                ("", "Service") => {
+                    super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
+                }
+                ("scheduling.k8s.io", "PriorityClass") => {
+                    super::priority::one_default(tx, &info, &new)?;
+                }
+                _ => {}
             }
             causes.extend(validate::object(&info, &new));
+            // What is always there is there in the old state, too.
+            complete(&info, &mut new);
             causes.extend(validate::change(&info, &before, &new));
             causes.extend(view.validate(Some(&before), &new));
             let causes = view.in_own_words(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
-            complete(&info, &mut new);
             if tx.facts(kind).generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();
                 json::child(&mut new, "metadata")
@@ -266,14 +283,31 @@ pub(super) fn replace(
             new
         }
     };
+    record(tx, place, old, &before, &new, author)
+}
+
+/// Keeps a new state, with who manages it now, if it differs from the old one.
+pub(super) fn record(
+    tx: &mut Transaction<'_>,
+    place: Place<'_>,
+    old: &Arc<Object>,
+    before: &Draftable,
+    new: &Draftable,
+    author: Author,
+) -> Result<Arc<Object>, Error> {
+    let Place {
+        kind,
+        view,
+        subresource,
+    } = place;
     if before == new && author.is_plain() {
         return Ok(old.clone());
     }
     let now = time::seconds(tx.now);
     let was_applied = matches!(author, Author::Applied(_));
     let entry = tx.kinds().entry(kind);
-    let entries = view.with_shown(&before, |before| {
-        view.with_shown(&new, |new| {
+    let entries = view.with_shown(before, |before| {
+        view.with_shown(new, |new| {
             author.of_update((entry, view, subresource), old, (before, new), &now)
         })
     });
@@ -281,9 +315,9 @@ pub(super) fn replace(
         return Ok(old.clone());
     }
     let managed = managed::text(entries);
-    match keep(tx, kind, old, &new, &managed) {
+    match keep(tx, kind, old, new, &managed) {
         // Managed fields are the first to go where there is no place.
-        Err(Error::TooLarge(_)) if !was_applied => keep(tx, kind, old, &new, ""),
+        Err(Error::TooLarge(_)) if !was_applied => keep(tx, kind, old, new, ""),
         result => result,
     }
 }

@@ -9,7 +9,7 @@ use super::{
     compare::Changes,
     entry::{Entry, Manager, Operation},
     merge,
-    realign::realign,
+    realign::realign_all,
     scope::{BEFORE_FIRST_APPLY, Scope, ownable},
     set::FieldSet,
 };
@@ -80,11 +80,7 @@ pub(crate) fn apply(
         }
     }
     let live = live.unwrap_or(&nothing);
-    for entry in &mut entries {
-        if let Some(root) = scope.version(&entry.manager.api_version) {
-            entry.fields = realign(root, entry.set(), live).to_text();
-        }
-    }
+    realign_all(scope, &mut entries, live);
     let mut job = Job {
         scope,
         live,
@@ -161,8 +157,8 @@ impl Job<'_, '_> {
             let of_version;
             let changes = if entry.manager.api_version == scope.api_version {
                 changes
-            } else if let Some(root) = scope.version(&entry.manager.api_version) {
-                of_version = scope.changes(root, self.live, object);
+            } else if let Some(version) = scope.version(&entry.manager.api_version) {
+                of_version = scope.changes_in(&version, self.live, object);
                 &of_version
             } else {
                 continue;
@@ -207,8 +203,10 @@ impl Job<'_, '_> {
     /// nobody else wants it.
     fn prune(&self, merged: Object, last: &Entry, others: &[&Entry], wanted: &FieldSet) -> Object {
         let last_set = last.set();
-        let Some(root) = self.scope.version(&last.manager.api_version) else {
-            return merged;
+        let root = match self.scope.version(&last.manager.api_version) {
+            // Of another form of the object nothing is known in this one.
+            Some(version) if version.form.is_none() => version.root,
+            _ => return merged,
         };
         if last_set.is_empty() {
             return merged;

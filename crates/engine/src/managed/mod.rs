@@ -24,8 +24,9 @@ use serde_json::Value;
 
 pub(crate) use apply::{Applied, Applier, Conflict, Refusal, apply};
 pub(crate) use entry::Entry;
+pub(crate) use realign::realign_all as realign;
 pub(crate) use record::record;
-pub(crate) use scope::Scope;
+pub(crate) use scope::{Scope, Version};
 
 /// The entries of a stored object, from the text of its `managedFields`.
 pub(crate) fn stored(text: &str) -> Vec<Entry> {

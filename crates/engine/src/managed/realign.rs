@@ -8,8 +8,20 @@ use serde_json::{Map, Value};
 use super::{
     collect,
     element::{self, Element},
+    entry::Entry,
+    scope::Scope,
     set::FieldSet,
 };
+
+/// Brings entries in line with the object as it is.
+pub(crate) fn realign_all(scope: &Scope<'_>, entries: &mut [Entry], object: &Map<String, Value>) {
+    for entry in entries {
+        if let Some(version) = scope.version(&entry.manager.api_version) {
+            let object = version.formed(object);
+            entry.fields = realign(version.root, entry.set(), &object).to_text();
+        }
+    }
+}
 
 /// Brings a set in line with the object as it is. A manager of a bare map or
 /// list is the manager of all that is in it.

@@ -32,8 +32,8 @@ pub(crate) fn record(
     for mut entry in entries {
         let lost = if entry.manager.api_version == scope.api_version {
             lose(&mut entry, &changes)
-        } else if let Some(root) = scope.version(&entry.manager.api_version) {
-            lose(&mut entry, &scope.changes(root, before, after))
+        } else if let Some(version) = scope.version(&entry.manager.api_version) {
+            lose(&mut entry, &scope.changes_in(&version, before, after))
         } else {
             // Its version is served no more.
             Loss::All

@@ -1,6 +1,8 @@
 //! What a write is about, as far as ownership goes: the type, the version, the
 //! part of the object, and which fields count there.
 
+use std::borrow::Cow;
+
 use longshore_schema::OwnedType;
 
 use super::{
@@ -43,14 +45,37 @@ pub(crate) struct Scope<'a> {
     /// change.
     pub(crate) has_status: bool,
     /// The type of the object in another version that is served.
-    pub(crate) versions: &'a dyn Fn(&str) -> Option<OwnedType<'a>>,
+    pub(crate) versions: &'a dyn Fn(&str) -> Option<Version<'a>>,
+}
+
+/// Another version of the kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Version<'a> {
+    /// The type of its objects.
+    pub(crate) root: OwnedType<'a>,
+    /// What brings an object of the request's version into its form, where
+    /// fields have other names there.
+    pub(crate) form: Option<fn(Object) -> Object>,
+}
+
+impl Version<'_> {
+    /// An object of the request's version in the form of this one.
+    pub(super) fn formed<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
+        match self.form {
+            Some(form) => Cow::Owned(form(object.clone())),
+            None => Cow::Borrowed(object),
+        }
+    }
 }
 
 impl<'a> Scope<'a> {
-    /// The type in a version; `None` when it is not served.
-    pub(super) fn version(&self, api_version: &str) -> Option<OwnedType<'a>> {
+    /// A version; `None` when it is not served.
+    pub(super) fn version(&self, api_version: &str) -> Option<Version<'a>> {
         if api_version == self.api_version {
-            Some(self.root)
+            Some(Version {
+                root: self.root,
+                form: None,
+            })
         } else {
             (self.versions)(api_version)
         }
@@ -74,6 +99,17 @@ impl<'a> Scope<'a> {
             set.inside.retain(|(element, _)| &**element != STATUS);
         }
         set
+    }
+
+    /// What changed in another version of the object.
+    pub(super) fn changes_in(
+        &self,
+        version: &Version<'_>,
+        before: &Object,
+        after: &Object,
+    ) -> Changes {
+        let (before, after) = (version.formed(before), version.formed(after));
+        self.changes(version.root, &before, &after)
     }
 
     /// What changed in a version of the object, as far as this write can

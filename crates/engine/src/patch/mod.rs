@@ -1,17 +1,14 @@
 //! The kinds of patch, as functions from a document and a patch to a document.
 
 mod merge;
+mod operations;
 mod strategic;
 
-use json_patch::PatchOperation;
 use longshore_model::{KindInfo, PatchKind};
 use longshore_schema::registry;
 use serde_json::{Map, Value};
 
 use crate::Error;
-
-/// Operations in one JSON patch, at most.
-const OPERATIONS: usize = 10_000;
 
 /// Whether a patch says or asks something of `metadata.managedFields`. They are
 /// much to read, so other patches are applied to a document without them.
@@ -37,25 +34,27 @@ pub(crate) fn apply(
     object: Map<String, Value>,
     patch: &Value,
 ) -> Result<Value, Error> {
-    let unreadable = |problem: &str| Error::BadRequest(format!("error decoding patch: {problem}"));
     let mut document = Value::Object(object);
     match patch_kind {
         PatchKind::Json => {
+            let Value::Array(listed) = patch else {
+                return Err(of_other_type(
+                    patch,
+                    "[]handlers.jsonPatchOp",
+                    "error decoding patch: ",
+                ));
+            };
+            if let Some(odd) = listed.iter().find(|one| !one.is_object()) {
+                return Err(of_other_type(
+                    odd,
+                    "handlers.jsonPatchOp",
+                    "error decoding patch: ",
+                ));
+            }
+            // Operations that nobody knows are those that do not fit.
             let patch: json_patch::Patch = serde_json::from_value(patch.clone())
-                .map_err(|error| unreadable(&error.to_string()))?;
-            if patch.0.len() > OPERATIONS {
-                return Err(Error::TooLarge(format!(
-                    "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
-                    patch.0.len()
-                )));
-            }
-            for operation in &patch.0 {
-                if tests_absence(operation, &document) {
-                    continue;
-                }
-                json_patch::patch(&mut document, std::slice::from_ref(operation))
-                    .map_err(|error| Error::PatchFailed(error.to_string()))?;
-            }
+                .map_err(|error| Error::PatchFailed(error.to_string()))?;
+            operations::apply(&mut document, &patch)?;
             Ok(document)
         }
         PatchKind::Merge if patch.is_object() => {
@@ -63,29 +62,34 @@ pub(crate) fn apply(
             Ok(document)
         }
         PatchKind::Strategic => match (patch, registry().root(&kind.gvk)) {
-            (Value::Object(patch), Some(root)) => strategic::merge(root, document, patch),
+            (Value::Object(patch), Some(root)) => {
+                let told = [document["apiVersion"].clone(), document["kind"].clone()];
+                let mut merged = strategic::merge(root, document, patch)?;
+                // The type is that of the object, whatever the patch says.
+                if let Value::Object(merged) = &mut merged {
+                    for (field, value) in ["apiVersion", "kind"].into_iter().zip(told) {
+                        if !value.is_null() {
+                            merged.insert(field.to_owned(), value);
+                        }
+                    }
+                }
+                Ok(merged)
+            }
             (Value::Object(_), None) => Err(Error::UnsupportedPatch(
                 "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml".into(),
             )),
-            _ => Err(unreadable("the patch is no object")),
+            (other, _) => Err(of_other_type(other, "map[string]interface {}", "")),
         },
-        PatchKind::Merge => Err(unreadable("the patch is no object")),
+        PatchKind::Merge => Err(of_other_type(patch, "map[string]interface {}", "")),
         PatchKind::Apply => Err(Error::UnsupportedPatch("apply is not a plain patch".into())),
     }
 }
 
-/// Whether this tests that a field of an object is null, and there is none:
-/// Kubernetes lets that pass, and controllers add their finalizers so.
-fn tests_absence(operation: &PatchOperation, document: &Value) -> bool {
-    let PatchOperation::Test(test) = operation else {
-        return false;
-    };
-    let Some((parent, field)) = test.path.split_back() else {
-        return false;
-    };
-    let parent = document.pointer(parent.as_str()).and_then(Value::as_object);
-    test.value.is_null()
-        && parent.is_some_and(|parent| !parent.contains_key(field.decoded().as_ref()))
+fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {
+    let found = crate::decode::word(value);
+    Error::BadRequest(format!(
+        "{of_what}json: cannot unmarshal {found} into Go value of type {wanted}"
+    ))
 }
 
 #[cfg(test)]
@@ -141,14 +145,12 @@ mod tests {
 
     #[test]
     fn a_patch_that_cannot_be_read_is_400() {
-        assert_eq!(json_patch(json!({"a": 1})).unwrap_err().status().code, 400);
-        assert_eq!(
-            json_patch(json!([{"op": "jump"}]))
-                .unwrap_err()
-                .status()
-                .code,
-            400
-        );
+        for patch in [json!({"a": 1}), json!("x"), json!(["x"])] {
+            assert_eq!(json_patch(patch).unwrap_err().status().code, 400);
+        }
+        // Operations that nobody knows are those that do not fit.
+        let jump = json!([{"op": "jump"}]);
+        assert_eq!(json_patch(jump).unwrap_err().status().code, 422);
         for kind in [PatchKind::Merge, PatchKind::Strategic] {
             let pod = builtin("", "Pod").unwrap();
             let error = apply(pod, kind, Map::new(), &json!([])).unwrap_err();

@@ -35,14 +35,18 @@ enum Directive {
     Delete,
 }
 
+/// What a patch says is to be done; to merge is what is done when it says
+/// nothing. To say so, too, is refused by Kubernetes.
 fn directive(patch: &Object) -> Result<Directive, Error> {
     match patch.get(PATCH) {
         None => Ok(Directive::Merge),
         Some(Value::String(word)) => match word.as_str() {
-            "merge" => Ok(Directive::Merge),
             "replace" => Ok(Directive::Replace),
             "delete" => Ok(Directive::Delete),
-            _ => Err(wrong(format!("unknown patch type found: {word}"))),
+            _ => Err(wrong(format!(
+                "unknown patch type: {word} in map: {}",
+                Value::Object(patch.clone())
+            ))),
         },
         Some(other) => Err(wrong(format!("{PATCH} is no text: {other}"))),
     }
@@ -165,6 +169,11 @@ fn merge_by_key(
         let value = value
             .as_object()
             .ok_or_else(|| wrong(format!("{value} stands in a list of objects")))?;
+        if value.get(PATCH).is_some_and(|word| word == "merge") {
+            return Err(wrong(
+                "merging lists cannot yet be specified in the patch".into(),
+            ));
+        }
         patches.push((directive(value)?, value));
     }
     if patches
@@ -172,9 +181,8 @@ fn merge_by_key(
         .any(|(directive, _)| matches!(directive, Directive::Replace))
     {
         list.clear();
-        patches.retain(|(directive, value)| {
-            !matches!(directive, Directive::Replace) || value.contains_key(key)
-        });
+        // An item with a directive says nothing else, be there what may.
+        patches.retain(|(directive, _)| matches!(directive, Directive::Merge));
     }
     for (directive, value) in patches {
         let id = value.get(key).ok_or_else(|| {

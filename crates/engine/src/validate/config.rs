@@ -10,7 +10,7 @@ use crate::json::{self, Object};
 const LIMIT: usize = 1 << 20;
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-fn key(path: &str, key: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn key(path: &str, key: &str, causes: &mut Vec<StatusCause>) {
     let path = format!("{path}[{key}]");
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     if key.is_empty() || !key.bytes().all(plain) {

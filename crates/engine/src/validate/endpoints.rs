@@ -9,12 +9,19 @@ use super::{
     at::{At, Causes},
     meta,
 };
-use crate::json::Object;
+use crate::json::{self, Object};
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
+/// Whether these are the endpoints of the API server itself. It may listen on
+/// the loopback address alone, and says so.
+fn is_own(object: &Object) -> bool {
+    let field = |path| json::text(object, path);
+    (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
+}
+
 /// An address that others can reach.
-fn reachable(at: &At<'_>, causes: &mut Causes<'_>) {
+fn reachable(at: &At<'_>, is_own: bool, causes: &mut Causes<'_>) {
     let Ok(address) = at.text().parse::<IpAddr>() else {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         return causes.invalid(at, detail);
@@ -27,7 +34,7 @@ fn reachable(at: &At<'_>, causes: &mut Causes<'_>) {
         let detail = format!("may not be unspecified ({address})");
         causes.invalid(at, &detail);
     }
-    if address.is_loopback() {
+    if address.is_loopback() && !is_own {
         causes.invalid(
             at,
             "may not be in the loopback range (127.0.0.0/8, ::1/128)",
@@ -49,13 +56,14 @@ fn reachable(at: &At<'_>, causes: &mut Causes<'_>) {
 
 pub(super) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
+    let is_own = is_own(object);
     for subset in At::field(object, "subsets").items() {
         let lists = ["addresses", "notReadyAddresses"].map(|list| subset.get(list));
         if lists.iter().all(|list| list.len() == 0) {
             causes.required(&subset, "must specify `addresses` or `notReadyAddresses`");
         }
         for address in lists.iter().flat_map(At::items) {
-            reachable(&address.get("ip"), causes);
+            reachable(&address.get("ip"), is_own, causes);
             if address.get("hostname").is_set() {
                 causes.label(&address.get("hostname"));
             }
@@ -93,7 +101,7 @@ pub(super) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
         causes.0.push(too_many(&endpoints, 1000));
     }
     for endpoint in endpoints.items() {
-        slice_endpoint(&endpoint, kind.text(), causes);
+        slice_endpoint(&endpoint, kind.text(), is_own(object), causes);
     }
     let mut names = HashSet::new();
     for port in At::field(object, "ports").items() {
@@ -111,7 +119,7 @@ pub(super) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn slice_endpoint(endpoint: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
+fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Causes<'_>) {
     let addresses = endpoint.get("addresses");
     if addresses.len() == 0 {
         causes.required(&addresses, "must contain at least 1 address");
@@ -121,7 +129,9 @@ fn slice_endpoint(endpoint: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
     for address in addresses.items() {
         match kind {
             "IPv4" | "IPv6" => match address.text().parse::<IpAddr>() {
-                Ok(parsed) if parsed.is_ipv4() == (kind == "IPv4") => reachable(&address, causes),
+                Ok(parsed) if parsed.is_ipv4() == (kind == "IPv4") => {
+                    reachable(&address, is_own, causes);
+                }
                 Ok(_) => causes.invalid(&address, &format!("must be an {kind} address")),
                 Err(_) => {
                     let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

@@ -128,8 +128,12 @@ fn backend(backend: &At<'_>, causes: &mut Causes<'_>) {
         (false, true) => {
             for field in ["kind", "name"] {
                 if resource.get(field).text().is_empty() {
-                    causes.required(&resource.get(field), "");
+                    causes.required(&resource.get(field), &format!("{field} is required"));
                 }
+            }
+            let group = resource.get("apiGroup");
+            if !group.text().is_empty() {
+                causes.subdomain(&group);
             }
             return;
         }

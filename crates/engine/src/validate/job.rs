@@ -56,15 +56,18 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         return;
     };
     let labels = json::at(template, "metadata.labels");
-    meta::labels(&format!("{path}.template.metadata.labels"), labels, causes);
+    meta::labels(&format!("{path}.template.labels"), labels, causes);
     if let Some(Value::Object(template)) = template.get("spec") {
         let path = format!("{path}.template.spec");
         pod::spec(template, &path, causes);
-        if json::text(template, "restartPolicy") == "Always" {
-            causes.push(Cause::required(
-                &format!("{path}.restartPolicy"),
+        let field = format!("{path}.restartPolicy");
+        match json::text(template, "restartPolicy") {
+            "OnFailure" | "Never" => {}
+            "" | "Always" => causes.push(Cause::required(
+                &field,
                 "valid values: \"OnFailure\", \"Never\"",
-            ));
+            )),
+            other => causes.push(Cause::not_supported(&field, other, &["OnFailure", "Never"])),
         }
     }
 }

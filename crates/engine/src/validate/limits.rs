@@ -86,7 +86,11 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     for limit in At::field(object, "spec").get("limits").items() {
         let kind = limit.get("type");
         if !matches!(kind.text(), "Container" | "Pod" | "PersistentVolumeClaim") {
+            let before = causes.0.len();
             causes.qualified(&kind);
+            if causes.0.len() == before && !kind.text().contains('/') {
+                causes.invalid(&kind, "must be a standard limit type or fully qualified");
+            }
         }
         if !kinds.insert(kind.text()) {
             causes.duplicate(&kind);

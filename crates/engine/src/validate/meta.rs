@@ -1,6 +1,7 @@
 //! Rules of names and metadata, the same for all kinds.
 
 use longshore_model::{KindInfo, StatusCause, name};
+use longshore_schema::registry;
 use serde_json::Value;
 
 use super::Cause;
@@ -119,37 +120,78 @@ pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<Status
     }
 }
 
-/// What is wrong with an object's name and metadata.
-pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
-    let own = json::text(object, "metadata.name");
-    match facts::of(&kind.gvk.group, &kind.gvk.kind).name {
-        NameRule::Label => label("metadata.name", own, &mut causes),
-        NameRule::Subdomain => subdomain("metadata.name", own, &mut causes),
-        NameRule::ServiceLabel => service_label("metadata.name", own, &mut causes),
-        NameRule::PathSegment => path_segment("metadata.name", own, &mut causes),
+/// Finalizers without a domain that Kubernetes' own kinds may have.
+const FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+/// What is wrong with a name, by the rule of its kind.
+fn named(rule: NameRule, path: &str, own: &str, causes: &mut Vec<StatusCause>) {
+    match rule {
+        NameRule::Label => label(path, own, causes),
+        NameRule::Subdomain => subdomain(path, own, causes),
+        NameRule::ServiceLabel => service_label(path, own, causes),
+        NameRule::PathSegment => path_segment(path, own, causes),
         NameRule::Address => {
             if super::address::canonical(own).as_deref() != Some(own) {
                 let detail = "must be a canonical format IP address";
-                causes.push(Cause::invalid("metadata.name", own, detail));
+                causes.push(Cause::invalid(path, own, detail));
             }
         }
     }
+}
+
+/// What is wrong with an object's name and metadata.
+pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    let rule = facts::of(&kind.gvk.group, &kind.gvk.kind).name;
+    let prefix = json::text(object, "metadata.generateName");
+    if !prefix.is_empty() {
+        // What follows may make its last dash right.
+        let masked = match prefix.strip_suffix('-') {
+            Some(start) if !start.is_empty() => format!("{start}a"),
+            _ => prefix.to_owned(),
+        };
+        let before = causes.len();
+        named(rule, "metadata.generateName", &masked, &mut causes);
+        for cause in &mut causes[before..] {
+            let (shown, own) = (format!("{masked:?}"), format!("{prefix:?}"));
+            cause.message = cause.message.replacen(&shown, &own, 1);
+        }
+    }
+    named(
+        rule,
+        "metadata.name",
+        json::text(object, "metadata.name"),
+        &mut causes,
+    );
     labels(
         "metadata.labels",
         json::at(object, "metadata.labels"),
         &mut causes,
     );
     annotations(object, &mut causes);
+    // Neither custom objects nor their definitions are asked for more.
+    let own_kind = kind.gvk.group != "apiextensions.k8s.io" && registry().root(&kind.gvk).is_some();
     for (index, finalizer) in strings(object, "metadata.finalizers").enumerate() {
         qualified("metadata.finalizers", finalizer, &mut causes);
-        if !finalizer.contains('/') && !["orphan", "foregroundDeletion"].contains(&finalizer) {
+        if own_kind && !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
             causes.push(Cause::invalid(
                 &format!("metadata.finalizers[{index}]"),
                 finalizer,
                 "name is neither a standard finalizer name nor is it fully qualified",
             ));
         }
+    }
+    let both = ["orphan", "foregroundDeletion"]
+        .iter()
+        .all(|name| strings(object, "metadata.finalizers").any(|other| other == *name));
+    if both {
+        let list = json::at(object, "metadata.finalizers").cloned();
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        causes.push(Cause::invalid(
+            "metadata.finalizers",
+            list.unwrap_or_default(),
+            detail,
+        ));
     }
     owners(object, &mut causes);
     causes
@@ -186,9 +228,11 @@ fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
             ("name", "must not be empty"),
             ("uid", "must not be empty"),
         ] {
-            if json::text(owner, field).is_empty() {
+            let text = json::text(owner, field);
+            let versionless = || text.split('/').count() > 2 || text.ends_with('/');
+            if text.is_empty() || field == "apiVersion" && versionless() {
                 let path = format!("metadata.ownerReferences.{field}");
-                causes.push(Cause::invalid(&path, "", detail));
+                causes.push(Cause::invalid(&path, text, detail));
             }
         }
         if version == "v1" && json::text(owner, "kind") == "Event" {

@@ -3,6 +3,7 @@
 
 mod address;
 mod at;
+mod backing;
 mod cause;
 mod config;
 mod cron;
@@ -24,6 +25,7 @@ mod stateful;
 mod storage;
 mod volume;
 mod workload;
+mod zero;
 
 use longshore_model::{KindInfo, StatusCause};
 
@@ -43,6 +45,7 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("", "Event") => event(object, &mut causes),
         ("", "Endpoints") => endpoints::endpoints(object, &mut causes),
         ("", "LimitRange") => limits::object(object, &mut causes),
+        ("", "Namespace") => node::namespace(object, &mut causes),
         ("", "Node") => node::node(object, &mut causes),
         ("", "PersistentVolume") => volume::volume(object, &mut causes),
         ("", "PersistentVolumeClaim") => volume::claim(object, &mut causes),
@@ -86,6 +89,7 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("coordination.k8s.io", "Lease") => lease(object, &mut causes),
         _ => {}
     }
+    zero::show(kind, &mut causes);
     causes
 }
 

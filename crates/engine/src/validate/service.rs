@@ -58,6 +58,14 @@ pub(super) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
             causes.push(Cause::invalid(&address.path, address.value(), detail));
         }
     }
+    let outside = At::of(spec, "externalTrafficPolicy", "spec");
+    if !outside.text().is_empty() {
+        Causes(causes).one_of(&outside, &["Cluster", "Local"]);
+    }
+    let inside = At::of(spec, "internalTrafficPolicy", "spec");
+    if !inside.text().is_empty() {
+        Causes(causes).one_of(&inside, &["Cluster", "Local"]);
+    }
     let ranges =
         At::of(spec, "loadBalancerSourceRanges", "spec").called("spec.LoadBalancerSourceRanges");
     if ranges.is_set() && kind != "LoadBalancer" {
@@ -89,6 +97,9 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
             if !names.insert(name) {
                 causes.push(Cause::duplicate(&format!("{path}.name"), name));
             }
+        }
+        if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
+            meta::qualified(&format!("{path}.appProtocol"), protocol, causes);
         }
         let number = json::number(port, "port").unwrap_or_default();
         let range = "must be between 1 and 65535, inclusive";

@@ -42,6 +42,30 @@ pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
         super::meta::qualified("provisioner", &lower, causes.0);
     }
     parameters(&At::field(object, "parameters"), causes);
+    for term in At::field(object, "allowedTopologies").items() {
+        let list = term.get("matchLabelExpressions");
+        let mut keys = Vec::new();
+        for one in list.items() {
+            let (key, values) = (one.get("key"), one.get("values"));
+            if values.len() == 0 {
+                causes.required(&values, "");
+            }
+            causes.qualified(&key);
+            for (index, value) in values.items().enumerate() {
+                if values
+                    .items()
+                    .take(index)
+                    .any(|other| other.text() == value.text())
+                {
+                    causes.duplicate(&value);
+                }
+            }
+            if keys.contains(&key.text()) {
+                causes.duplicate(&key);
+            }
+            keys.push(key.text());
+        }
+    }
     causes.one_of_if_set(&At::field(object, "reclaimPolicy"), &["Delete", "Retain"]);
     let mode = At::field(object, "volumeBindingMode");
     causes.one_of_if_set(&mode, &["Immediate", "WaitForFirstConsumer"]);
@@ -58,7 +82,7 @@ pub(super) fn class_change(before: &Object, after: &Object, causes: &mut Vec<Sta
 }
 
 /// The name of a driver.
-fn driver_name(name: &At<'_>, causes: &mut Causes<'_>) {
+pub(super) fn driver_name(name: &At<'_>, causes: &mut Causes<'_>) {
     if name.text().is_empty() {
         causes.required(name, "");
     } else if name.text().len() > 63 {

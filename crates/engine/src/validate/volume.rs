@@ -6,6 +6,8 @@ use serde_json::Value;
 use super::{
     Cause,
     at::{At, Causes},
+    backing,
+    pod::node_term,
     selector,
 };
 use crate::json::{self, Object};
@@ -169,8 +171,18 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
         causes.forbidden(second, "may not specify more than 1 volume type");
     }
     host_path(&spec.get("hostPath"), causes);
+    backing::check(|name| spec.get(name), causes);
+    of_volume(&spec, causes);
     if spec.get("hostPath").get("path").text() == "/" && reclaim.text() == "Recycle" {
         causes.forbidden(&reclaim, "may not be 'recycle' for a hostPath mount of '/'");
+    }
+    let required = spec.get("nodeAffinity").get("required");
+    if required.is_set() {
+        let terms = required.get("nodeSelectorTerms");
+        if terms.len() == 0 {
+            causes.required(&terms, "must have at least one node selector term");
+        }
+        terms.items().for_each(|term| node_term(&term, causes));
     }
     if spec.get("local").is_set() && !spec.get("nodeAffinity").get("required").is_set() {
         causes.required(
@@ -180,6 +192,45 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
     }
     class_name(&spec.get("storageClassName"), causes);
     causes.one_of_if_set(&spec.get("volumeMode"), VOLUME_MODES);
+}
+
+/// Rules of sources that only a PersistentVolume has.
+fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
+    let path = spec.get("local").get("path");
+    if spec.get("local").is_set() {
+        if path.text().is_empty() {
+            causes.required(&path, "");
+        } else if path.text().split('/').any(|part| part == "..") {
+            causes.invalid(&path, "must not contain '..'");
+        }
+    }
+    let scsi = spec.get("iscsi");
+    let initiator = scsi.get("initiatorName");
+    for (field, shown) in [("iqn", "iqn"), ("initiatorName", "initiatorname")] {
+        let name = scsi.get(field);
+        let said = !name.text().is_empty() || field == "initiatorName" && initiator.is_set();
+        if said && !backing::is_iscsi(name.text()) {
+            let name = name.called(format!("{}.{shown}", scsi.path));
+            causes.invalid(&name, "must be valid format");
+        }
+    }
+    let asks = ["chapAuthDiscovery", "chapAuthSession"]
+        .iter()
+        .any(|field| scsi.get(field).is_true());
+    if asks && !scsi.get("secretRef").is_set() {
+        causes.required(&scsi.get("secretRef"), "");
+    }
+    if scsi.get("secretRef").is_set() && scsi.get("secretRef").get("name").text().is_empty() {
+        causes.required(&scsi.get("secretRef").get("name"), "");
+    }
+    let csi = spec.get("csi");
+    if csi.is_set() && csi.get("volumeHandle").text().is_empty() {
+        causes.required(&csi.get("volumeHandle"), "");
+    }
+    let namespace = spec.get("azureFile").get("secretNamespace");
+    if namespace.is_set() && namespace.text().is_empty() {
+        causes.required(&namespace, "");
+    }
 }
 
 /// A path on the node's file system.

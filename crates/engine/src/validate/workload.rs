@@ -48,7 +48,8 @@ pub(super) fn endless(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
 /// The pods' template.
 fn template(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     let template = spec.get("template");
-    causes.labels(&template.get("metadata").get("labels"));
+    let labels = template.get("metadata").get("labels");
+    causes.labels(&labels.called(format!("{}.labels", template.path)));
     let empty = Object::new();
     let pods = template.get("spec");
     pod::spec(pods.object().unwrap_or(&empty), &pods.path, causes.0);

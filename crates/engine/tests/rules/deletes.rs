@@ -1,7 +1,10 @@
 //! The rules of deletion: grace, finalizers, propagation, namespaces.
 
 use crate::support::{Api, api, config, job, kind, names, pod, status};
-use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, Finalize, Propagation};
+use longshore_engine::{
+    DeleteCollection, DeleteOptions, Deleted, Error, Finalize, ListRequest, Propagation,
+    WriteOptions,
+};
 use serde_json::{Value, json};
 
 fn grace(seconds: i64) -> DeleteOptions {
@@ -235,13 +238,17 @@ async fn a_collection_is_deleted_by_selector() {
         api.create("configmaps", object).await.unwrap();
     }
     let request = DeleteCollection {
-        kind: kind("configmaps"),
-        namespace: Some("default".into()),
-        labels: "l=x".parse().unwrap(),
-        fields: longshore_model::FieldSelector::everything(),
+        list: ListRequest {
+            namespace: Some("default".into()),
+            labels: "l=x".parse().unwrap(),
+            ..ListRequest::of(kind("configmaps"))
+        },
         options: DeleteOptions::default(),
     };
-    assert_eq!(api.0.delete_collection(request).await.unwrap().len(), 2);
+    assert_eq!(
+        api.0.delete_collection(request).await.unwrap().items.len(),
+        2
+    );
     assert_eq!(names(&api.list("configmaps")), ["b"]);
 }
 
@@ -281,7 +288,7 @@ async fn a_namespace_terminates_and_goes_when_finalized() {
     let request = Finalize {
         name: "n".into(),
         object: empty,
-        dry_run: false,
+        options: WriteOptions::default(),
     };
     api.0.finalize(request).await.unwrap();
     assert!(api.get("namespaces", "n").is_err());

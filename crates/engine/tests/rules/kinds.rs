@@ -292,3 +292,57 @@ async fn labels_and_finalizers_are_checked() {
             .contains("nor is it fully qualified")
     );
 }
+
+#[tokio::test]
+async fn rule_32_pods_have_the_priority_of_their_class() {
+    let api = api();
+    let class = |name: &str, value: i64, default: bool| json!({"metadata": {"name": name}, "value": value, "globalDefault": default});
+    let of = async |name: &str, fields: Value| {
+        let mut pod = pod(name);
+        let spec = pod["spec"].as_object_mut().unwrap();
+        spec.extend(fields.as_object().unwrap().clone());
+        let written = api.create("pods", pod).await;
+        written.map(|written| {
+            let spec = &written.value()["spec"];
+            json!([
+                spec["priority"],
+                spec["priorityClassName"],
+                spec["preemptionPolicy"]
+            ])
+        })
+    };
+    let preempts = "PreemptLowerPriority";
+    assert_eq!(
+        of("a", json!({})).await.unwrap(),
+        json!([0, null, preempts])
+    );
+    let critical = json!({"priorityClassName": "system-node-critical"});
+    assert_eq!(
+        of("b", critical).await.unwrap(),
+        json!([2_000_001_000, "system-node-critical", preempts])
+    );
+    let (code, reason, message) = status(of("c", json!({"priorityClassName": "none"})).await);
+    assert_eq!((code, &*reason), (403, "Forbidden"));
+    assert_eq!(
+        message,
+        r#"pods "c" is forbidden: no PriorityClass with name none was found"#
+    );
+    let (code, ..) = status(of("c", json!({"priority": 3})).await);
+    assert_eq!(code, 403);
+    let (code, ..) = status(of("c", json!({"preemptionPolicy": "Never"})).await);
+    assert_eq!(code, 403);
+
+    api.create("priorityclasses", class("usual", 7, true))
+        .await
+        .unwrap();
+    assert_eq!(
+        of("d", json!({})).await.unwrap(),
+        json!([7, "usual", preempts])
+    );
+    let (code, _, message) = status(api.create("priorityclasses", class("more", 8, true)).await);
+    assert_eq!(code, 403);
+    assert!(
+        message.contains("PriorityClass usual is already marked as default"),
+        "{message}"
+    );
+}

@@ -12,4 +12,5 @@ mod managed;
 mod model;
 mod reads;
 mod support;
+mod turns;
 mod writes;

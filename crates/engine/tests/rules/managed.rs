@@ -1,6 +1,6 @@
 //! Rule 18: who manages which fields, after writes that are no apply.
 
-use longshore_engine::{Object, Patch, Subresource, WriteOptions};
+use longshore_engine::{Create, Finalize, Object, Patch, Subresource, Target, WriteOptions};
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
 
@@ -258,4 +258,88 @@ async fn rule_31_managed_fields_go_where_there_is_no_place_for_them() {
     let object = json!({"metadata": {"name": "a"}, "data": data});
     let written = api.create_with("configmaps", object, by("me")).await;
     assert!(managers(&written.unwrap().object).is_empty());
+}
+
+#[tokio::test]
+async fn rule_18_who_finalizes_a_namespace_manages_its_finalizers() {
+    let api = api();
+    let namespace = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["a/b"]}});
+    let made = api.create_with("namespaces", namespace, by("maker")).await;
+    let made = made.unwrap().object;
+    assert!(managers(&made)[0].contains(r#""f:spec":{"f:finalizers":{}}"#));
+    let finalize = Finalize {
+        name: "n".into(),
+        object: json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["c/d"]}}),
+        options: by("me"),
+    };
+    let done = api.0.finalize(finalize).await.unwrap();
+    let managers = managers(&done);
+    assert!(!managers[0].contains("f:spec"), "{managers:?}");
+    assert_eq!(
+        managers[1],
+        r#"me Update finalize {"f:spec":{"f:finalizers":{}}}"#
+    );
+}
+
+/// Patches an Event under its newer name.
+async fn patch_newer_event(api: &Api, body: Value, manager: &str) -> std::sync::Arc<Object> {
+    let patch = Patch {
+        target: Target {
+            kind: api.0.find("events.k8s.io", "v1", "events").unwrap(),
+            namespace: Some("default".into()),
+            name: "a".into(),
+        },
+        subresource: Subresource::None,
+        kind: PatchKind::Merge,
+        body,
+        options: by(manager),
+    };
+    api.0.patch(patch).await.unwrap().object
+}
+
+#[tokio::test]
+async fn rule_28_a_field_of_an_event_has_one_manager_whatever_its_name() {
+    let api = api();
+    let event = json!({"metadata": {"name": "a"}, "reason": "Tried", "message": "one", "count": 3,
+        "source": {"component": "me"}, "type": "Normal",
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}});
+    api.create_with("events", event, by("core")).await.unwrap();
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    let done = patch_newer_event(&api, labels, "new").await;
+    assert_eq!(
+        managers(&done),
+        [
+            r#"core Update - {"f:count":{},"f:involvedObject":{},"f:message":{},"f:reason":{},"f:source":{"f:component":{}},"f:type":{}}"#,
+            r#"new Update - {"f:metadata":{"f:labels":{".":{},"f:a":{}}}}"#,
+        ]
+    );
+}
+
+/// What one group calls `note`, the other calls `message`.
+#[tokio::test]
+async fn rule_28_a_change_under_the_other_name_takes_the_field_over() {
+    let api = api();
+    let create = Create {
+        kind: api.0.find("events.k8s.io", "v1", "events").unwrap(),
+        namespace: Some("default".into()),
+        object: json!({"metadata": {"name": "a"}, "eventTime": "2026-01-02T03:04:05.678901Z",
+            "reason": "Tried", "action": "Trying", "note": "one", "type": "Normal",
+            "reportingController": "example.com/me", "reportingInstance": "me-1",
+            "regarding": {"kind": "Pod", "namespace": "default", "name": "p"}}),
+        options: by("new"),
+    };
+    let made = api.0.create(create).await.unwrap().object;
+    assert!(managers(&made)[0].contains(r#""f:note":{}"#));
+    let patch = Patch {
+        target: Api::target("events", "a"),
+        subresource: Subresource::None,
+        kind: PatchKind::Merge,
+        body: json!({"message": "two"}),
+        options: by("core"),
+    };
+    let done = api.0.patch(patch).await.unwrap().object;
+    let after = managers(&done);
+    assert_eq!(after[0], r#"core Update - {"f:message":{}}"#);
+    assert!(!after[1].contains("f:note"), "{after:?}");
+    assert!(after[1].contains("f:regarding"), "{after:?}");
 }

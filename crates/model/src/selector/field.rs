@@ -85,8 +85,9 @@ impl FromStr for FieldSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |problem: String| SelectorError {
+        let error = |opening: String, problem: String| SelectorError {
             selector: text.to_owned(),
+            opening,
             problem,
         };
         let mut terms = Vec::new();
@@ -94,16 +95,12 @@ impl FromStr for FieldSelector {
             .into_iter()
             .filter(|term| !term.is_empty())
         {
-            let (path, equal, value) = split_at_operator(term)
-                .ok_or_else(|| error(format!("{term:?} has no operator: use =, == or !=")))?;
-            if path.is_empty() {
-                return Err(error(format!("{term:?} names no field")));
-            }
-            let value = unescape(value).ok_or_else(|| {
-                error(format!(
-                    "{value:?} has a backslash before something other than \\ , ="
-                ))
+            let (path, equal, value) = split_at_operator(term).ok_or_else(|| {
+                let opening = format!("invalid selector: '{text}'; ");
+                error(opening, format!("can't understand '{term}'"))
             })?;
+            let value = unescape(value)
+                .map_err(|problem| error("invalid field selector: ".to_owned(), problem))?;
             terms.push((path.to_owned(), equal, value));
         }
         Ok(Self { terms })
@@ -134,15 +131,24 @@ fn split_at_operator(term: &str) -> Option<(&str, bool, &str)> {
     })
 }
 
-/// `None` when a backslash stands before anything that needs none.
-fn unescape(text: &str) -> Option<String> {
+/// The value, or what is wrong with it.
+fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         out.push(match c {
-            '\\' => rest.next().filter(|c| matches!(c, '\\' | ',' | '='))?,
+            '\\' => match rest.next() {
+                Some(c @ ('\\' | ',' | '=')) => c,
+                other => {
+                    let other = other.map(String::from).unwrap_or_default();
+                    return Err(format!("invalid escape sequence: \\{other}"));
+                }
+            },
+            ',' | '=' => {
+                return Err(format!("unescaped character in value: {}", u32::from(c)));
+            }
             c => c,
         });
     }
-    Some(out)
+    Ok(out)
 }

@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use super::SelectorError;
+use super::{
+    SelectorError,
+    parse::{self, Problem},
+};
 use crate::name;
 
 /// What one requirement asks of a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
+pub(super) enum Test {
     In(Vec<String>),
     NotIn(Vec<String>),
     Exists,
@@ -97,6 +100,7 @@ impl LabelSelector {
     fn check(&self, selector: &str) -> Result<(), SelectorError> {
         let error = |problem: name::NameError| SelectorError {
             selector: selector.to_owned(),
+            opening: String::new(),
             problem: problem.to_string(),
         };
         for (key, test) in &self.requirements {
@@ -137,87 +141,17 @@ impl FromStr for LabelSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |problem: String| SelectorError {
-            selector: text.to_owned(),
-            problem,
-        };
-        let mut requirements = Vec::new();
-        for part in split_outside_parentheses(text) {
-            let part = part.trim();
-            if part.is_empty() {
-                if text.trim().is_empty() {
-                    break;
-                }
-                return Err(error("a requirement is empty".into()));
+        let requirements = parse::requirements(text).map_err(|problem| {
+            let (opening, problem) = match problem {
+                Problem::Within(problem) => ("unable to parse requirement: ", problem),
+                Problem::Around(problem) => ("", problem),
+            };
+            SelectorError {
+                selector: text.to_owned(),
+                opening: opening.to_owned(),
+                problem,
             }
-            requirements.push(requirement(part).map_err(error)?);
-        }
-        let selector = Self { requirements };
-        selector.check(text)?;
-        Ok(selector)
+        })?;
+        Ok(Self { requirements })
     }
-}
-
-fn split_outside_parentheses(text: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    for (i, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(&text[start..i]);
-                start = i + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&text[start..]);
-    parts
-}
-
-fn requirement(part: &str) -> Result<(String, Test), String> {
-    if let Some(key) = part.strip_prefix('!') {
-        return Ok((key.trim().to_owned(), Test::Absent));
-    }
-    let cut = part
-        .find(|c: char| c.is_whitespace() || matches!(c, '=' | '!' | '<' | '>' | '('))
-        .unwrap_or(part.len());
-    let (key, rest) = (part[..cut].to_owned(), part[cut..].trim());
-    let one = |value: &str| vec![value.trim().to_owned()];
-    let number = |value: &str| {
-        value
-            .trim()
-            .parse::<i64>()
-            .map_err(|_| format!("{value:?} is no whole number"))
-    };
-    let test = if rest.is_empty() {
-        Test::Exists
-    } else if let Some(value) = rest.strip_prefix("!=") {
-        Test::NotIn(one(value))
-    } else if let Some(value) = rest.strip_prefix("==").or_else(|| rest.strip_prefix('=')) {
-        Test::In(one(value))
-    } else if let Some(value) = rest.strip_prefix('>') {
-        Test::Greater(number(value)?)
-    } else if let Some(value) = rest.strip_prefix('<') {
-        Test::Less(number(value)?)
-    } else if let Some(set) = rest.strip_prefix("notin") {
-        Test::NotIn(values(set)?)
-    } else if let Some(set) = rest.strip_prefix("in") {
-        Test::In(values(set)?)
-    } else {
-        return Err(format!("{rest:?} is no operator: use = == != in notin < >"));
-    };
-    Ok((key, test))
-}
-
-fn values(set: &str) -> Result<Vec<String>, String> {
-    set.trim()
-        .strip_prefix('(')
-        .and_then(|set| set.strip_suffix(')'))
-        .map(|set| {
-            set.split(',')
-                .map(|value| value.trim().to_owned())
-                .collect()
-        })
-        .ok_or_else(|| format!("{set:?} is no set: write (a,b)"))
 }

@@ -2,6 +2,7 @@
 
 mod field;
 mod label;
+mod parse;
 
 pub use field::FieldSelector;
 pub use label::LabelSelector;
@@ -11,5 +12,21 @@ pub use label::LabelSelector;
 #[error("invalid selector {selector:?}: {problem}")]
 pub struct SelectorError {
     selector: String,
+    /// What Kubernetes says before the problem.
+    opening: String,
     problem: String,
+}
+
+impl SelectorError {
+    /// The message of a Kubernetes API server about the same text.
+    ///
+    /// ```
+    /// use longshore_model::LabelSelector;
+    /// let error = "app in web".parse::<LabelSelector>().unwrap_err();
+    /// assert_eq!(error.server_message(), "unable to parse requirement: found 'web' expected: '('");
+    /// ```
+    #[must_use]
+    pub fn server_message(&self) -> String {
+        format!("{}{}", self.opening, self.problem)
+    }
 }

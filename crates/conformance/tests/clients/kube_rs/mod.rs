@@ -1,8 +1,11 @@
 //! kube-rs, with its runtime: what Rust controllers are made of.
 
 mod api;
+mod apply;
 mod controller;
+mod custom;
 mod discovery;
+mod events;
 mod watching;
 
 use std::{fmt::Debug, time::Duration};

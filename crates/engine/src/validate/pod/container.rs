@@ -10,6 +10,7 @@ use crate::{
     validate::{
         Cause,
         at::{At, Causes},
+        config,
     },
 };
 
@@ -24,19 +25,22 @@ const STATUS: &[&str] = &[
 ];
 const VARIABLE: &str = "a valid environment variable name must consist only of printable ASCII characters other than '='";
 
+const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+
 pub(super) fn more(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     let at = |name| At::of(container, name, path);
     at("env").items().for_each(|one| variable(&one, causes));
-    for from in at("envFrom").items() {
+    let list = at("envFrom");
+    for from in list.items() {
         let prefix = from.get("prefix");
         if !prefix.text().is_empty() && !is_variable(prefix.text()) {
             causes.invalid(&prefix, VARIABLE);
         }
         for source in ["configMapRef", "secretRef"] {
             let name = from.get(source).get("name");
-            if from.get(source).is_set() && name.text().is_empty() {
-                causes.required(&name, "");
+            if from.get(source).is_set() {
+                named(&name, causes);
             }
         }
         let count = ["configMapRef", "secretRef"]
@@ -44,13 +48,13 @@ pub(super) fn more(container: &Object, path: &str, causes: &mut Vec<StatusCause>
             .filter(|source| from.get(source).is_set());
         match count.count() {
             0 => causes.0.push(Cause::invalid(
-                &from.path,
+                &list.path,
                 "",
                 "must specify one of: `configMapRef` or `secretRef`",
             )),
             1 => {}
             _ => causes.0.push(Cause::invalid(
-                &from.path,
+                &list.path,
                 "",
                 "may not have more than one field specified at a time",
             )),
@@ -112,16 +116,75 @@ fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
     if from.get("fieldRef").is_set() {
         sources::field_path(&from.get("fieldRef"), STATUS, causes);
     }
+    if from.get("resourceFieldRef").is_set() {
+        sources::resource_field(&from.get("resourceFieldRef"), true, causes);
+    }
     for source in ["configMapKeyRef", "secretKeyRef"] {
         let source = from.get(source);
-        if source.is_set() && source.get("key").text().is_empty() {
-            causes.required(&source.get("key"), "");
+        if source.is_set() {
+            named(&source.get("name"), causes);
+            let key = source.get("key");
+            if key.text().is_empty() {
+                causes.required(&key, "");
+            } else {
+                config::key(&key.path, key.text(), causes.0);
+            }
+        }
+    }
+}
+
+/// The name of an object that is shown in variables; it may be left out.
+fn named(name: &At<'_>, causes: &mut Causes<'_>) {
+    crate::validate::meta::subdomain(&name.path, name.text(), causes.0);
+}
+
+/// Block devices of a container are claims of the pod.
+pub(super) fn devices(
+    container: &Object,
+    path: &str,
+    spec: &Object,
+    causes: &mut Vec<StatusCause>,
+) {
+    let causes = &mut Causes(causes);
+    let (mut names, mut paths) = (HashSet::new(), HashSet::new());
+    for device in At::of(container, "volumeDevices", path).items() {
+        let (name, place) = (device.get("name"), device.get("devicePath"));
+        if name.text().is_empty() {
+            causes.required(&name, "");
+        }
+        let volume = crate::json::items(spec, "volumes")
+            .find(|volume| crate::json::text(volume, "name") == name.text());
+        match volume {
+            None => causes.0.push(Cause::plain(
+                &name.path,
+                "FieldValueNotFound",
+                format!("Not found: {:?}", name.text()),
+            )),
+            Some(volume)
+                if !volume.contains_key("persistentVolumeClaim")
+                    && !volume.contains_key("ephemeral") =>
+            {
+                let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+                causes.invalid(&name, detail);
+            }
+            Some(_) => {}
+        }
+        if !names.insert(name.text()) {
+            causes.invalid(&name, "must be unique");
+        }
+        if place.text().is_empty() {
+            causes.required(&place, "");
+        } else if !paths.insert(place.text()) {
+            causes.invalid(&place, "must be unique");
+        }
+        if place.text().split('/').any(|part| part == "..") {
+            causes.invalid(&place, "can not contain backsteps ('..')");
         }
     }
 }
 
 fn ports(ports: &At<'_>, causes: &mut Causes<'_>) {
-    let mut names = HashSet::new();
+    let (mut names, mut taken) = (HashSet::new(), HashSet::new());
     for port in ports.items() {
         let (name, number, host) = (
             port.get("name"),
@@ -139,8 +202,13 @@ fn ports(ports: &At<'_>, causes: &mut Causes<'_>) {
         } else {
             causes.port(&number);
         }
-        if host.number().unwrap_or_default() != 0 {
+        if let Some(number) = host.number().filter(|number| *number != 0) {
             causes.port(&host);
+            let (protocol, address) = (port.get("protocol"), port.get("hostIP"));
+            let place = format!("{}/{}/{number}", protocol.text(), address.text());
+            if !taken.insert(place.clone()) {
+                causes.0.push(Cause::duplicate(&host.path, place));
+            }
         }
         let protocol = port.get("protocol");
         if protocol.is_set() {
@@ -199,6 +267,14 @@ fn handler(handler: &At<'_>, causes: &mut Causes<'_>) {
             causes.required(&get.get("path"), "");
         }
         causes.port_or_name(&get.get("port"));
+        for header in get.get("httpHeaders").items() {
+            let name = header.get("name");
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+            if name.text().is_empty() || !name.text().bytes().all(plain) {
+                let path = format!("{}.httpHeaders", get.path);
+                causes.0.push(Cause::invalid(&path, name.text(), HEADER));
+            }
+        }
         causes.one_of_if_set(&get.get("scheme"), &["HTTP", "HTTPS"]);
     }
     if handler.get("tcpSocket").is_set() {

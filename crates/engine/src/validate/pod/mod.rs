@@ -1,9 +1,12 @@
 //! Rules of pods and of pod templates.
 
 mod container;
+mod naming;
 mod placement;
 mod security;
 mod sources;
+
+pub(super) use placement::node_term;
 
 use std::collections::HashSet;
 
@@ -33,7 +36,7 @@ pub(super) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCaus
         return causes.push(Cause::required(field, ""));
     };
     let labels = json::at(template, "metadata.labels");
-    meta::labels(&format!("{field}.metadata.labels"), labels, causes);
+    meta::labels(&format!("{field}.labels"), labels, causes);
     let empty = Object::new();
     let own = template.get("spec").and_then(Value::as_object);
     spec(own.unwrap_or(&empty), &format!("{field}.spec"), causes);
@@ -50,6 +53,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         for (index, one) in json::items(spec, list).enumerate() {
             let path = format!("{path}.{list}[{index}]");
             container(one, &path, &mut names, &volumes, causes);
+            container::devices(one, &path, spec, causes);
         }
     }
     let at = |field: &str| format!("{path}.{field}");
@@ -86,22 +90,24 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         }
     }
     meta::labels(&at("nodeSelector"), spec.get("nodeSelector"), causes);
+    naming::check(spec, path, causes);
     placement::check(spec, path, causes);
     let context = At::of(spec, "securityContext", path);
     security::of_pod(&context, &mut Causes(causes));
 }
 
 fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> HashSet<&'a str> {
-    let mut names = HashSet::new();
+    let mut sound = HashSet::new();
     for (index, volume) in json::items(spec, "volumes").enumerate() {
         let path = format!("{path}.volumes[{index}]");
+        let before = causes.len();
         let name = json::text(volume, "name");
         if name.is_empty() {
             causes.push(Cause::required(&format!("{path}.name"), ""));
         } else {
             meta::label(&format!("{path}.name"), name, causes);
         }
-        if !names.insert(name) && !name.is_empty() {
+        if sound.contains(name) {
             causes.push(Cause::duplicate(&format!("{path}.name"), name));
         }
         let mut sources = volume.keys().filter(|key| *key != "name");
@@ -110,8 +116,12 @@ fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> H
             causes.push(Cause::forbidden(&format!("{path}.{second}"), detail));
         }
         sources::check(volume, &path, causes);
+        // What is wrong itself is not there to be mounted.
+        if causes.len() == before {
+            sound.insert(name);
+        }
     }
-    names
+    sound
 }
 
 fn container<'a>(
@@ -177,6 +187,16 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
                 "FieldValueNotFound",
                 message,
             ));
+        }
+        if let Some(mode) = mount.get("mountPropagation").and_then(Value::as_str) {
+            let words = ["Bidirectional", "HostToContainer", "None"];
+            if !words.contains(&mode) {
+                // The real server names no index here.
+                let list = path.trim_end_matches(|c: char| c == ']' || c.is_ascii_digit());
+                let list = list.trim_end_matches('[');
+                let field = format!("{list}.mountPropagation");
+                causes.push(Cause::not_supported(&field, mode, &words));
+            }
         }
         let part = json::text(mount, "subPath");
         if part.starts_with('/') {

@@ -147,6 +147,9 @@ pub(in crate::validate) fn node_term(term: &At<'_>, causes: &mut Causes<'_>) {
                 "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
             causes.required(&values, detail);
         }
+        for name in values.items() {
+            causes.subdomain(&name);
+        }
         if requirement.get("key").text() != "metadata.name" {
             causes.invalid(&requirement.get("key"), "not a valid field selector key");
         }

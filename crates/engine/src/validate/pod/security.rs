@@ -36,6 +36,7 @@ pub(super) fn of_pod(context: &At<'_>, causes: &mut Causes<'_>) {
         }
         names.push(name.text());
     }
+    seccomp(&context.get("seccompProfile"), causes);
     causes.one_of_if_set(
         &context.get("fsGroupChangePolicy"),
         &["Always", "OnRootMismatch"],
@@ -52,11 +53,39 @@ fn is_sysctl(name: &str) -> bool {
         })
 }
 
+/// The profile of system calls.
+fn seccomp(profile: &At<'_>, causes: &mut Causes<'_>) {
+    if !profile.is_set() {
+        return;
+    }
+    let (kind, local) = (profile.get("type"), profile.get("localhostProfile"));
+    if kind.text() == "Localhost" {
+        if local.text().is_empty() {
+            causes.required(&local, "must be set when seccomp type is Localhost");
+        } else if local.text().starts_with('/') {
+            causes.invalid(&local, "must be a relative path");
+        } else if local.text().split('/').any(|part| part == "..") {
+            causes.invalid(&local, "must not contain '..'");
+        }
+    } else if local.is_set() {
+        let detail = "can only be set when seccomp type is Localhost";
+        causes
+            .0
+            .push(Cause::invalid(&local.path, profile.value(), detail));
+    }
+    if kind.text().is_empty() {
+        causes.required(&kind, "type is required when seccompProfile is set");
+    } else {
+        causes.one_of(&kind, &["Localhost", "RuntimeDefault", "Unconfined"]);
+    }
+}
+
 /// Of a container.
 pub(super) fn of_container(context: &At<'_>, causes: &mut Causes<'_>) {
     for field in ["runAsUser", "runAsGroup"] {
         number(&context.get(field), causes);
     }
+    seccomp(&context.get("seccompProfile"), causes);
     let forbids = context.get("allowPrivilegeEscalation").raw() == Some(&false.into());
     let mut refuse = |detail| {
         causes

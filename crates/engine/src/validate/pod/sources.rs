@@ -7,7 +7,7 @@ use crate::{
     validate::{
         Cause,
         at::{At, Causes},
-        volume,
+        backing, volume,
     },
 };
 
@@ -23,21 +23,13 @@ const FIELDS: &[&str] = &[
 /// What is wrong with a volume's source.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let at = |name| At::of(volume, name, path);
+    let at = |name: &str| At::of(volume, name, path);
     volume::host_path(&at("hostPath"), causes);
-    let required = [
-        ("secret", "secretName"),
-        ("configMap", "name"),
-        ("persistentVolumeClaim", "claimName"),
-        ("nfs", "server"),
-        ("nfs", "path"),
-        ("csi", "driver"),
-    ];
-    for (source, field) in required {
-        let at = at(source);
-        if at.is_set() && at.get(field).text().is_empty() {
-            causes.required(&at.get(field), "");
-        }
+    backing::check(at, causes);
+    let name = at("iscsi").get("iqn");
+    if !name.text().is_empty() && !backing::is_iscsi(name.text()) {
+        let detail = "must be valid format starting with iqn, eui, or naa";
+        causes.invalid(&name, detail);
     }
     if at("emptyDir")
         .get("sizeLimit")
@@ -105,7 +97,7 @@ fn items(source: &At<'_>, causes: &mut Causes<'_>) {
                 causes.invalid(&source.clone(), detail);
             }
             (true, false) => field_path(&field, &[], causes),
-            (false, true) => {}
+            (false, true) => resource_field(&resource, false, causes),
             (false, false) => {
                 causes.required(source, "one of fieldRef and resourceFieldRef is required");
             }
@@ -127,6 +119,55 @@ pub(super) fn field_path(field: &At<'_>, more: &[&str], causes: &mut Causes<'_>)
     if !entry && !FIELDS.contains(&text) && !more.contains(&text) {
         let detail = format!("error converting fieldPath: field label not supported: {text}");
         causes.invalid(&path, &detail);
+    }
+}
+
+/// An amount of a container, and what to divide it by. Variables need not name
+/// their own container.
+pub(super) fn resource_field(field: &At<'_>, own: bool, causes: &mut Causes<'_>) {
+    const RESOURCES: &[&str] = &[
+        "limits.cpu",
+        "limits.ephemeral-storage",
+        "limits.memory",
+        "requests.cpu",
+        "requests.ephemeral-storage",
+        "requests.memory",
+    ];
+    let (resource, divisor) = (field.get("resource"), field.get("divisor"));
+    if !own && field.get("containerName").text().is_empty() {
+        causes.required(&field.get("containerName"), "");
+    }
+    let text = resource.text();
+    let huge = ["limits.hugepages-", "requests.hugepages-"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    if text.is_empty() {
+        return causes.required(&resource, "");
+    }
+    if !huge && !RESOURCES.contains(&text) {
+        return causes.not_supported(&resource, RESOURCES);
+    }
+    let (words, divisors): (_, &[&str]) = if text.ends_with(".cpu") {
+        (
+            "only divisor's values 1m and 1 are supported with the cpu resource",
+            &["0", "1", "1m"],
+        )
+    } else {
+        (
+            "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the memory resource",
+            &[
+                "0", "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi",
+                "1Ei",
+            ],
+        )
+    };
+    if divisor.is_set() && !divisors.contains(&divisor.text()) {
+        let words = if text.ends_with("storage") {
+            words.replace("the memory", "the local ephemeral storage")
+        } else {
+            words.to_owned()
+        };
+        causes.invalid(&divisor, &words);
     }
 }
 

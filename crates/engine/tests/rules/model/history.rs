@@ -2,10 +2,11 @@
 //! answered, and holds it against the plain model.
 
 use super::{
-    client::{Outcome, Record},
-    operation::Operation,
-    plain::{Effect, Step, effect},
-    thing::{Key, State, Thing},
+    client::{Note, Outcome, Record},
+    kind::{Key, Kind, Via},
+    operation::{Operation, Scope},
+    plain::{Effect, Step, effect, is_served, list, read, visible},
+    thing::{State, Thing},
 };
 
 /// Every state there was.
@@ -16,8 +17,10 @@ pub struct History {
     pub states: Vec<State>,
     /// What led from each state to the next.
     pub steps: Vec<Step>,
-    /// Revisions up to here may have been forgotten.
+    /// Revisions up to here were told to be forgotten.
     pub forgotten: u64,
+    /// How many events of each kind are kept.
+    pub kept: usize,
 }
 
 impl History {
@@ -29,14 +32,39 @@ impl History {
         self.start + self.steps.len() as u64
     }
 
+    /// What anybody can see of a state.
+    pub fn seen(&self, revision: u64) -> State {
+        visible(self.state(revision))
+    }
+
+    /// The steps after a revision, with the revisions they made.
+    pub fn steps_after(&self, revision: u64) -> impl Iterator<Item = (u64, &Step)> {
+        let skip = usize::try_from(revision - self.start).unwrap();
+        (revision + 1..).zip(&self.steps[skip..])
+    }
+
+    /// Whether the events of a kind after a revision may be forgotten by the
+    /// time of another.
+    pub fn may_forget(&self, kind: Kind, after: u64, by: u64) -> bool {
+        let newer = self.steps_after(after).take_while(|(made, _)| *made <= by);
+        let events = newer.filter(|(_, step)| step.key.kind == kind).count();
+        // A custom kind that is made begins without a past.
+        let began = kind == Kind::Shoe && {
+            let mut steps = self.steps_after(after.saturating_sub(1).max(self.start));
+            steps.any(|(made, step)| made <= by && begins(step))
+        };
+        after < self.forgotten || events > self.kept || began
+    }
+
+    /// Whether a kind is there at a revision.
+    pub fn is_served(&self, kind: Kind, via: Via, revision: u64) -> bool {
+        kind != Kind::Shoe || is_served(self.state(revision), via)
+    }
+
     fn apply(&mut self, step: Step) {
         let mut state = self.states.last().unwrap().clone();
         assert_eq!(state.get(&step.key), step.before.as_ref());
-        if step.gone {
-            state.remove(&step.key);
-        } else {
-            state.insert(step.key.clone(), step.told.clone());
-        }
+        step.clone().take(&mut state);
         self.states.push(state);
         self.steps.push(step);
     }
@@ -46,9 +74,9 @@ impl History {
     /// and its answer; all others changed nothing, rightly so. `fits` must hold
     /// of it, too.
     pub fn linearise(
-        start: u64,
-        first: State,
+        (start, first): (u64, State),
         end: u64,
+        kept: usize,
         records: &[Record],
         fits: &dyn Fn(&Self) -> Result<(), String>,
     ) -> Self {
@@ -64,6 +92,7 @@ impl History {
             states: vec![first],
             steps: Vec::new(),
             forgotten,
+            kept,
         };
         let mut search = Search {
             records,
@@ -81,24 +110,42 @@ impl History {
     /// was between its call and its answer.
     fn check_still(&self, record: &Record) -> Result<(), String> {
         let note = &record.note;
-        if note.outcome == Outcome::Refused("Expired".into()) {
-            // A list over pages may lose its state on the way.
+        let kind = record.operation.kind();
+        if let Some(kind) = kind
+            && note.outcome == Outcome::Refused("Expired".into())
+        {
             let asked = note.asked.unwrap_or(note.before);
-            return if asked < self.forgotten {
+            return if asked < self.start || self.may_forget(kind, asked, note.after) {
                 Ok(())
             } else {
                 Err(format!("forgotten without reason: {record:#?}"))
             };
+        }
+        if let (Operation::List { scope, .. }, Outcome::Broken { first, rest }) =
+            (&record.operation, &note.outcome)
+        {
+            return self.check_broken(scope, note, first, rest);
+        }
+        let unserved = kind.is_some_and(|kind| {
+            let mut revisions = note.before..=note.after;
+            revisions.any(|revision| !self.is_served(kind, record.via, revision))
+        });
+        if unserved && note.outcome == Outcome::Refused("NotFound".into()) {
+            return Ok(());
         }
         let at = match note.asked {
             Some(asked) if asked < self.start => return Ok(()),
             Some(asked) => asked..=asked,
             None => note.before..=note.after,
         };
-        let expected = |revision| effect(self.state(revision), revision, record);
+        // Whether a kind is served is a question of now, not of an old state.
+        let expected = |revision| match note.asked {
+            Some(_) => read(self.state(revision), revision, record),
+            None => effect(self.state(revision), revision, record),
+        };
         let right = at.clone().any(|revision| {
             let effect = expected(revision);
-            (is_dry(&record.operation) || effect.steps.is_empty()) && same(record, &effect.outcome)
+            (record.operation.is_dry() || effect.steps.is_empty()) && same(record, &effect.outcome)
         });
         if right {
             Ok(())
@@ -109,6 +156,34 @@ impl History {
             ))
         }
     }
+
+    /// A list that went on in another state, because its own was forgotten.
+    fn check_broken(
+        &self,
+        scope: &Scope,
+        note: &Note,
+        (first_at, first): &(u64, Vec<(Key, Thing)>),
+        (rest_at, rest): &(u64, Vec<(Key, Thing)>),
+    ) -> Result<(), String> {
+        let last = first.last().map(|(key, _)| key);
+        let mut all = list(self.state(*rest_at), scope);
+        all.retain(|(key, _)| Some(key) > last);
+        let known = *first_at < self.start || {
+            self.may_forget(scope.kind, *first_at, note.after)
+                && list(self.state(*first_at), scope).starts_with(first)
+        };
+        let newest = (note.before..=note.after).contains(rest_at);
+        if known && newest && all == *rest {
+            Ok(())
+        } else {
+            Err(format!("a broken list went wrong: {note:#?}"))
+        }
+    }
+}
+
+/// Whether a step establishes the custom kind.
+fn begins(step: &Step) -> bool {
+    step.key.kind == Kind::Definition && step.before.is_none()
 }
 
 /// Looks for an order. An answer without a version fits in more than one place,
@@ -200,7 +275,7 @@ pub fn next(
     let mut candidates: Vec<_> = candidates
         .filter_map(|(index, record)| {
             let window = record.note.before..record.note.after;
-            if is_dry(&record.operation) || !window.contains(&revision) {
+            if record.operation.is_dry() || !window.contains(&revision) {
                 return None;
             }
             let effect = effect(state, revision, record);
@@ -215,50 +290,44 @@ pub fn next(
     candidates
 }
 
-fn is_dry(operation: &Operation) -> bool {
-    matches!(
-        operation,
-        Operation::Create { dry: true, .. }
-            | Operation::Update { dry: true, .. }
-            | Operation::Patch { dry: true, .. }
-    )
-}
-
 /// Whether an answer is the expected one. New objects have any uid, and dry
 /// runs any version.
 fn same(record: &Record, expected: &Outcome) -> bool {
-    let is_create = matches!(record.operation, Operation::Create { .. });
-    let is_dry = is_dry(&record.operation);
-    let plain = |things: &[(Key, Thing)]| -> Vec<(Key, Thing)> {
-        let plain = |thing: &Thing| Thing {
-            uid: if is_create {
-                String::new()
-            } else {
-                thing.uid.clone()
-            },
-            version: if is_dry { 0 } else { thing.version },
-            ..thing.clone()
-        };
-        things
-            .iter()
-            .map(|(key, thing)| (key.clone(), plain(thing)))
-            .collect()
+    let is_dry = record.operation.is_dry();
+    let fits = |((key, thing), (expected_key, expected)): (&(Key, Thing), &(Key, Thing))| {
+        let mut expected = expected.clone();
+        if expected.uid.is_empty() {
+            expected.uid.clone_from(&thing.uid);
+        }
+        if is_dry {
+            expected.version = thing.version;
+        }
+        key == expected_key && *thing == expected
     };
     match (&record.note.outcome, expected) {
-        (Outcome::Things(actual), Outcome::Things(expected)) => plain(actual) == plain(expected),
+        (Outcome::Things(actual), Outcome::Things(expected)) => {
+            actual.len() == expected.len() && actual.iter().zip(expected).all(fits)
+        }
         (actual, expected) => actual == expected,
     }
 }
 
 /// A step with the uid that the answer gives a new object.
 pub fn with_uid(mut step: Step, actual: &Outcome) -> Step {
-    step.told.uid = match (&step.before, actual) {
-        (Some(before), _) => before.uid.clone(),
-        (None, Outcome::Things(things)) => {
+    let given = match actual {
+        Outcome::Things(things) => {
             let made = things.iter().find(|(key, _)| *key == step.key);
             made.map(|(_, thing)| thing.uid.clone()).unwrap_or_default()
         }
         _ => String::new(),
     };
+    for thing in [Some(&mut step.told), step.before.as_mut()]
+        .into_iter()
+        .flatten()
+    {
+        if thing.uid.is_empty() {
+            thing.uid.clone_from(&given);
+        }
+    }
     step
 }

@@ -8,9 +8,13 @@
 
 #![allow(unreachable_pub)]
 
+mod body;
 mod client;
 mod crash;
+mod follower;
+mod generate;
 mod history;
+mod kind;
 mod operation;
 mod plain;
 mod thing;
@@ -18,83 +22,101 @@ mod watcher;
 
 use std::time::Duration;
 
-use longshore_engine::{Engine, Error, ListRequest, Options, ReadVersion, Storage};
+use longshore_engine::{Create, Engine, Error, ListRequest, Options, ReadVersion, Storage};
 use proptest::prelude::*;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 
 use crate::support;
 use client::{Record, act};
+use generate::any_call;
 use history::History;
-use operation::{Operation, Scope, any_operation};
-use thing::{Key, Kind, State, Thing};
-
-const KINDS: [Kind; 5] = [
-    Kind::ConfigMap,
-    Kind::Pod,
-    Kind::Job,
-    Kind::Namespace,
-    Kind::Account,
-];
+use kind::{Key, Kind, Via, known};
+use operation::{Call, Operation, Scope};
+use thing::{State, Thing};
 
 /// All objects of the kinds in play.
 fn read_state(engine: &Engine) -> State {
-    KINDS
-        .into_iter()
-        .flat_map(|kind| {
-            let page = engine.list(&ListRequest::of(kind.info())).unwrap();
-            page.items.into_iter().map(move |object| {
-                let mut thing = Thing::of(kind, &object);
-                if kind == Kind::Account {
-                    // Nothing of it is compared but that it is there.
-                    thing = Thing {
-                        version: thing.version,
-                        ..Thing::default()
-                    };
-                }
-                (Key::of(kind, &object), thing)
-            })
-        })
-        .collect()
+    let mut state = State::new();
+    for kind in Kind::ALL {
+        let page = match engine.list(&ListRequest::of(kind.info(Via::V1))) {
+            Ok(page) => page,
+            Err(Error::NotFound(_)) if kind == Kind::Shoe => continue,
+            Err(error) => panic!("{error}"),
+        };
+        for object in page.items {
+            let (key, mut thing) = known(kind, Via::V1, &object);
+            if kind == Kind::Account {
+                // Nothing of it is compared but that it is there.
+                thing = Thing {
+                    version: thing.version,
+                    ..Thing::default()
+                };
+            }
+            state.insert(key, thing);
+        }
+    }
+    state
 }
 
-/// Several clients at once, each with its operations; watchers as they come.
-async fn live(engine: Engine, clients: Vec<Vec<Operation>>) {
-    let (start, first) = (engine.revision(), read_state(&engine));
+/// Makes the custom kind.
+async fn define(engine: &Engine) {
+    let create = Create {
+        kind: Kind::Definition.info(Via::V1),
+        namespace: None,
+        object: thing::body(&Key::definition(), 0, 1, false),
+        options: body::options(false),
+    };
+    engine.create(create).await.unwrap();
+}
+
+/// What tasks come to when all is over.
+async fn ended<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
+    let mut all = Vec::new();
+    for task in tasks {
+        let one = tokio::time::timeout(Duration::from_secs(60), task).await;
+        all.push(one.expect("a watch hangs").unwrap());
+    }
+    all
+}
+
+/// Several clients at once, each with its calls; watchers as they come.
+async fn live(engine: Engine, kept: usize, clients: Vec<Vec<Call>>) {
+    let first = (engine.revision(), read_state(&engine));
     let over = watch::Sender::new(false);
     let tasks: Vec<_> = clients
         .into_iter()
-        .map(|operations| {
+        .map(|calls| {
             let (engine, over) = (engine.clone(), over.subscribe());
             tokio::spawn(async move {
                 let (mut records, mut watchers) = (Vec::new(), Vec::new());
-                for operation in operations {
-                    watchers.extend(watcher::start(&engine, &operation, over.clone()));
-                    records.push(act(&engine, operation).await);
+                let mut followers = Vec::new();
+                for call in calls {
+                    watchers.extend(watcher::start(&engine, &call, over.clone()));
+                    followers.extend(follower::start(&engine, &call, over.clone()));
+                    records.push(act(&engine, call).await);
                 }
-                (records, watchers)
+                (records, watchers, followers)
             })
         })
         .collect();
     let (mut records, mut watchers) = (Vec::<Record>::new(), Vec::new());
+    let mut followers = Vec::new();
     for task in tasks {
-        let (some, more) = task.await.unwrap();
+        let (some, watching, following) = task.await.unwrap();
         records.extend(some);
-        watchers.extend(more);
+        watchers.extend(watching);
+        followers.extend(following);
     }
     over.send_replace(true);
-    let mut watched = Vec::new();
-    for watcher in watchers {
-        let told = tokio::time::timeout(Duration::from_secs(60), watcher).await;
-        watched.push(told.expect("a watch hangs").unwrap());
-    }
+    let watched = ended(watchers).await;
+    let followed = ended(followers).await;
     let last = read_state(&engine);
-    let history = History::linearise(start, first, engine.revision(), &records, &|history| {
-        if history.states.last() != Some(&last) {
+    let history = History::linearise(first, engine.revision(), kept, &records, &|history| {
+        if history.seen(history.end()) != last {
             return Err(format!("it ends in another state: {last:#?}"));
         }
-        watched
-            .iter()
-            .try_for_each(|watched| watched.check(history))
+        watched.iter().try_for_each(|one| one.check(history))?;
+        followed.iter().try_for_each(|one| one.check(history))
     });
     check_old_states(&engine, &history);
 }
@@ -110,14 +132,14 @@ fn check_old_states(engine: &Engine, history: &History) {
             };
             let request = ListRequest {
                 version: ReadVersion::Exact(revision),
-                ..client::request(&scope)
+                ..body::request(&scope, Via::V1)
             };
             match engine.list(&request) {
                 Ok(page) => {
                     let found: Vec<_> = page
                         .items
                         .iter()
-                        .map(|object| (Key::of(kind, object), Thing::of(kind, object)))
+                        .map(|object| known(kind, Via::V1, object))
                         .collect();
                     assert_eq!(
                         found,
@@ -126,7 +148,7 @@ fn check_old_states(engine: &Engine, history: &History) {
                     );
                 }
                 Err(Error::Expired { .. }) => assert!(
-                    revision < history.forgotten,
+                    history.may_forget(kind, revision, history.end()),
                     "revision {revision} is forgotten"
                 ),
                 Err(error) => panic!("{error}"),
@@ -135,21 +157,42 @@ fn check_old_states(engine: &Engine, history: &History) {
     }
 }
 
-fn run(clients: Vec<Vec<Operation>>, history: usize) {
+/// A world: what the clients do, whether the custom kind is there from the
+/// start, and how many events of each kind are kept.
+#[derive(Debug)]
+struct World {
+    clients: Vec<Vec<Call>>,
+    defined: bool,
+    kept: usize,
+}
+
+fn run(world: World) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
         .build()
         .unwrap();
     let options = Options {
-        history,
+        history: world.kept,
         ..support::options(Storage::Memory)
     };
-    runtime.block_on(live(Engine::open(options).unwrap(), clients));
+    runtime.block_on(async {
+        let engine = Engine::open(options).unwrap();
+        if world.defined {
+            define(&engine).await;
+        }
+        live(engine, world.kept, world.clients).await;
+    });
 }
 
-fn clients(most: usize, length: usize) -> impl Strategy<Value = Vec<Vec<Operation>>> {
-    prop::collection::vec(prop::collection::vec(any_operation(), 1..length), 1..=most)
+fn world(most: usize, length: usize, kept: usize) -> impl Strategy<Value = World> {
+    let calls = prop::collection::vec(any_call(), 1..length);
+    let clients = prop::collection::vec(calls, 1..=most);
+    (clients, prop::bool::weighted(0.7)).prop_map(move |(clients, defined)| World {
+        clients,
+        defined,
+        kept,
+    })
 }
 
 proptest! {
@@ -157,22 +200,31 @@ proptest! {
 
     /// One client: what fails here can be made small.
     #[test]
-    fn one_client_sees_what_the_model_says(clients in clients(1, 60)) {
-        run(clients, 1000);
+    fn one_client_sees_what_the_model_says(world in world(1, 60, 1000)) {
+        run(world);
     }
 
     #[test]
-    fn several_clients_see_one_order_of_things(clients in clients(5, 40)) {
-        run(clients, 1000);
+    fn several_clients_see_one_order_of_things(world in world(5, 40, 1000)) {
+        run(world);
     }
 
     #[test]
     fn forgetting_the_past_ends_old_reads_and_nothing_else(
-        mut clients in clients(3, 40), at in any::<prop::sample::Index>()
+        mut world in world(3, 40, 1000), at in any::<prop::sample::Index>()
     ) {
-        let first = &mut clients[0];
-        first.insert(at.index(first.len()), Operation::Forget);
-        run(clients, 1000);
+        let first = &mut world.clients[0];
+        let forget = Call { via: Via::V1, operation: Operation::Forget };
+        first.insert(at.index(first.len()), forget);
+        run(world);
+    }
+
+    #[test]
+    fn a_short_history_makes_clients_list_again_and_loses_nothing(
+        mut world in world(4, 40, 0), kept in 1..6_usize
+    ) {
+        world.kept = kept;
+        run(world);
     }
 }
 

@@ -1,80 +1,11 @@
 //! What the model knows of an object: the parts that the operations change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use longshore_engine::Object;
-use longshore_model::KindInfo;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support;
-
-/// The kinds in play.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
-    ConfigMap,
-    Pod,
-    Job,
-    Namespace,
-    /// Comes with namespaces; never written by itself.
-    Account,
-}
-
-impl Kind {
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::ConfigMap => "configmaps",
-            Self::Pod => "pods",
-            Self::Job => "jobs",
-            Self::Namespace => "namespaces",
-            Self::Account => "serviceaccounts",
-        }
-    }
-
-    pub fn info(self) -> std::sync::Arc<KindInfo> {
-        support::kind(self.plural())
-    }
-
-    /// Whether its generation is counted.
-    pub const fn has_generation(self) -> bool {
-        matches!(self, Self::Pod | Self::Job)
-    }
-}
-
-/// Where an object is. Kinds of the whole cluster have an empty namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Key {
-    pub kind: Kind,
-    pub namespace: String,
-    pub name: String,
-}
-
-impl Key {
-    pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
-        let namespace = if kind == Kind::Namespace {
-            ""
-        } else {
-            namespace
-        };
-        Self {
-            kind,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }
-    }
-
-    pub fn of(kind: Kind, object: &Object) -> Self {
-        Self::new(kind, object.namespace().unwrap_or_default(), object.name())
-    }
-
-    pub fn target(&self) -> longshore_engine::Target {
-        longshore_engine::Target {
-            kind: self.kind.info(),
-            namespace: (!self.namespace.is_empty()).then(|| self.namespace.clone()),
-            name: self.name.clone(),
-        }
-    }
-}
+use super::kind::{Key, Kind, Via};
 
 /// An object, as far as the model knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,36 +15,60 @@ pub struct Thing {
     pub generation: i64,
     pub label: String,
     pub finalizers: Vec<String>,
-    /// What a spec says: data, image, parallelism, a namespace's finalizers.
+    /// What a spec says: data, image, parallelism, a namespace's finalizers,
+    /// the versions of a definition.
     pub value: String,
     pub status: String,
     pub node: String,
-    /// Seconds of grace, once deletion has begun.
+    /// Seconds of grace, once deletion has begun; [`NO_GRACE`] when none are
+    /// named.
     pub grace: Option<i64>,
+    /// Who owns which of the fields above, of a ConfigMap.
+    pub owners: BTreeMap<Manager, BTreeSet<String>>,
+    /// The version in which a shoe is stored, once it has been written.
+    pub stored: Unseen,
     /// Of what an update sends: it was not read before, but made up.
     pub is_new: bool,
 }
 
+/// The first deletion of a definition names no seconds.
+pub const NO_GRACE: i64 = -1;
+
+/// A manager and its operation: `m1 Apply`.
+pub type Manager = String;
+
+/// What the model knows and nobody can see: it never differs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Unseen(pub String);
+
+impl PartialEq for Unseen {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Unseen {}
+
 pub type State = BTreeMap<Key, Thing>;
 
-impl Thing {
-    pub fn of(kind: Kind, object: &Object) -> Self {
-        let thing = Self::read(kind, &object.value());
-        assert_eq!(thing.version, object.revision(), "bytes of another version");
-        thing
-    }
+/// Fields that can be owned, by name.
+pub const LABEL: &str = "label";
+pub const VALUE: &str = "value";
+/// The field that every body has.
+pub const ALWAYS: &str = "k";
+const FINALIZERS: &str = "finalizers";
 
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+impl Thing {
     pub fn read(kind: Kind, value: &Value) -> Self {
         let metadata = &value["metadata"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let strings = |value: &Value| {
-            value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(text)
-                .collect::<Vec<_>>()
-        };
         let is_deleting = metadata["deletionTimestamp"].is_string();
         Self {
             uid: text(&metadata["uid"]),
@@ -129,40 +84,147 @@ impl Thing {
                 Kind::Job => value["spec"]["parallelism"].to_string(),
                 Kind::Namespace => strings(&value["spec"]["finalizers"]).join(","),
                 Kind::Account => String::new(),
+                Kind::Definition => versions_read(&value["spec"]["versions"]),
+                Kind::Shoe => value["spec"]["size"].to_string(),
             },
-            status: match kind {
-                Kind::Pod => text(&value["status"]["message"]),
-                Kind::Job => value["status"]["active"]
-                    .as_i64()
-                    .unwrap_or_default()
-                    .to_string(),
-                _ => String::new(),
-            },
+            status: status_read(kind, &value["status"]),
             node: text(&value["spec"]["nodeName"]),
+            owners: if kind == Kind::ConfigMap {
+                owners(&metadata["managedFields"])
+            } else {
+                BTreeMap::new()
+            },
+            stored: Unseen::default(),
             is_new: metadata["uid"].is_null(),
             grace: is_deleting.then(|| {
                 metadata["deletionGracePeriodSeconds"]
                     .as_i64()
-                    .unwrap_or_default()
+                    .unwrap_or(NO_GRACE)
             }),
         }
     }
+
+    /// The fields that can be owned, and what they are.
+    pub fn ownable(&self) -> BTreeMap<String, String> {
+        let mut fields = BTreeMap::from([(ALWAYS.to_owned(), String::new())]);
+        for (name, value) in [(LABEL, &self.label), (VALUE, &self.value)] {
+            if !value.is_empty() {
+                fields.insert(name.to_owned(), value.clone());
+            }
+        }
+        if !self.finalizers.is_empty() {
+            fields.insert(FINALIZERS.to_owned(), String::new());
+        }
+        let each = self.finalizers.iter();
+        fields.extend(each.map(|name| (format!("v:{name:?}"), String::new())));
+        fields
+    }
 }
 
-/// A new object's JSON, with a label and a value.
+fn status_read(kind: Kind, status: &Value) -> String {
+    match kind {
+        Kind::Pod => text(&status["message"]),
+        Kind::Job => status["active"].as_i64().unwrap_or_default().to_string(),
+        // They come without a status.
+        Kind::Shoe => status["replicas"]
+            .as_i64()
+            .map(|replicas| replicas.to_string())
+            .unwrap_or_default(),
+        Kind::Definition => {
+            let last = status["conditions"].as_array().and_then(|all| all.last());
+            let phase = last.map_or_else(String::new, |condition| text(&condition["reason"]));
+            format!("{} {phase}", strings(&status["storedVersions"]).join(","))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The versions of a definition: those served, and the one stored.
+fn versions_read(versions: &Value) -> String {
+    let that = |is: &str| {
+        let all = versions.as_array().into_iter().flatten();
+        let some = all.filter(|version| version[is] == true);
+        some.map(|version| text(&version["name"]))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    format!("{} {}", that("served"), that("storage"))
+}
+
+/// Of `managedFields`, who owns the fields the model knows.
+fn owners(entries: &Value) -> BTreeMap<Manager, BTreeSet<String>> {
+    let mut owners = BTreeMap::new();
+    for entry in entries.as_array().into_iter().flatten() {
+        let fields = &entry["fieldsV1"];
+        let mut owned = BTreeSet::new();
+        if fields["f:metadata"]["f:labels"]["f:l"].is_object() {
+            owned.insert(LABEL.to_owned());
+        }
+        if fields["f:data"]["f:a"].is_object() {
+            owned.insert(VALUE.to_owned());
+        }
+        if fields["f:data"]["f:k"].is_object() {
+            owned.insert(ALWAYS.to_owned());
+        }
+        let finalizers = fields["f:metadata"]["f:finalizers"].as_object();
+        for name in finalizers.into_iter().flat_map(serde_json::Map::keys) {
+            owned.insert(if name == "." {
+                FINALIZERS.to_owned()
+            } else {
+                name.clone()
+            });
+        }
+        if !owned.is_empty() {
+            let manager = format!("{} {}", text(&entry["manager"]), text(&entry["operation"]));
+            assert!(owners.insert(manager, owned).is_none(), "{entries}");
+        }
+    }
+    owners
+}
+
+/// A new object's JSON, with a label and a value. The label and the field `k`
+/// are always there, so that patches find their parents. A status that is sent
+/// along is not taken.
 pub fn body(key: &Key, label: u8, value: u8, finalizer: bool) -> Value {
-    let mut metadata = json!({"name": key.name, "labels": {"l": label.to_string()}});
+    let mut metadata = json!({"name": key.name, "labels": {"l": label.to_string(), "k": "k"}});
     if finalizer {
         metadata["finalizers"] = json!(["a.b/c"]);
     }
     let container = json!({"name": "c", "image": image(value)});
     match key.kind {
-        Kind::ConfigMap => json!({"metadata": metadata, "data": {"a": value.to_string()}}),
-        Kind::Pod => json!({"metadata": metadata, "spec": {"containers": [container]}}),
+        Kind::ConfigMap => {
+            json!({"metadata": metadata, "data": {"a": value.to_string(), "k": "k"}})
+        }
+        Kind::Pod => json!({"metadata": metadata, "spec": {"containers": [container]},
+            "status": {"message": "sent"}}),
         Kind::Job => json!({"metadata": metadata, "spec": {"parallelism": value,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}}),
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+            "status": {"active": 9}}),
         Kind::Namespace | Kind::Account => json!({"metadata": metadata}),
+        Kind::Definition => json!({"metadata": metadata, "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "shoes", "kind": "Shoe"}, "versions": versions(value)}}),
+        Kind::Shoe => {
+            json!({"metadata": metadata, "spec": {"size": value}, "status": {"replicas": 9}})
+        }
     }
+}
+
+/// The versions of a definition: the second one is served from 1 on, and is
+/// the stored one from 2 on.
+pub fn versions(value: u8) -> Value {
+    let number = json!({"type": "integer"});
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"size": number}},
+        "status": {"type": "object", "properties": {"replicas": number}}}});
+    let version = |via: Via, served: bool, storage: bool| {
+        json!({"name": via.name(), "served": served, "storage": storage,
+            "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}})
+    };
+    json!([
+        version(Via::V1, true, value < 2),
+        version(Via::V2, value > 0, value >= 2)
+    ])
 }
 
 pub fn image(value: u8) -> String {
@@ -175,6 +237,7 @@ pub fn shown(kind: Kind, value: u8) -> String {
         Kind::Pod => image(value),
         Kind::Namespace => "kubernetes".to_owned(),
         Kind::Account => String::new(),
-        Kind::ConfigMap | Kind::Job => value.to_string(),
+        Kind::Definition => versions_read(&versions(value)),
+        Kind::ConfigMap | Kind::Job | Kind::Shoe => value.to_string(),
     }
 }

@@ -1,0 +1,57 @@
+"""The official client's leader election: one leads, and another after it."""
+
+import threading
+
+import judge
+from kubernetes import client, config
+from kubernetes.leaderelection import electionconfig, leaderelection
+from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
+
+config.load_kube_config()
+NAMESPACE, NAME = "default", "leader"
+started, stopped = [], []
+
+
+class Lock(ConfigMapLock):
+    """A lock whose owner may be cut off."""
+
+    cut = False
+
+    def update(self, *arguments):
+        return False if self.cut else super().update(*arguments)
+
+
+def candidate(identity):
+    lock = Lock(NAME, NAMESPACE, identity)
+    election = electionconfig.Config(
+        lock,
+        lease_duration=4,
+        renew_deadline=2,
+        retry_period=1,
+        onstarted_leading=lambda: started.append(identity),
+        onstopped_leading=lambda: stopped.append(identity),
+    )
+    runs = threading.Thread(target=leaderelection.LeaderElection(election).run, daemon=True)
+    runs.start()
+    return lock
+
+
+first = candidate("first")
+judge.until(lambda: started == ["first"])
+candidate("second")
+core = client.CoreV1Api()
+
+
+def record():
+    lock = core.read_namespaced_config_map(NAME, NAMESPACE)
+    return lock.metadata.annotations["control-plane.alpha.kubernetes.io/leader"]
+
+
+# It goes on, and renews what it holds.
+before = record()
+judge.until(lambda: record() != before)
+assert '"first"' in record() and started == ["first"], (record(), started)
+first.cut = True
+judge.until(lambda: stopped == ["first"])
+judge.until(lambda: started == ["first", "second"])
+assert '"second"' in record(), record()

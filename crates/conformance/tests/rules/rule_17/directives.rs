@@ -1,0 +1,160 @@
+//! `$patch`, `$retainKeys`, and what is not known.
+
+use longshore_conformance::PatchType;
+use serde_json::json;
+
+use super::{container, judge, merged, patch, refused, values};
+
+#[tokio::test]
+async fn rule_17_patch_delete_removes_an_item_or_an_object() {
+    let spec = json!({
+        "containers": [container("main", json!({})), container("side", json!({}))],
+        "securityContext": {"runAsUser": 5},
+    });
+    let (judge, one) = judge(spec).await;
+    let done = patch(
+        &judge,
+        &one,
+        json!({
+            "containers": [{"name": "side", "$patch": "delete"}],
+            "securityContext": {"$patch": "delete"},
+        }),
+    )
+    .await;
+    assert_eq!(values(&done["containers"], "name"), ["main"]);
+    assert_eq!(done["securityContext"], json!({}), "the default again");
+    // One that is not there: nothing to do.
+    let same = patch(
+        &judge,
+        &one,
+        json!({
+            "containers": [{"name": "none", "$patch": "delete"}],
+        }),
+    )
+    .await;
+    assert_eq!(same, done);
+}
+
+#[tokio::test]
+async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
+    let spec = json!({
+        "containers": [
+            container("main", json!({"env": [{"name": "A", "value": "1"}], "resources": {"limits": {"cpu": "1"}}})),
+            container("side", json!({})),
+        ],
+        "nodeSelector": {"a": "b"},
+    });
+    let (judge, one) = judge(spec).await;
+    let done = patch(
+        &judge,
+        &one,
+        json!({
+            "nodeSelector": {"c": "d", "$patch": "replace"},
+            "containers": [{
+                "name": "main", "resources": {"$patch": "replace", "requests": {"cpu": "2"}},
+            }],
+        }),
+    )
+    .await;
+    assert_eq!(done["nodeSelector"], json!({"c": "d"}));
+    let main = &done["containers"][0];
+    assert_eq!(main["resources"], json!({"requests": {"cpu": "2"}}));
+    assert_eq!(main["env"][0]["name"], "A");
+    // A list: the directive is an item of its own.
+    let done = patch(
+        &judge,
+        &one,
+        json!({
+            "containers": [{"$patch": "replace"}, {"name": "new", "image": "i"}],
+        }),
+    )
+    .await;
+    assert_eq!(values(&done["containers"], "name"), ["new"]);
+    // An item with the directive says nothing else.
+    let done = patch(
+        &judge,
+        &one,
+        json!({
+            "containers": [
+                {"$patch": "replace", "name": "lost", "image": "i"},
+                {"name": "kept", "image": "i"},
+            ],
+        }),
+    )
+    .await;
+    assert_eq!(values(&done["containers"], "name"), ["kept"]);
+}
+
+#[tokio::test]
+async fn rule_17_patch_merge_is_refused() {
+    let spec = json!({
+        "containers": [container("main", json!({"resources": {"limits": {"cpu": "1"}}}))],
+        "nodeSelector": {"a": "b"},
+    });
+    let (judge, one) = judge(spec).await;
+    for (pod, message) in [
+        (
+            json!({"nodeSelector": {"$patch": "merge", "c": "d"}}),
+            "unknown patch type: merge in map",
+        ),
+        (
+            json!({"containers": [{"$patch": "merge", "name": "main", "image": "j"}]}),
+            "merging lists cannot yet be specified in the patch",
+        ),
+    ] {
+        let patch = json!({"spec": {"template": {"spec": pod}}});
+        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        assert!([400, 500].contains(&answer.code), "{}", answer.text());
+        assert!(answer.text().contains(message), "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn rule_17_an_unknown_directive_is_refused() {
+    let (judge, one) = judge(json!({})).await;
+    let patch = json!({"spec": {"template": {"spec": {"$patch": "explode"}}}});
+    let answer = refused(&judge, &one, patch).await;
+    if judge.newer("unknown directives answered with a reason: 1.20 answers 500") {
+        assert_eq!(answer.code, 400, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn rule_17_retain_keys_drops_all_others() {
+    let (judge, one) =
+        judge(json!({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]})).await;
+    let done = patch(
+        &judge,
+        &one,
+        json!({"volumes": [
+            {"name": "v", "configMap": {"name": "m"}, "$retainKeys": ["name", "configMap"]},
+        ]}),
+    )
+    .await;
+    let volume = &done["volumes"][0];
+    assert_eq!(volume.get("emptyDir"), None, "{volume}");
+    assert_eq!(volume["configMap"]["name"], "m");
+    // Deployment strategies: the rolling update's parameters go with it.
+    let patch = json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}});
+    let done = merged(&judge, &one, patch).await;
+    assert_eq!(done["spec"]["strategy"], json!({"type": "Recreate"}));
+    // Keys that the patch sets must be retained.
+    let patch =
+        json!({"spec": {"strategy": {"$retainKeys": ["rollingUpdate"], "type": "Recreate"}}});
+    refused(&judge, &one, patch).await;
+}
+
+#[tokio::test]
+async fn rule_17_null_deletes() {
+    let (judge, one) =
+        judge(json!({"nodeSelector": {"a": "b", "c": "d"}, "priorityClassName": ""})).await;
+    let done = patch(
+        &judge,
+        &one,
+        json!({"nodeSelector": {"a": null}, "hostname": null}),
+    )
+    .await;
+    assert_eq!(done["nodeSelector"], json!({"c": "d"}));
+    let done = patch(&judge, &one, json!({"nodeSelector": null})).await;
+    assert_eq!(done.get("nodeSelector"), None);
+}

@@ -1,0 +1,70 @@
+//! How custom kinds end, and what comes back.
+
+use serde_json::json;
+
+use super::{Boxes, is_true};
+use crate::common::items;
+
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+#[tokio::test]
+async fn rule_30_a_definition_waits_for_its_objects() {
+    let boxes = Boxes::served(&[]).await;
+    let (judge, path) = (&boxes.judge, &boxes.path);
+    boxes.make_held("a").await;
+    let mut watch = judge
+        .watch(&format!("{path}?watch=true&resourceVersion=0"))
+        .await;
+    watch.event_of("ADDED", "a").await;
+    let marked = judge.delete(&boxes.one).await.ok();
+    assert_eq!(marked["metadata"]["finalizers"], json!([CLEANUP]));
+    watch.event_of("MODIFIED", "a").await;
+    let now = judge.get(&boxes.one).await.ok();
+    assert!(is_true(&now, "Terminating"), "{now}");
+    let missing = format!("/apis/{}/v1/namespaces/none/boxes", boxes.group);
+    for path in [path, &missing] {
+        let answer = judge.post(path, &boxes.object("b", json!({}))).await;
+        answer.refused(405, "MethodNotAllowed");
+    }
+    let release = json!({"metadata": {"finalizers": null}});
+    boxes.merge(&format!("{path}/a"), release).await;
+    watch.event_of("DELETED", "a").await;
+    boxes.until_gone().await;
+}
+
+#[tokio::test]
+async fn rule_30_a_definition_that_goes_takes_its_objects_along() {
+    let boxes = Boxes::served(&[]).await;
+    boxes.make("a").await;
+    boxes.judge.delete(&boxes.one).await.ok();
+    boxes.until_gone().await;
+    // It can come again, empty.
+    boxes.serve().await;
+    let list = boxes.judge.get(&boxes.path).await.ok();
+    assert_eq!(list["items"], json!([]));
+}
+
+#[tokio::test]
+async fn rule_30_a_definition_being_deleted_can_be_changed() {
+    // Only Kubernetes' own kinds ask finalizers for a domain.
+    let boxes = Boxes::served(&[("/metadata/finalizers", json!(["hold"]))]).await;
+    boxes.make_held("a").await;
+    let path = format!("{}?propagationPolicy=Foreground", boxes.one);
+    boxes.judge.delete(&path).await.ok();
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    let now = boxes.merge(&boxes.one, labels).await;
+    let metadata = &now["metadata"];
+    assert_eq!(metadata["finalizers"], json!(["hold", CLEANUP]));
+    // No policy, no grace, no new generation.
+    assert_eq!(metadata["generation"], 1);
+    assert_eq!(metadata.get("deletionGracePeriodSeconds"), None);
+    let release = json!({"metadata": {"finalizers": null}});
+    boxes.merge(&boxes.one, release.clone()).await;
+    boxes.until_gone().await;
+    // Let go by hand, it left its objects behind.
+    boxes.serve().await;
+    let list = boxes.judge.get(&boxes.path).await.ok();
+    assert_eq!(items(&list), ["a"]);
+    let one = format!("{}/a", boxes.path);
+    boxes.merge(&one, release).await;
+}

@@ -1,0 +1,176 @@
+//! Rule 30: CustomResourceDefinitions and the kinds they make.
+
+mod definitions;
+mod ends;
+mod objects;
+mod subresources;
+mod versions;
+
+use std::time::Duration;
+
+use longshore_conformance::{Judge, PatchType};
+use serde_json::{Value, json};
+
+use crate::common::with;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The schema of what is in an object besides metadata.
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "required": ["colour"],
+                "properties": {
+                    "colour": {"type": "string", "enum": ["red", "blue"]},
+                    "size": {"type": "integer", "minimum": 1, "default": 3},
+                    "replicas": {"type": "integer"},
+                    "name": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 5},
+                    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                    "either": {"x-kubernetes-int-or-string": true},
+                    "maybe": {"type": "string", "nullable": true},
+                    "list": {"type": "array", "maxItems": 2, "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+                    "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                },
+            },
+            "status": {
+                "type": "object",
+                "properties": {
+                    "phase": {"type": "string"},
+                    "replicas": {"type": "integer"},
+                    "selector": {"type": "string"},
+                },
+            },
+        },
+    })
+}
+
+/// A version of the kind, without subresources.
+fn version(name: &str, served: bool, storage: bool) -> Value {
+    json!({
+        "name": name, "served": served, "storage": storage,
+        "schema": {"openAPIV3Schema": schema()},
+    })
+}
+
+/// A definition whose group is the test's own, with a version `v1`.
+fn definition(judge: &Judge) -> Value {
+    let group = format!("{}.example.com", judge.namespace());
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("boxes.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": "boxes", "singular": "box", "kind": "Box", "shortNames": ["bx"], "categories": ["all"]},
+            "versions": [version("v1", true, true)],
+        },
+    })
+}
+
+fn is_true(object: &Value, kind: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == kind && condition["status"] == "True")
+}
+
+/// Waits until something is so: definitions take a moment to take effect.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..600 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what}");
+}
+
+/// A judge with a kind that is its own.
+struct Boxes {
+    judge: Judge,
+    definition: Value,
+    group: String,
+    /// The definition's path.
+    one: String,
+    /// The path of the objects in `v1`.
+    path: String,
+}
+
+impl Boxes {
+    /// A kind that is not made yet, its definition changed at some places.
+    async fn planned(changes: &[(&str, Value)]) -> Self {
+        let judge = Judge::start().await;
+        let definition = with(definition(&judge), changes);
+        let group = definition["spec"]["group"].as_str().unwrap().to_owned();
+        let path = judge.path(&format!("{group}/v1"), "boxes");
+        Self {
+            one: format!("{DEFINITIONS}/boxes.{group}"),
+            judge,
+            definition,
+            group,
+            path,
+        }
+    }
+
+    /// The same, and served.
+    async fn served(changes: &[(&str, Value)]) -> Self {
+        let boxes = Self::planned(changes).await;
+        boxes.serve().await;
+        boxes
+    }
+
+    /// Makes the definition and waits until its objects are served; gives it
+    /// as it was first.
+    async fn serve(&self) -> Value {
+        let made = self.judge.create(DEFINITIONS, &self.definition).await;
+        until("the kind is not served", async || {
+            let now = self.judge.get(&self.one).await.ok();
+            let accepted = is_true(&now, "NamesAccepted") && is_true(&now, "Established");
+            accepted && self.judge.get(&self.path).await.code == 200
+        })
+        .await;
+        made
+    }
+
+    /// Waits until neither the definition nor the kind is there.
+    async fn until_gone(&self) {
+        until("the definition stays", async || {
+            let gone = self.judge.get(&self.one).await.code == 404;
+            gone && self.judge.get(&self.path).await.code == 404
+        })
+        .await;
+    }
+
+    /// The path of the objects in a version.
+    fn via(&self, version: &str) -> String {
+        self.judge
+            .path(&format!("{}/{version}", self.group), "boxes")
+    }
+
+    /// A box of this name.
+    fn object(&self, name: &str, spec: Value) -> Value {
+        json!({
+            "apiVersion": format!("{}/v1", self.group), "kind": "Box",
+            "metadata": {"name": name}, "spec": spec,
+        })
+    }
+
+    /// Makes a red box.
+    async fn make(&self, name: &str) -> Value {
+        let object = self.object(name, json!({"colour": "red"}));
+        self.judge.create(&self.path, &object).await
+    }
+
+    /// Makes a red box that a finalizer holds.
+    async fn make_held(&self, name: &str) -> Value {
+        let object = self.object(name, json!({"colour": "red"}));
+        let held = with(object, &[("/metadata/finalizers", json!(["e.x/hold"]))]);
+        self.judge.create(&self.path, &held).await
+    }
+
+    /// Merges a patch into what is at a path.
+    async fn merge(&self, path: &str, patch: Value) -> Value {
+        self.judge.patch(path, PatchType::Merge, &patch).await.ok()
+    }
+}

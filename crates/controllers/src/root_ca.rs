@@ -1,0 +1,137 @@
+//! Gives each namespace the certificate that the API server's own is signed
+//! with, in the ConfigMap `kube-root-ca.crt`, for whoever wants to speak to it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use longshore_client::{Change, Cluster, Error, Patch};
+use serde_json::{Value, json};
+
+use crate::{
+    caches::Caches,
+    queue::{Next, Queue},
+};
+
+/// The ConfigMap's name.
+const NAME: &str = "kube-root-ca.crt";
+/// The field with the certificate.
+const FIELD: &str = "ca.crt";
+/// Namespaces worked on at a time.
+const WORKERS: usize = 2;
+
+/// Runs the controller until its cluster is closed. `certificate` is PEM.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, certificate: String) {
+    let Some(maps) = caches.config_maps() else {
+        return;
+    };
+    let queue: Queue<String> = Queue::new();
+    let mut namespaces = caches.namespaces.subscribe();
+    let mut changes = maps.subscribe();
+    let watch = async {
+        loop {
+            tokio::select! {
+                Some(change) = namespaces.next() => {
+                    if let Change::Upsert(item) = change {
+                        queue.add(item.name().to_owned());
+                    }
+                }
+                Some(change) = changes.next() => {
+                    let item = change.item();
+                    if item.name() == NAME {
+                        item.namespace().into_iter().for_each(|name| queue.add(name.to_owned()));
+                    }
+                }
+                else => return,
+            }
+        }
+    };
+    let work = queue.work("root-ca", WORKERS, async |namespace: String| {
+        let stays = caches
+            .namespaces
+            .get(None, &namespace)
+            .is_some_and(|item| item.meta().deletion_timestamp.is_none());
+        if stays {
+            let known = maps.get(Some(&namespace), NAME);
+            let known = known.map(|item| item.raw()).transpose()?;
+            publish(&cluster, &namespace, known.as_ref(), &certificate).await?;
+        }
+        Ok::<_, Error>(Next::Done)
+    });
+    tokio::select! {
+        () = watch => {}
+        () = work => {}
+    }
+}
+
+async fn publish(
+    cluster: &Cluster,
+    namespace: &str,
+    known: Option<&Value>,
+    certificate: &str,
+) -> Result<(), Error> {
+    let view = cluster.configmaps().in_namespace(namespace)?;
+    let done = match known {
+        None => {
+            let map = json!({
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {
+                    "name": NAME,
+                    "annotations": {"kubernetes.io/description":
+                        "The certificate that the API server's own certificate is signed with."},
+                },
+                "data": {FIELD: certificate},
+            });
+            view.create(&map).await.map(drop)
+        }
+        Some(known) => match change(known, certificate) {
+            Some(data) => {
+                let patch = Patch::merge(json!({"data": data}));
+                view.patch(NAME, &patch).await.map(drop)
+            }
+            None => Ok(()),
+        },
+    };
+    match done {
+        // The namespace is going, or somebody else was faster: the caches will
+        // tell.
+        Err(error)
+            if error.is_already_exists() || error.is_not_found() || error.code() == Some(403) =>
+        {
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// What to change in the data so that the certificate is all there is.
+fn change<'a>(
+    known: &'a Value,
+    certificate: &'a str,
+) -> Option<BTreeMap<&'a str, Option<&'a str>>> {
+    let mut change = BTreeMap::new();
+    let data = known["data"].as_object().into_iter().flatten();
+    for (field, _) in data.filter(|(field, _)| *field != FIELD) {
+        change.insert(field.as_str(), None);
+    }
+    if known["data"][FIELD] != certificate {
+        change.insert(FIELD, Some(certificate));
+    }
+    (!change.is_empty()).then_some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_changed() {
+        assert_eq!(change(&json!({"data": {FIELD: "new"}}), "new"), None);
+        let both = [("x", None), (FIELD, Some("new"))];
+        let known = json!({"data": {FIELD: "old", "x": "y"}});
+        assert_eq!(change(&known, "new"), Some(both.into()));
+        assert_eq!(
+            change(&json!({}), "new"),
+            Some([(FIELD, Some("new"))].into())
+        );
+    }
+}

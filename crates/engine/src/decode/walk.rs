@@ -1,0 +1,309 @@
+//! The walk along the types of a kind: refuses wrong types in the words of Go's
+//! decoder, finds unknown fields, and brings every value to its usual form.
+
+use base64::{Engine as _, alphabet, engine::GeneralPurpose, engine::GeneralPurposeConfig};
+use longshore_model::{Quantity, time};
+use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
+use serde_json::{Map, Number, Value, json};
+
+use super::word;
+
+/// Go's standard base64: padded, and not strict about the last bits.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// The first thing that could not be read, and where: the fields from the
+/// inside out, and the type that the innermost belongs to.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    problem: Mismatch,
+    fields: Vec<String>,
+    owner: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Mismatch {
+    /// A value of another type than the named one.
+    Type { found: String, wanted: String },
+    /// What the type's own reader says; it does not know where it is.
+    Own(String),
+}
+
+impl Wrong {
+    pub(super) fn text(self) -> String {
+        let (found, wanted) = match self.problem {
+            Mismatch::Own(text) => return text,
+            Mismatch::Type { found, wanted } => (found, wanted),
+        };
+        let fields: Vec<&str> = self.fields.iter().rev().map(String::as_str).collect();
+        match self.owner {
+            Some(owner) => format!(
+                "json: cannot unmarshal {found} into Go struct field {owner}.{} of type {wanted}",
+                fields.join(".")
+            ),
+            None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
+        }
+    }
+}
+
+/// Whether a time is written with six decimals, neither more nor fewer.
+fn has_micros(text: &str) -> bool {
+    let decimals = text.get(19..).and_then(|rest| rest.strip_prefix('.'));
+    decimals.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
+}
+
+/// Lists of resources are kept in thousandths.
+fn round_up(amount: &mut Value) {
+    if let Value::String(text) = amount
+        && let Ok(quantity) = text.parse::<Quantity>()
+    {
+        *text = quantity.canonical_milli();
+    }
+}
+
+const QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// What a new element is before anything is read into it.
+fn zero(at: TypeRef) -> Value {
+    match at.shape() {
+        Shape::Object => json!({}),
+        Shape::String | Shape::Bytes => json!(""),
+        Shape::Quantity => json!("0"),
+        Shape::Integer | Shape::Number | Shape::IntOrString => json!(0),
+        Shape::Boolean => json!(false),
+        _ => Value::Null,
+    }
+}
+
+/// Whether a number is whole and no larger than its type.
+fn fits(at: TypeRef, number: &Number) -> bool {
+    let small = at.shape() == Shape::IntOrString || at.is_narrow();
+    number
+        .as_i64()
+        .is_some_and(|number| !small || i32::try_from(number).is_ok())
+}
+
+/// Where Go gives up reading a time, and what it wanted there.
+fn unread<'a>(text: &'a str, layout: &'static str) -> (&'a str, &'static str) {
+    const PARTS: [(&str, usize); 11] = [
+        ("2006", 4),
+        ("-", 1),
+        ("01", 2),
+        ("-", 1),
+        ("02", 2),
+        ("T", 1),
+        ("15", 2),
+        (":", 1),
+        ("04", 2),
+        (":", 1),
+        ("05", 2),
+    ];
+    let mut at = 0;
+    for (part, length) in PARTS {
+        let next = text.get(at..at + length);
+        let good = next.is_some_and(|next| {
+            next == part || part.len() > 1 && next.bytes().all(|b| b.is_ascii_digit())
+        });
+        if !good {
+            return (text.get(at..).unwrap_or_default(), part);
+        }
+        at += length;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    if layout.contains(".000000") && !has_micros(text) {
+        return (rest, ".000000");
+    }
+    let zone = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    (zone, "Z07:00")
+}
+
+/// Which byte of some base64 Go finds illegal, in its words.
+pub(crate) fn illegal_base64(text: &str, error: &base64::DecodeError) -> String {
+    use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
+    let plain = match error {
+        InvalidByte(at, _) | InvalidLastSymbol(at, _) => *at,
+        InvalidLength(length) => length / 4 * 4,
+        InvalidPadding => text.len() / 4 * 4,
+    };
+    let breaks = text
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '\r' | '\n'));
+    let at = breaks.fold(plain, |at, (place, _)| at + usize::from(place <= at));
+    format!("illegal base64 data at input byte {at}")
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    path: String,
+    pub(super) unknown: Vec<String>,
+    pub(super) wrong: Option<Wrong>,
+}
+
+impl Walk {
+    /// An object of a custom kind: its metadata as all metadata, the rest by
+    /// its schema, which also fills in defaults.
+    pub(super) fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
+        let meta = registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+        if let (Some(meta), Some(metadata)) = (meta, object.get_mut("metadata")) {
+            self.path.push_str("metadata");
+            self.value(meta, metadata);
+            self.path.clear();
+        }
+        let mut value = Value::Object(std::mem::take(object));
+        let unknown = schema.prune(&mut value);
+        let words = unknown.iter().map(|path| format!("unknown field {path:?}"));
+        self.unknown.extend(words);
+        schema.fill(&mut value);
+        if let Value::Object(filled) = value {
+            *object = filled;
+        }
+    }
+
+    pub(super) fn object(&mut self, at: TypeRef, fields: &mut Map<String, Value>) {
+        let length = self.path.len();
+        fields.retain(|name, value| {
+            if !self.path.is_empty() {
+                self.path.push('.');
+            }
+            self.path.push_str(name);
+            let keep = match at.field(name) {
+                // A map's entry is there, be its value null.
+                Some(inner) if value.is_null() && at.shape() == Shape::Map => {
+                    *value = zero(inner);
+                    !value.is_null()
+                }
+                Some(_) if value.is_null() => false,
+                Some(inner) => {
+                    let before = self.wrong.is_some();
+                    self.value(inner, value);
+                    if let Some(wrong) = self.wrong.as_mut().filter(|_| !before)
+                        && at.shape() == Shape::Object
+                    {
+                        wrong.fields.push(name.clone());
+                        wrong.owner = wrong.owner.or(at.type_name());
+                    }
+                    if at.shape() == Shape::Map && inner.shape() == Shape::Quantity {
+                        round_up(value);
+                    }
+                    !(inner.omits_zero() && is_zero(value))
+                }
+                None => {
+                    self.unknown
+                        .push(format!("unknown field \"{}\"", self.path));
+                    false
+                }
+            };
+            self.path.truncate(length);
+            keep
+        });
+    }
+
+    fn value(&mut self, at: TypeRef, value: &mut Value) {
+        let shape = at.shape();
+        match (shape, &mut *value) {
+            (Shape::Object | Shape::Map, Value::Object(fields)) => self.object(at, fields),
+            (Shape::List, Value::Array(items)) => {
+                let Some(inner) = at.items() else { return };
+                let length = self.path.len();
+                for (index, item) in items.iter_mut().enumerate() {
+                    // As Go has it: null changes nothing of a new element.
+                    if item.is_null() {
+                        *item = zero(inner);
+                        continue;
+                    }
+                    self.path.push_str(&format!("[{index}]"));
+                    self.value(inner, item);
+                    self.path.truncate(length);
+                }
+            }
+            (Shape::String, Value::String(_))
+            | (Shape::Boolean, Value::Bool(_))
+            | (Shape::Number, Value::Number(_))
+            | (Shape::IntOrString, Value::String(_))
+            | (Shape::Any, _) => {}
+            (Shape::Integer | Shape::IntOrString, Value::Number(number)) if fits(at, number) => {}
+            (Shape::Quantity, Value::Number(number)) => {
+                *value = number.to_string().into();
+                self.value(at, value);
+            }
+            (Shape::Quantity, Value::String(text)) => match text.parse::<Quantity>() {
+                Ok(quantity) => *text = quantity.canonical(),
+                Err(_) => self.fail(Mismatch::Own(QUANTITY.into())),
+            },
+            (Shape::Quantity, _) => self.fail(Mismatch::Own(QUANTITY.into())),
+            (Shape::Time | Shape::MicroTime, Value::String(text)) => {
+                let layout = if shape == Shape::Time {
+                    "2006-01-02T15:04:05Z07:00"
+                } else {
+                    "2006-01-02T15:04:05.000000Z07:00"
+                };
+                let strict = shape == Shape::Time || has_micros(text);
+                match time::parse(text).filter(|_| strict) {
+                    Some(at) if shape == Shape::Time => *text = time::seconds(at),
+                    Some(at) => *text = time::micros(at),
+                    None => {
+                        let (rest, part) = unread(text, layout);
+                        self.fail(Mismatch::Own(format!(
+                            "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}"
+                        )));
+                    }
+                }
+            }
+            (Shape::Time | Shape::MicroTime, other) => {
+                let found = word(other);
+                self.fail(Mismatch::Own(format!(
+                    "json: cannot unmarshal {found} into Go value of type string"
+                )));
+            }
+            (Shape::IntOrString, Value::Number(number)) => {
+                let text =
+                    format!("json: cannot unmarshal number {number} into Go value of type int32");
+                self.fail(Mismatch::Own(text));
+            }
+            (Shape::IntOrString, other) => {
+                let found = word(other);
+                self.fail(Mismatch::Own(format!(
+                    "json: cannot unmarshal {found} into Go value of type int32"
+                )));
+            }
+            (Shape::Bytes, Value::String(text)) => {
+                // Line breaks are let be, and not kept.
+                let mut plain = std::borrow::Cow::Borrowed(text.as_str());
+                if plain.contains(['\r', '\n']) {
+                    plain = plain.replace(['\r', '\n'], "").into();
+                }
+                match BASE64.decode(plain.as_bytes()) {
+                    Ok(bytes) => {
+                        if plain.len() != text.len() || plain.ends_with('=') {
+                            *text = BASE64.encode(bytes);
+                        }
+                    }
+                    Err(error) => {
+                        self.fail(Mismatch::Own(illegal_base64(text, &error)));
+                    }
+                }
+            }
+            (_, other) => {
+                let found = match other {
+                    Value::Number(number) if shape == Shape::Integer => format!("number {number}"),
+                    other => word(other).to_owned(),
+                };
+                self.fail(Mismatch::Type {
+                    found,
+                    wanted: at.go_type(),
+                });
+            }
+        }
+    }
+
+    fn fail(&mut self, problem: Mismatch) {
+        self.wrong.get_or_insert_with(|| Wrong {
+            problem,
+            fields: Vec::new(),
+            owner: None,
+        });
+    }
+}

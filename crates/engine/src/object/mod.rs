@@ -1,0 +1,320 @@
+//! A stored object: its JSON bytes, and the few facts that reads need at hand.
+
+mod read;
+mod write;
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use self::write::{FIRST_SIZE, MANAGED, write};
+use crate::facts::{Facts, KindFacts};
+
+/// Labels of an object; shared by its versions as long as they do not change.
+pub(crate) type Labels = Arc<BTreeMap<String, String>>;
+
+/// An immutable snapshot of an object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    bytes: Bytes,
+    /// `namespace/name`, or `name`.
+    key: Arc<str>,
+    uid: Box<str>,
+    revision: u64,
+    labels: Labels,
+    /// The values of the kind's selectable fields, in the order of the table
+    /// of facts, each ended by a NUL.
+    fields: Box<str>,
+    /// Where the digits of the version stand in `bytes`.
+    version_at: Range<u32>,
+    /// Where the value of `managedFields` stands in `bytes`; empty for none.
+    managed_at: Range<u32>,
+}
+
+impl Object {
+    /// Its JSON, complete with `apiVersion` and `kind`.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Its JSON, parsed anew.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        // The bytes were written by `encode` or parsed once at opening.
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
+    }
+
+    /// Its fields without `managedFields`, which few look at and which are
+    /// much to read.
+    pub(crate) fn map(&self) -> Map<String, Value> {
+        let Range { start, end } = self.managed_at;
+        if start == end {
+            return self.full_map();
+        }
+        let (start, end) = (start as usize, end as usize);
+        let start = start - MANAGED.len();
+        // With it goes one comma: the one behind it, where the version stands.
+        let (start, end) = match (self.bytes[start - 1], self.bytes[end]) {
+            (_, b',') => (start, end + 1),
+            (b',', _) => (start - 1, end),
+            _ => (start, end),
+        };
+        let mut text = Vec::with_capacity(self.bytes.len() - (end - start));
+        text.extend_from_slice(&self.bytes[..start]);
+        text.extend_from_slice(&self.bytes[end..]);
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// All its fields.
+    pub(crate) fn full_map(&self) -> Map<String, Value> {
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
+    }
+
+    /// The text of its `managedFields`; empty for none.
+    pub(crate) fn managed(&self) -> &str {
+        let at = self.managed_at.start as usize..self.managed_at.end as usize;
+        std::str::from_utf8(&self.bytes[at]).unwrap_or_default()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key
+            .split_once('/')
+            .map_or(&*self.key, |(_, name)| name)
+    }
+
+    /// Its namespace; `None` for kinds of the whole cluster.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.key.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    /// Its uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Its version: the revision of the write that made it.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Its labels.
+    #[must_use]
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+
+    /// The value of a selectable field; `None` when the kind has no such field.
+    pub(crate) fn field(&self, facts: &KindFacts, path: &str) -> Option<Cow<'_, str>> {
+        match path {
+            "metadata.name" => Some(self.name().into()),
+            "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
+            _ => match facts.place(path) {
+                Some(index) => self.fields.split('\0').nth(index).map(Cow::Borrowed),
+                // Definitions of kinds change while their objects stay, so
+                // their own fields are looked up when they are asked for.
+                None => facts.own_field(&self.map(), path).map(Cow::Owned),
+            },
+        }
+    }
+
+    /// The same state under another version: what a watch tells of a deletion,
+    /// or of an object that left its selection.
+    pub(crate) fn with_revision(&self, revision: u64) -> Self {
+        let at = self.version_at.start as usize..self.version_at.end as usize;
+        let digits = revision.to_string();
+        let mut bytes = Vec::with_capacity(self.bytes.len() + digits.len() - at.len());
+        bytes.extend_from_slice(&self.bytes[..at.start]);
+        bytes.extend_from_slice(digits.as_bytes());
+        bytes.extend_from_slice(&self.bytes[at.end..]);
+        Self {
+            bytes: bytes.into(),
+            revision,
+            version_at: self.version_at.start..self.version_at.start + digits.len() as u32,
+            ..self.clone()
+        }
+    }
+
+    /// The same object in another form.
+    pub(crate) fn with_value(&self, value: &Map<String, Value>) -> Self {
+        let size = self.bytes.len();
+        let (bytes, version_at, managed_at) = write(value, self.managed(), self.revision, size);
+        Self {
+            bytes,
+            version_at,
+            managed_at,
+            ..self.clone()
+        }
+    }
+
+    /// The same object in another form, with no managed fields.
+    pub(crate) fn plain(&self, value: &Map<String, Value>) -> Self {
+        let size = self.bytes.len();
+        let (bytes, version_at, managed_at) = write(value, "", self.revision, size);
+        Self {
+            bytes,
+            version_at,
+            managed_at,
+            ..self.clone()
+        }
+    }
+
+    /// Writes an object of version `revision` (0: of none, as an object that is
+    /// not kept) with the `managedFields` given as text; a version and managed fields in `value` are passed over.
+    pub(crate) fn encode(
+        value: &Map<String, Value>,
+        managed: &str,
+        facts: &Facts,
+        revision: u64,
+        before: Option<&Object>,
+    ) -> Self {
+        let metadata = value.get("metadata").and_then(Value::as_object);
+        let text = |name: &str| {
+            metadata
+                .and_then(|m| m.get(name)?.as_str())
+                .unwrap_or_default()
+        };
+        let size = before.map_or(FIRST_SIZE + managed.len(), |o| o.bytes.len());
+        let (bytes, version_at, managed_at) = write(value, managed, revision, size);
+        let key = match before {
+            Some(before) => before.key.clone(),
+            None => key(Some(text("namespace")), text("name")),
+        };
+        let labels: BTreeMap<String, String> = metadata
+            .and_then(|metadata| metadata.get("labels")?.as_object())
+            .map(|labels| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                labels
+                    .iter()
+                    .map(|(key, value)| (key.clone(), text(value)))
+                    .collect()
+            })
+            .unwrap_or_default();
+        let labels = match before {
+            Some(before) if *before.labels == labels => before.labels.clone(),
+            _ => shared(labels),
+        };
+        Self {
+            bytes,
+            key,
+            uid: text("uid").into(),
+            revision,
+            labels,
+            fields: facts.extract(value),
+            version_at,
+            managed_at,
+        }
+    }
+}
+
+/// Labels to share; those of objects without any are one.
+fn shared(labels: BTreeMap<String, String>) -> Labels {
+    static NONE: OnceLock<Labels> = OnceLock::new();
+    if labels.is_empty() {
+        return NONE.get_or_init(Labels::default).clone();
+    }
+    Arc::new(labels)
+}
+
+/// The key of an object in its kind: `namespace/name`, or `name`.
+pub(crate) fn key(namespace: Option<&str>, name: &str) -> Arc<str> {
+    match namespace {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}").into(),
+        _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts;
+
+    const MANAGED_TEXT: &str = r#"[{"manager":"m"}]"#;
+
+    fn pod() -> Object {
+        let value = json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": "a", "namespace": "n", "uid": "u", "labels": {"x": "{"},
+                "annotations": {"resourceVersion": "7"}},
+            "spec": {"nodeName": "here", "hostNetwork": true},
+            "status": {"phase": "Running"},
+        });
+        let facts = facts::of("", "Pod");
+        Object::encode(value.as_object().unwrap(), MANAGED_TEXT, facts, 99, None)
+    }
+
+    #[test]
+    fn an_object_knows_its_facts() {
+        let pod = pod();
+        assert_eq!(
+            (pod.name(), pod.namespace(), pod.uid()),
+            ("a", Some("n"), "u")
+        );
+        assert_eq!(pod.labels()["x"], "{");
+        let facts = &KindFacts::from(facts::of("", "Pod"));
+        assert_eq!(pod.field(facts, "spec.nodeName"), Some("here".into()));
+        assert_eq!(pod.field(facts, "spec.hostNetwork"), Some("true".into()));
+        assert_eq!(pod.field(facts, "status.phase"), Some("Running".into()));
+        assert_eq!(pod.field(facts, "status.podIP"), Some("".into()));
+        assert_eq!(pod.field(facts, "spec.shoes"), None);
+    }
+
+    #[test]
+    fn managed_fields_are_kept_apart() {
+        let pod = pod();
+        assert_eq!(pod.managed(), MANAGED_TEXT);
+        assert_eq!(pod.value()["metadata"]["managedFields"][0]["manager"], "m");
+        let mut bare = pod.full_map();
+        let metadata = bare["metadata"].as_object_mut().unwrap();
+        metadata.remove("managedFields");
+        assert_eq!(pod.map(), bare);
+        let facts = facts::of("", "Pod");
+        let without = Object::encode(&pod.map(), "", facts, 99, None);
+        assert_eq!((without.managed(), without.map()), ("", bare.clone()));
+        let unkept = Object::encode(&pod.map(), MANAGED_TEXT, facts, 0, None);
+        let metadata = bare["metadata"].as_object_mut().unwrap();
+        metadata.remove("resourceVersion");
+        assert_eq!((unkept.managed(), unkept.map()), (MANAGED_TEXT, bare));
+    }
+
+    #[test]
+    fn another_version_changes_nothing_else() {
+        let (old, new) = (pod(), pod().with_revision(1_000_000));
+        assert_eq!(new.revision(), 1_000_000);
+        let (mut a, b) = (old.value(), new.value());
+        assert_eq!(b["metadata"]["resourceVersion"], "1000000");
+        a["metadata"]["resourceVersion"] = json!("1000000");
+        assert_eq!(a, b);
+        assert_eq!(new.with_revision(99).bytes(), old.bytes());
+    }
+
+    #[test]
+    fn what_was_written_reads_back() {
+        let old = pod();
+        let new = Object::decode(old.bytes(), facts::of("", "Pod")).unwrap();
+        assert_eq!(new.bytes(), old.bytes());
+        assert_eq!(
+            (new.key(), new.revision(), &new.fields),
+            (old.key(), 99, &old.fields)
+        );
+        assert!(Object::decode(b"{}", facts::of("", "Pod")).is_err());
+    }
+}

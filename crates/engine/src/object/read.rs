@@ -1,0 +1,63 @@
+//! Reading a stored object back. What a cluster holds is read when it starts,
+//! so only what reads need at hand is parsed; the rest is passed over.
+
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Object, key, shared};
+use crate::facts::Facts;
+
+#[derive(Deserialize)]
+struct Stored<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Cow<'a, str>,
+    #[serde(borrow, default)]
+    uid: Cow<'a, str>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(borrow)]
+    resource_version: &'a RawValue,
+    #[serde(borrow, default)]
+    managed_fields: Option<&'a RawValue>,
+}
+
+impl Object {
+    /// Reads an object that `encode` wrote.
+    pub(crate) fn decode(bytes: &[u8], facts: &Facts) -> Result<Self, String> {
+        let Stored { metadata } =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let version = metadata.resource_version;
+        let revision = version.get().trim_matches('"').parse();
+        let within = place(bytes, version);
+        Ok(Self {
+            bytes: Bytes::copy_from_slice(bytes),
+            key: key(Some(&metadata.namespace), &metadata.name),
+            uid: metadata.uid.into(),
+            revision: revision.map_err(|_| "metadata.resourceVersion is no version")?,
+            labels: shared(metadata.labels),
+            fields: facts.extract(&facts.pick(bytes)?),
+            version_at: within.start + 1..within.end - 1,
+            managed_at: metadata
+                .managed_fields
+                .map_or(0..0, |managed| place(bytes, managed)),
+        })
+    }
+}
+
+/// Where a part stands in the text it was read from.
+fn place(text: &[u8], part: &RawValue) -> Range<u32> {
+    let start = part.get().as_ptr().addr() - text.as_ptr().addr();
+    start as u32..(start + part.get().len()) as u32
+}

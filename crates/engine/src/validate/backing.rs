@@ -1,0 +1,182 @@
+//! Rules of what backs a volume, of pods and of PersistentVolumes alike: a
+//! table of fields, and the few rules that look at several.
+
+use super::{
+    at::{At, Causes},
+    storage,
+};
+
+enum Rule {
+    /// It must be given.
+    Required,
+    /// Where given, a path from the root.
+    Absolute,
+    /// Where given, a number between these two.
+    Between(i64, i64),
+    /// Where given, one of these words.
+    OneOf(&'static [&'static str]),
+    /// The name of a CSI driver.
+    Driver,
+    /// Where given, a DNS label.
+    Label,
+}
+use Rule::{Absolute, Between, Driver, Label, OneOf, Required};
+
+const TABLE: &[(&str, &str, Rule)] = &[
+    ("awsElasticBlockStore", "volumeID", Required),
+    ("awsElasticBlockStore", "partition", Between(0, 255)),
+    ("azureDisk", "diskName", Required),
+    ("azureDisk", "diskURI", Required),
+    (
+        "azureDisk",
+        "cachingMode",
+        OneOf(&["None", "ReadOnly", "ReadWrite"]),
+    ),
+    (
+        "azureDisk",
+        "kind",
+        OneOf(&["Dedicated", "Managed", "Shared"]),
+    ),
+    ("azureFile", "secretName", Required),
+    ("azureFile", "shareName", Required),
+    ("cephfs", "monitors", Required),
+    ("cinder", "volumeID", Required),
+    ("configMap", "name", Required),
+    ("csi", "driver", Driver),
+    ("fc", "lun", Between(0, 255)),
+    ("flexVolume", "driver", Required),
+    ("gcePersistentDisk", "pdName", Required),
+    ("gcePersistentDisk", "partition", Between(0, 255)),
+    ("gitRepo", "repository", Required),
+    ("glusterfs", "endpoints", Required),
+    ("glusterfs", "path", Required),
+    ("iscsi", "targetPortal", Required),
+    ("iscsi", "iqn", Required),
+    ("iscsi", "lun", Between(0, 255)),
+    ("nfs", "server", Required),
+    ("nfs", "path", Required),
+    ("nfs", "path", Absolute),
+    ("persistentVolumeClaim", "claimName", Required),
+    ("photonPersistentDisk", "pdID", Required),
+    ("portworxVolume", "volumeID", Required),
+    ("quobyte", "registry", Required),
+    ("quobyte", "volume", Required),
+    ("rbd", "monitors", Required),
+    ("rbd", "image", Required),
+    ("scaleIO", "gateway", Required),
+    ("scaleIO", "system", Required),
+    ("scaleIO", "volumeName", Required),
+    ("secret", "secretName", Required),
+    ("storageos", "volumeName", Label),
+    ("vsphereVolume", "volumePath", Required),
+];
+
+const DEDICATED: &str =
+    "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
+const MANAGED: &str = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
+
+fn is_missing(at: &At<'_>) -> bool {
+    at.text().is_empty() && at.len() == 0
+}
+
+/// What is wrong with the sources of a volume; `source` finds one by its name.
+pub(super) fn check<'a>(source: impl Fn(&str) -> At<'a>, causes: &mut Causes<'_>) {
+    for (name, field, rule) in TABLE {
+        let source = source(name);
+        if !source.is_set() {
+            continue;
+        }
+        let at = source.get(field);
+        match rule {
+            Required if is_missing(&at) => causes.required(&at, ""),
+            Absolute if !is_missing(&at) && !at.text().starts_with('/') => {
+                causes.invalid(&at, "must be an absolute path");
+            }
+            Between(least, most) => between(&at, *least, *most, causes),
+            OneOf(words) => causes.one_of_if_set(&at, words),
+            Driver => storage::driver_name(&at, causes),
+            Label if !is_missing(&at) => causes.label(&at),
+            Required | Absolute | Label => {}
+        }
+    }
+    disk(&source("azureDisk"), causes);
+    fibre(&source("fc"), causes);
+    let registry = source("quobyte").get("registry");
+    let pairs = || {
+        registry
+            .text()
+            .split(',')
+            .all(|pair| pair.matches(':').count() == 1)
+    };
+    if !is_missing(&registry) && !pairs() {
+        let detail = "must be a host:port pair or multiple pairs separated by commas";
+        causes.invalid(&registry, detail);
+    }
+}
+
+fn between(at: &At<'_>, least: i64, most: i64, causes: &mut Causes<'_>) {
+    if at
+        .number()
+        .is_some_and(|number| !(least..=most).contains(&number))
+    {
+        causes.invalid(
+            at,
+            &format!("must be between {least} and {most}, inclusive"),
+        );
+    }
+}
+
+/// Disks that Azure manages have other addresses than those in accounts.
+fn disk(disk: &At<'_>, causes: &mut Causes<'_>) {
+    let (kind, address) = (disk.get("kind"), disk.get("diskURI"));
+    if !disk.is_set() {
+        return;
+    }
+    if kind.text() == "Managed" {
+        if !address.text().starts_with("/subscriptions") {
+            causes.not_supported(&address, &[MANAGED]);
+        }
+    } else if kind.is_set() && !address.text().starts_with("https://") {
+        causes.not_supported(&address, &[DEDICATED]);
+    }
+}
+
+fn fibre(channel: &At<'_>, causes: &mut Causes<'_>) {
+    if !channel.is_set() {
+        return;
+    }
+    let (names, ids) = (channel.get("targetWWNs"), channel.get("wwids"));
+    if (names.len() == 0) == (ids.len() == 0) {
+        let detail = "must specify either targetWWNs or wwids, but not both";
+        causes.required(&names, detail);
+    }
+    if names.len() > 0 && !channel.get("lun").is_set() {
+        let detail = "lun is required if targetWWNs is specified";
+        causes.required(&channel.get("lun"), detail);
+    }
+}
+
+/// Whether a name of iSCSI has one of its three forms.
+pub(super) fn is_iscsi(name: &str) -> bool {
+    let hex = |text: &str, lengths: &[usize]| {
+        lengths.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let qualified = |rest: &str| {
+        let date = rest.get(..7).unwrap_or_default();
+        let dated = date.bytes().enumerate().all(|(at, b)| match at {
+            4 => b == b'-',
+            _ => b.is_ascii_digit(),
+        });
+        let naming = rest.get(7..).and_then(|rest| rest.strip_prefix('.'));
+        let first = naming.and_then(|naming| naming.bytes().next());
+        date.len() == 7 && dated && first.is_some_and(|b| b.is_ascii_alphanumeric())
+    };
+    if let Some(rest) = name.strip_prefix("iqn.") {
+        return qualified(rest);
+    }
+    match (name.strip_prefix("eui."), name.strip_prefix("naa.")) {
+        (Some(rest), _) => hex(rest, &[16]),
+        (_, Some(rest)) => hex(rest, &[16, 32]),
+        _ => false,
+    }
+}

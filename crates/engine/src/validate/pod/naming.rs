@@ -1,0 +1,64 @@
+//! Rules of how a pod finds names, and of what else must be ready with it.
+
+use std::net::IpAddr;
+
+use longshore_model::StatusCause;
+
+use crate::{
+    json::Object,
+    validate::at::{At, Causes},
+};
+
+pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    dns(
+        &At::of(spec, "dnsConfig", path),
+        At::of(spec, "dnsPolicy", path).text() == "None",
+        causes,
+    );
+    for gate in At::of(spec, "readinessGates", path).items() {
+        causes.qualified(&gate.get("conditionType"));
+    }
+}
+
+fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
+    if !config.is_set() {
+        if alone {
+            let detail = "must provide `dnsConfig` when `dnsPolicy` is None";
+            causes.required(config, detail);
+        }
+        return;
+    }
+    let servers = config.get("nameservers");
+    if alone && servers.len() == 0 {
+        let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+        causes.required(&servers, detail);
+    }
+    if servers.len() > 3 {
+        causes.invalid(&servers, "must not have more than 3 nameservers");
+    }
+    for server in servers.items() {
+        if server.text().parse::<IpAddr>().is_err() {
+            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            causes.invalid(&server, detail);
+        }
+    }
+    let searches = config.get("searches");
+    if searches.len() > 32 {
+        causes.invalid(&searches, "must not have more than 32 search paths");
+    }
+    for search in searches.items() {
+        // The root is a search path, too.
+        let name = search.text();
+        if name != "." {
+            let plain = name.strip_suffix('.').unwrap_or(name);
+            crate::validate::meta::subdomain(&search.path, plain, causes.0);
+        }
+    }
+    let options = config.get("options");
+    for option in options.items() {
+        if option.get("name").text().is_empty() {
+            causes.required(&option, "must not be empty");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A client: does operations on the engine and notes what came back, and
+//! between which revisions.
+
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use longshore_engine::{
+    Bind, Create, Delete, DeleteCollection, DeleteOptions, Engine, Error, Finalize, Object,
+    Subresource, WriteOptions, Written,
+};
+use longshore_model::PatchKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    body::{configuration, options, patch, request},
+    kind::{Key, Kind, Via, known},
+    operation::{Call, Operation, Precondition},
+    thing::{Thing, body},
+};
+
+/// What an operation answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// An error, by its reason.
+    Refused(String),
+    Things(Vec<(Key, Thing)>),
+    /// A read, of the state at a version.
+    State(u64, Vec<(Key, Thing)>),
+    /// A list whose state was forgotten on the way: what it found, and the
+    /// rest, of another state.
+    Broken {
+        first: (u64, Vec<(Key, Thing)>),
+        rest: (u64, Vec<(Key, Thing)>),
+    },
+    Done,
+}
+
+/// A call and what came of it.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub via: Via,
+    pub operation: Operation,
+    pub note: Note,
+}
+
+/// What is not known before an operation is done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Note {
+    /// The newest revision before and after.
+    pub before: u64,
+    pub after: u64,
+    /// The content an update sent; the version and uid any write sent.
+    pub sent: Option<Thing>,
+    pub version: Option<u64>,
+    pub uid: Option<String>,
+    /// The version a read asked for.
+    pub asked: Option<u64>,
+    pub outcome: Outcome,
+}
+
+/// Does one operation. Watches are not the client's own work.
+pub async fn act(engine: &Engine, call: Call) -> Record {
+    let Call { via, operation } = call;
+    let before = engine.revision();
+    let mut doing = Doing {
+        engine,
+        via,
+        sent: None,
+        version: None,
+        uid: None,
+        asked: None,
+        before,
+    };
+    let outcome = doing.run(&operation).await;
+    let Doing {
+        sent,
+        version,
+        uid,
+        asked,
+        ..
+    } = doing;
+    let after = engine.revision();
+    let note = Note {
+        before,
+        after,
+        sent,
+        version,
+        uid,
+        asked,
+        outcome,
+    };
+    Record {
+        via,
+        operation,
+        note,
+    }
+}
+
+struct Doing<'a> {
+    engine: &'a Engine,
+    via: Via,
+    before: u64,
+    sent: Option<Thing>,
+    version: Option<u64>,
+    uid: Option<String>,
+    asked: Option<u64>,
+}
+
+fn refused(error: &Error) -> Outcome {
+    Outcome::Refused(error.status().reason.as_str().to_owned())
+}
+
+impl Doing<'_> {
+    async fn run(&mut self, operation: &Operation) -> Outcome {
+        match operation {
+            Operation::Create {
+                key,
+                label,
+                value,
+                finalizer,
+                generated,
+                dry,
+            } => {
+                let mut object = body(key, *label, *value, *finalizer);
+                if *generated {
+                    object["metadata"]["name"] = Value::Null;
+                    object["metadata"]["generateName"] = json!("g-");
+                }
+                let target = key.target(self.via);
+                let create = Create {
+                    kind: target.kind,
+                    namespace: target.namespace,
+                    object,
+                    options: options(*dry),
+                };
+                self.written(key.kind, self.engine.create(create).await)
+            }
+            Operation::Update {
+                key,
+                change,
+                version,
+                dry,
+            } => self.update(key, *change, *version, *dry).await,
+            Operation::Patch {
+                key,
+                sort,
+                change,
+                version,
+                dry,
+            } => {
+                let version = self.version(key, *version);
+                let body = patch(key.kind, *sort, *change, version);
+                self.patch(key, Subresource::None, *sort, body, options(*dry))
+                    .await
+            }
+            Operation::Apply {
+                key,
+                manager,
+                config,
+                force,
+                version,
+                dry,
+            } => {
+                let version = self.version(key, *version);
+                let body = configuration(key, config, version);
+                let options = WriteOptions {
+                    field_manager: Some((*manager).to_owned()),
+                    force: *force,
+                    ..options(*dry)
+                };
+                self.patch(key, Subresource::None, PatchKind::Apply, body, options)
+                    .await
+            }
+            Operation::Status {
+                key,
+                how,
+                value,
+                dry,
+            } => self.status(key, *how, *value, *dry).await,
+            Operation::Delete {
+                key,
+                propagation,
+                grace,
+                version,
+                uid,
+                dry,
+            } => {
+                self.uid = match uid {
+                    Precondition::None => None,
+                    Precondition::Fresh => self.read(key).map(|object| object.uid().to_owned()),
+                    Precondition::Stale => Some("other".to_owned()),
+                };
+                let version = self.version(key, *version);
+                let options = DeleteOptions {
+                    propagation: *propagation,
+                    grace_seconds: *grace,
+                    version: version.map(|version| version.to_string()),
+                    uid: self.uid.clone(),
+                    dry_run: *dry,
+                    ..DeleteOptions::default()
+                };
+                let target = key.target(self.via);
+                let deleted = self.engine.delete(Delete { target, options }).await;
+                self.one(key.kind, deleted.map(|deleted| deleted.object().clone()))
+            }
+            Operation::DeleteCollection { scope, grace, dry } => {
+                let list = request(scope, self.via);
+                let options = DeleteOptions {
+                    grace_seconds: *grace,
+                    dry_run: *dry,
+                    ..DeleteOptions::default()
+                };
+                let delete = DeleteCollection { list, options };
+                match self.engine.delete_collection(delete).await {
+                    Ok(page) => Outcome::Things(self.things(scope.kind, &page.items)),
+                    Err(error) => refused(&error),
+                }
+            }
+            Operation::Bind { name, node, dry } => {
+                let bind = Bind {
+                    namespace: "default".into(),
+                    name: name.clone(),
+                    node: format!("node{node}"),
+                    dry_run: *dry,
+                    ..Bind::default()
+                };
+                match self.engine.bind(bind).await {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => refused(&error),
+                }
+            }
+            Operation::Finalize { name, dry } => {
+                let object = json!({"metadata": {"name": name}, "spec": {"finalizers": []}});
+                let finalize = Finalize {
+                    name: name.clone(),
+                    object,
+                    options: options(*dry),
+                };
+                self.one(Kind::Namespace, self.engine.finalize(finalize).await)
+            }
+            Operation::Get { key, at } => {
+                let (target, at) = (key.target(self.via), self.asked(*at));
+                let namespace = target.namespace.as_deref();
+                let got = self.engine.get(&target.kind, namespace, &target.name, at);
+                self.one(key.kind, got)
+            }
+            Operation::List { scope, at, limit } => self.list(scope, *at, *limit).await,
+            Operation::Forget => {
+                self.engine.expire_history().await;
+                Outcome::Done
+            }
+            Operation::Watch { .. } | Operation::Follow { .. } => Outcome::Done,
+        }
+    }
+
+    fn one(&self, kind: Kind, result: Result<Arc<Object>, Error>) -> Outcome {
+        match result {
+            Ok(object) => Outcome::Things(vec![known(kind, self.via, &object)]),
+            Err(error) => refused(&error),
+        }
+    }
+
+    fn written(&self, kind: Kind, result: Result<Written, Error>) -> Outcome {
+        self.one(kind, result.map(|written| written.object))
+    }
+
+    fn things(&self, kind: Kind, objects: &[Arc<Object>]) -> Vec<(Key, Thing)> {
+        let one = |object: &Arc<Object>| known(kind, self.via, object);
+        objects.iter().map(one).collect()
+    }
+}

@@ -1,0 +1,124 @@
+//! What the store of a killed process must hold, by what it had acknowledged.
+
+use std::collections::BTreeSet;
+
+use crate::model::{
+    client::{Outcome, Record},
+    history::{next, with_uid},
+    kind::{Key, Kind},
+    operation::{Call, Operation},
+    thing::State,
+};
+
+/// Which objects an operation can change.
+fn touched(operation: &Operation) -> Vec<Key> {
+    match operation {
+        _ if operation.is_dry() => Vec::new(),
+        // Under a name of its own.
+        Operation::Create {
+            key,
+            generated: true,
+            ..
+        } => vec![Key::new(key.kind, &key.namespace, "g-")],
+        Operation::Create { key, .. } if key.kind == Kind::Namespace => {
+            vec![key.clone(), Key::new(Kind::Account, &key.name, "default")]
+        }
+        Operation::Create { key, .. }
+        | Operation::Update { key, .. }
+        | Operation::Patch { key, .. }
+        | Operation::Apply { key, .. }
+        | Operation::Status { key, .. }
+        | Operation::Delete { key, .. } => vec![key.clone()],
+        Operation::Bind { name, .. } => vec![Key::new(Kind::Pod, "default", name)],
+        Operation::Finalize { name, .. } => vec![Key::new(Kind::Namespace, "", name)],
+        _ => Vec::new(),
+    }
+}
+
+/// Objects of which the model cannot know what became of them.
+pub(super) struct Uncertain(BTreeSet<Key>);
+
+impl Uncertain {
+    /// What broken-off operations may have touched.
+    fn of(first: &State, done: &[Record], broken: &[Call]) -> Self {
+        let broken = broken.iter().map(|call| &call.operation);
+        let mut uncertain: BTreeSet<Key> = broken.clone().flat_map(touched).collect();
+        // A definition that goes takes its objects along, one by one.
+        let ends = |operation: &Operation| matches!(operation, Operation::Delete { key, .. } if key.kind == Kind::Definition);
+        let definition = Key::definition();
+        let mut all = done.iter().map(|record| &record.operation).chain(broken);
+        let is_ending = all.any(ends) || first.get(&definition).is_some_and(|d| d.grace.is_some());
+        if is_ending && uncertain.iter().any(|key| key.kind == Kind::Shoe) {
+            uncertain.insert(definition);
+        }
+        Self(uncertain)
+    }
+
+    /// Whether an object is among them. An uncertain namespace makes all in it
+    /// uncertain, and an uncertain definition all of its kind.
+    pub(super) fn holds(&self, key: &Key) -> bool {
+        let namespace = Key::new(Kind::Namespace, "", &key.namespace);
+        let of_definition = key.kind == Kind::Shoe && self.0.contains(&Key::definition());
+        self.0.contains(key) || self.0.contains(&namespace) || of_definition
+    }
+}
+
+/// Replays what was acknowledged over the first state, up to the revision of
+/// the store, leaving out what the broken-off operations may have touched.
+pub(super) fn replay(
+    start: u64,
+    first: State,
+    end: u64,
+    mut done: Vec<Record>,
+    broken: &[Call],
+) -> (State, Uncertain) {
+    let uncertain = Uncertain::of(&first, &done, broken);
+    let generates = |call: &Call| {
+        matches!(
+            call.operation,
+            Operation::Create {
+                generated: true,
+                ..
+            }
+        )
+    };
+    let is_sure = uncertain.0.is_empty() && !broken.iter().any(generates);
+    let is_uncertain = |key: &Key| uncertain.holds(key);
+    done.retain(|record| !touched(&record.operation).iter().any(is_uncertain));
+    let mut placed = vec![false; done.len()];
+    let mut state = first;
+    let mut revision = start;
+    let mut gaps = 0;
+    while revision < end {
+        match next(&state, revision, &done, &placed).into_iter().next() {
+            Some((index, effect)) => {
+                placed[index] = true;
+                for step in effect.steps {
+                    with_uid(step, &done[index].note.outcome).take(&mut state);
+                    revision += 1;
+                }
+            }
+            // Made by one that was left out.
+            None => {
+                revision += 1;
+                gaps += 1;
+            }
+        }
+    }
+    let lost: Vec<_> = done
+        .iter()
+        .zip(&placed)
+        .filter(|(record, placed)| !**placed && made(record))
+        .collect();
+    assert!(lost.is_empty(), "acknowledged, but not done: {lost:#?}");
+    assert!(!is_sure || gaps == 0, "{gaps} revisions are nobody's");
+    state.retain(|key, _| !uncertain.holds(key));
+    (state, uncertain)
+}
+
+/// Whether an operation made an object: between its call and its answer, and
+/// nobody else did.
+fn made(record: &Record) -> bool {
+    matches!(record.operation, Operation::Create { dry: false, .. })
+        && matches!(record.note.outcome, Outcome::Things(_))
+}

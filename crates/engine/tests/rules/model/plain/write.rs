@@ -1,0 +1,188 @@
+//! Creates, updates and patches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use longshore_model::PatchKind;
+
+use super::{
+    Effect, Step,
+    apply::{CLIENT, owners_after},
+    definition,
+};
+use crate::model::{
+    kind::{Key, Kind},
+    operation::Change,
+    thing::{Manager, State, Thing, image, shown},
+};
+
+/// A write to an object that is there.
+pub(super) struct Write<'a> {
+    pub(super) state: &'a State,
+    /// The revision it makes.
+    pub(super) next: u64,
+    pub(super) key: Key,
+    /// The version and the uid that were sent; an empty uid is none.
+    pub(super) version: Option<u64>,
+    pub(super) uid: String,
+    /// Who owned what, as the client read it and sent it back.
+    pub(super) sent_owners: Option<&'a BTreeMap<Manager, BTreeSet<String>>>,
+}
+
+impl Write<'_> {
+    /// The object, if the preconditions hold.
+    pub(super) fn old(&self) -> Result<&Thing, Effect> {
+        let Some(old) = self.state.get(&self.key) else {
+            return Err(Effect::refused("NotFound"));
+        };
+        let other_uid = !self.uid.is_empty() && self.uid != old.uid;
+        if other_uid || self.version.is_some_and(|version| version != old.version) {
+            return Err(Effect::refused("Conflict"));
+        }
+        Ok(old)
+    }
+
+    /// Keeps a new state, if it differs from the old one.
+    pub(super) fn keep(&self, old: &Thing, mut new: Thing) -> Effect {
+        if new == *old && new.stored.0 == old.stored.0 {
+            return Effect::one(&self.key, old.clone(), Vec::new());
+        }
+        new.version = self.next;
+        let held = self.key.kind == Kind::Namespace && !new.value.is_empty();
+        let gone = new.grace.is_some_and(|left| left <= 0) && new.finalizers.is_empty() && !held;
+        let step = if gone {
+            let told = Thing {
+                version: self.next,
+                ..old.clone()
+            };
+            Step::gone(&self.key, old, told)
+        } else {
+            Step::changed(&self.key, old, new.clone())
+        };
+        Effect::one(&self.key, new, vec![step])
+    }
+}
+
+pub(super) fn create(state: &State, version: u64, key: &Key, thing: Thing) -> Effect {
+    if key.kind == Kind::Shoe && definition::is_terminating(state) {
+        return Effect::refused("MethodNotAllowed");
+    }
+    if key.kind.is_namespaced() {
+        match state.get(&Key::new(Kind::Namespace, "", &key.namespace)) {
+            None => return Effect::refused("NotFound"),
+            Some(namespace) if namespace.grace.is_some() => return Effect::refused("Forbidden"),
+            Some(_) => {}
+        }
+    }
+    if state.contains_key(key) {
+        return Effect::refused("AlreadyExists");
+    }
+    let new = Thing {
+        version,
+        stored: definition::stored(state, key.kind),
+        ..thing
+    };
+    let mut steps = vec![Step::made(key, new.clone())];
+    let account = Key::new(Kind::Account, &key.name, "default");
+    if key.kind == Kind::Namespace && !state.contains_key(&account) {
+        let thing = Thing {
+            version: version + 1,
+            ..Thing::default()
+        };
+        steps.push(Step::made(&account, thing));
+    }
+    Effect::one(key, new, steps)
+}
+
+/// An update, patch or the like: `change` gives the new content.
+pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effect {
+    let kind = write.key.kind;
+    let old = match write.old() {
+        Ok(old) => old,
+        Err(effect) => return effect,
+    };
+    let mut new = change(old);
+    let held: BTreeSet<_> = old.finalizers.iter().collect();
+    let adds = new.finalizers.iter().any(|name| !held.contains(name));
+    // A Job made up anew lacks the selector that the server gave.
+    let other_spec = new.node != old.node || (kind == Kind::Job && new.is_new);
+    new.is_new = false;
+    if other_spec || (old.grace.is_some() && adds) {
+        return Effect::refused("Invalid");
+    }
+    if kind == Kind::Shoe {
+        new.stored = definition::stored(write.state, kind);
+    }
+    if kind == Kind::Definition {
+        new.status = definition::status_after(old, &new);
+    }
+    if kind == Kind::ConfigMap {
+        let base = write.sent_owners.unwrap_or(&old.owners);
+        new.owners = owners_after(base, old, &new, Some(CLIENT));
+    }
+    if kind.has_generation() && new.value != old.value {
+        new.generation += 1;
+    }
+    write.keep(old, new)
+}
+
+/// A write of a status alone.
+pub(super) fn status(write: &Write<'_>, status: &str) -> Effect {
+    match write.old() {
+        Ok(old) => {
+            let new = Thing {
+                status: status.to_owned(),
+                ..old.clone()
+            };
+            write.keep(old, new)
+        }
+        Err(effect) => effect,
+    }
+}
+
+/// What a patch makes of an object.
+pub(super) fn changed(kind: Kind, old: &Thing, sort: PatchKind, change: Change) -> Thing {
+    let mut new = old.clone();
+    match change {
+        Change::Value(value) if kind == Kind::Definition => new.value = shown(kind, value),
+        Change::Value(value) if kind != Kind::Namespace => {
+            new.value = if kind == Kind::Pod {
+                image(value)
+            } else {
+                value.to_string()
+            };
+        }
+        Change::Label(label) | Change::Value(label) => new.label = label.to_string(),
+        Change::Finalizers(bits) => {
+            let sent = ["a.b/c", "d.e/f"].into_iter().enumerate();
+            let sent = sent.filter(|(i, _)| bits & (1 << i) != 0);
+            let mut sent: Vec<String> = sent.map(|(_, name)| name.to_owned()).collect();
+            if sort == PatchKind::Strategic {
+                sent = as_sets(&old.finalizers, sent);
+            }
+            new.finalizers = sent;
+        }
+    }
+    new
+}
+
+/// What strategic merge makes of two sets: what was sent, in that order, and
+/// what only was there before what it stood before.
+fn as_sets(held: &[String], sent: Vec<String>) -> Vec<String> {
+    let mut rest = held.to_vec();
+    rest.retain(|name| !sent.contains(name));
+    let stood = |name: &String| held.iter().position(|other| other == name);
+    let mut merged = Vec::new();
+    for name in sent {
+        let first = match stood(&name) {
+            Some(place) => rest
+                .iter()
+                .take_while(|other| stood(other) < Some(place))
+                .count(),
+            None => 0,
+        };
+        merged.extend(rest.drain(..first));
+        merged.push(name);
+    }
+    merged.extend(rest);
+    merged
+}

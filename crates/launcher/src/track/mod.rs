@@ -1,0 +1,321 @@
+//! The state of a followed run: evidence in, steps out. Pure: time comes as
+//! an argument, and doing the steps is `follow`'s.
+
+mod decide;
+mod now;
+mod outcome;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    explain::{self, Explanation},
+    follow::{Outcome, Progress, RoleProgress},
+    names::Task,
+    runs::RunRole,
+};
+
+pub(crate) use now::decide_now;
+pub(crate) use outcome::failed_outcome;
+
+/// What is seen of a run.
+#[derive(Debug, Clone)]
+pub(crate) enum Seen {
+    Pod(Box<PodEvidence>),
+    PodGone(String),
+    Job(Box<JobEvidence>),
+    JobGone(String),
+    /// All that was there at the beginning has been seen.
+    Synced,
+    /// Time has passed.
+    Tick,
+}
+
+/// What is to be done about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    Progress(Progress),
+    Waiting(Task, Explanation),
+    /// Read the log of a pod's container.
+    Read {
+        uid: String,
+        pod: String,
+        task: Task,
+        container: String,
+    },
+    /// Nothing runs in the pod any more: its log has an end.
+    Ended {
+        uid: String,
+    },
+    /// The run is decided. `evidence` are the pods whose logs belong to the
+    /// decision and must be read to their end.
+    Decided {
+        outcome: Outcome,
+        evidence: BTreeSet<String>,
+    },
+}
+
+pub(crate) struct Track {
+    roles: Vec<RunRole>,
+    start_timeout: Duration,
+    began: Timestamp,
+    synced: bool,
+    pods: BTreeMap<String, PodEvidence>,
+    jobs: BTreeMap<String, JobEvidence>,
+    /// What holds a pod up, and since when it has been seen.
+    stuck: BTreeMap<String, (Explanation, Timestamp)>,
+    /// Since when a pod that has not started has been seen.
+    unstarted: BTreeMap<String, Timestamp>,
+    reading: BTreeSet<(String, String)>,
+    ended: BTreeSet<String>,
+    progress: Option<Progress>,
+    decided: bool,
+    /// When a role's Job was first seen to be over.
+    job_over: BTreeMap<String, Timestamp>,
+    /// Roles whose Job is believed without its pods.
+    settled: BTreeSet<String>,
+    /// How long a Job that is over waits for the evidence of its pods.
+    grace: Duration,
+}
+
+/// Jobs and pods are seen through two watches: a Job's end may be seen before
+/// the end of the pods that caused it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A task's state, from its pods and its Job.
+enum State<'a> {
+    Pending,
+    Running,
+    Succeeded,
+    Failed(&'a PodEvidence),
+}
+
+impl Track {
+    pub(crate) fn new(roles: Vec<RunRole>, start_timeout: Duration, began: Timestamp) -> Self {
+        Self {
+            roles,
+            start_timeout,
+            began,
+            synced: false,
+            pods: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            stuck: BTreeMap::new(),
+            unstarted: BTreeMap::new(),
+            reading: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            progress: None,
+            decided: false,
+            job_over: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            grace: GRACE,
+        }
+    }
+
+    pub(crate) fn pod(&self, uid: &str) -> Option<&PodEvidence> {
+        self.pods.get(uid)
+    }
+
+    /// The roles whose Jobs still go on.
+    pub(crate) fn going_on(&self) -> Vec<String> {
+        let is_over = |role: &RunRole| {
+            self.jobs.get(&role.name).is_none_or(|job| {
+                job.is_over() || job.is_cancelled() || job.spec.suspend || self.all_succeeded(role)
+            })
+        };
+        self.roles
+            .iter()
+            .filter(|role| !is_over(role))
+            .map(|role| role.name.clone())
+            .collect()
+    }
+
+    pub(crate) fn see(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
+        let mut steps = Vec::new();
+        match seen {
+            Seen::Pod(pod) => self.see_pod(*pod, now, &mut steps),
+            Seen::PodGone(uid) => {
+                self.stuck.remove(&uid);
+                self.unstarted.remove(&uid);
+                self.end(&uid, &mut steps);
+                // A pod that ended well is not undone by its removal.
+                if self.pods.get(&uid).is_some_and(|pod| !pod.is_over()) {
+                    self.pods.remove(&uid);
+                }
+            }
+            Seen::Job(job) => {
+                if let Some(role) = job.role() {
+                    self.jobs.insert(role.to_owned(), *job);
+                }
+            }
+            Seen::JobGone(role) => {
+                self.jobs.remove(&role);
+            }
+            Seen::Synced => self.synced = true,
+            Seen::Tick => {}
+        }
+        if self.synced {
+            self.settle(now);
+            self.report(&mut steps);
+            self.decide(now, &mut steps);
+        }
+        steps
+    }
+
+    fn settle(&mut self, now: Timestamp) {
+        for (role, job) in self.jobs.iter().filter(|(_, job)| job.is_over()) {
+            let seen = *self.job_over.entry(role.clone()).or_insert(now);
+            let since = job.over_since().map_or(seen, |since| since.min(seen));
+            if waited(since, now) >= self.grace {
+                self.settled.insert(role.clone());
+            }
+        }
+    }
+
+    fn see_pod(&mut self, pod: PodEvidence, now: Timestamp, steps: &mut Vec<Step>) {
+        let Some(task) = pod.task() else { return };
+        let uid = pod.metadata.uid.clone();
+        let mut read = |container: &str| {
+            if self.reading.insert((uid.clone(), container.to_owned())) {
+                steps.push(Step::Read {
+                    uid: uid.clone(),
+                    pod: pod.metadata.name.clone(),
+                    task: task.clone(),
+                    container: container.to_owned(),
+                });
+            }
+        };
+        if pod.has_started() {
+            read(crate::names::MAIN);
+        } else if let Some((container, _)) = pod.failed_init().filter(|_| pod.is_over()) {
+            read(container);
+        }
+        if pod.is_over() {
+            self.end(&uid, steps);
+        }
+        match explain::stuck(&pod) {
+            Some((explanation, _)) => {
+                let known = self.stuck.get(&uid);
+                if known.is_none_or(|(known, _)| known.remedy != explanation.remedy) {
+                    steps.push(Step::Waiting(task, explanation.clone()));
+                    self.stuck.insert(uid.clone(), (explanation, now));
+                }
+            }
+            None => {
+                self.stuck.remove(&uid);
+            }
+        }
+        if explain::is_idle(&pod) {
+            self.unstarted.entry(uid.clone()).or_insert(now);
+        } else {
+            self.unstarted.remove(&uid);
+        }
+        self.pods.insert(uid, pod);
+    }
+
+    fn end(&mut self, uid: &str, steps: &mut Vec<Step>) {
+        if self.ended.insert(uid.to_owned()) {
+            steps.push(Step::Ended {
+                uid: uid.to_owned(),
+            });
+        }
+    }
+
+    fn pods_of(&self, role: &str) -> impl Iterator<Item = (u32, &PodEvidence)> {
+        self.pods.values().filter_map(move |pod| {
+            let task = pod.task().filter(|task| task.role == role)?;
+            Some((task.index, pod))
+        })
+    }
+
+    fn states(&self, role: &RunRole) -> Vec<State<'_>> {
+        let job = self.jobs.get(&role.name);
+        let gives_up = job.is_some_and(JobEvidence::gives_up);
+        let complete =
+            job.is_some_and(JobEvidence::is_complete) && self.settled.contains(&role.name);
+        let mut states: Vec<State<'_>> = (0..role.count)
+            .map(|_| {
+                if complete {
+                    State::Succeeded
+                } else {
+                    State::Pending
+                }
+            })
+            .collect();
+        for (index, pod) in self.pods_of(&role.name) {
+            let Some(state) = states.get_mut(index as usize) else {
+                continue;
+            };
+            let new = if pod.has_succeeded() {
+                State::Succeeded
+            } else if pod.has_failed() {
+                // A pod that somebody deletes ends by a signal: the task's
+                // failure only if the Job says so too.
+                let deleted = pod.metadata.deletion_timestamp.is_some();
+                if !gives_up || (deleted && job.is_none_or(|job| job.failure().is_none())) {
+                    continue;
+                }
+                State::Failed(pod)
+            } else if pod.has_started() {
+                State::Running
+            } else {
+                continue;
+            };
+            match (&state, &new) {
+                (State::Succeeded, _) => {}
+                (State::Failed(old), State::Failed(new_pod))
+                    if finished(old) <= finished(new_pod) => {}
+                _ => *state = new,
+            }
+        }
+        states
+    }
+
+    fn all_succeeded(&self, role: &RunRole) -> bool {
+        self.states(role)
+            .iter()
+            .all(|state| matches!(state, State::Succeeded))
+    }
+
+    fn report(&mut self, steps: &mut Vec<Step>) {
+        let roles = self.roles.iter().map(|role| {
+            let mut progress = RoleProgress {
+                role: role.name.clone(),
+                ..RoleProgress::default()
+            };
+            for state in self.states(role) {
+                match state {
+                    State::Pending => progress.pending += 1,
+                    State::Running => progress.running += 1,
+                    State::Succeeded => progress.succeeded += 1,
+                    State::Failed(_) => progress.failed += 1,
+                }
+            }
+            progress
+        });
+        let progress = Progress {
+            roles: roles.collect(),
+        };
+        if self.progress.as_ref() != Some(&progress) {
+            self.progress = Some(progress.clone());
+            steps.push(Step::Progress(progress));
+        }
+    }
+}
+
+fn waited(since: Timestamp, now: Timestamp) -> Duration {
+    now.duration_since(since)
+        .try_into()
+        .unwrap_or(Duration::ZERO)
+}
+
+fn finished(pod: &PodEvidence) -> Timestamp {
+    pod.finished_at().unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,429 @@
+//! Tests of the state machine: what is seen, in which order, and what comes
+//! of it.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::evidence;
+use crate::follow::Ending;
+
+const BEGIN: i64 = 1_700_000_000;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(BEGIN + seconds).unwrap()
+}
+
+fn role(name: &str, count: u32) -> RunRole {
+    RunRole {
+        name: name.into(),
+        count,
+        service: name == "ps",
+    }
+}
+
+fn track(roles: &[RunRole]) -> Track {
+    let mut track = Track::new(roles.to_vec(), Duration::from_secs(600), at(0));
+    for role in roles {
+        track.see(job(&role.name, json!({})), at(0));
+    }
+    track.see(Seen::Synced, at(0));
+    track
+}
+
+fn pod(role: &str, index: u32, status: Value) -> Seen {
+    let value = json!({
+        "metadata": {
+            "name": format!("run-{role}-{index}-x"),
+            "uid": format!("{role}-{index}"),
+            "labels": {"longshore.dev/role": role},
+            "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()},
+        },
+        "spec": {"containers": [{"name": "main", "image": "i", "command": ["longshore", "bootstrap", "exec", "--", "train", "--fast"]}]},
+        "status": status,
+    });
+    Seen::Pod(Box::new(serde_json::from_value(value).unwrap()))
+}
+
+fn job(role: &str, status: Value) -> Seen {
+    changed_job(role, status, json!({}), 0)
+}
+
+fn changed_job(role: &str, status: Value, annotations: Value, backoff_limit: u32) -> Seen {
+    let value = json!({
+        "metadata": {"name": format!("run-{role}"), "labels": {"longshore.dev/role": role}, "annotations": annotations},
+        "spec": {"backoffLimit": backoff_limit},
+        "status": status,
+    });
+    Seen::Job(Box::new(serde_json::from_value(value).unwrap()))
+}
+
+fn condition(kind: &str, reason: &str) -> Value {
+    json!({"conditions": [{"type": kind, "status": "True", "reason": reason, "message": ""}]})
+}
+
+fn main(state: Value, phase: &str) -> Value {
+    json!({"phase": phase, "containerStatuses": [{"name": "main", "state": state}]})
+}
+
+fn running() -> Value {
+    main(
+        json!({"running": {"startedAt": at(1).to_string()}}),
+        "Running",
+    )
+}
+
+fn ended(code: i32, finished: i64) -> Value {
+    let state = json!({"terminated": {"exitCode": code, "finishedAt": at(finished).to_string()}});
+    main(state, if code == 0 { "Succeeded" } else { "Failed" })
+}
+
+fn outcome(steps: &[Step]) -> Option<(&Outcome, Vec<&str>)> {
+    steps.iter().find_map(|step| match step {
+        Step::Decided { outcome, evidence } => {
+            Some((outcome, evidence.iter().map(String::as_str).collect()))
+        }
+        _ => None,
+    })
+}
+
+fn counts(steps: &[Step]) -> Vec<(u32, u32, u32, u32)> {
+    let progress = steps.iter().rev().find_map(|step| match step {
+        Step::Progress(progress) => Some(progress),
+        _ => None,
+    });
+    let roles = progress
+        .map(|progress| progress.roles.as_slice())
+        .unwrap_or_default();
+    roles
+        .iter()
+        .map(|role| (role.pending, role.running, role.succeeded, role.failed))
+        .collect()
+}
+
+#[test]
+fn a_run_goes_from_pending_to_success() {
+    let mut track = track(&[role("worker", 2)]);
+    let steps = track.see(pod("worker", 0, running()), at(1));
+    assert_eq!(counts(&steps), [(1, 1, 0, 0)]);
+    assert!(steps.contains(&Step::Read {
+        uid: "worker-0".into(),
+        pod: "run-worker-0-x".into(),
+        task: Task {
+            role: "worker".into(),
+            index: 0
+        },
+        container: "main".into(),
+    }));
+    assert_eq!(
+        track.see(pod("worker", 0, running()), at(1)),
+        [],
+        "nothing changed, nothing to do"
+    );
+    let steps = track.see(pod("worker", 0, ended(0, 2)), at(2));
+    assert!(steps.contains(&Step::Ended {
+        uid: "worker-0".into()
+    }));
+    assert_eq!(outcome(&steps), None);
+    let steps = track.see(pod("worker", 1, ended(0, 3)), at(3));
+    assert_eq!(counts(&steps), [(0, 0, 2, 0)]);
+    let (outcome, evidence) = outcome(&steps).unwrap();
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::Succeeded, 0));
+    assert_eq!(evidence, ["worker-0", "worker-1"]);
+    let again = track.see(Seen::Tick, at(4));
+    assert_eq!(super::tests::outcome(&again), None, "a run is decided once");
+}
+
+#[test]
+fn the_first_failure_decides_and_its_peers_go_on() {
+    let mut track = track(&[role("ps", 1), role("worker", 2)]);
+    track.see(pod("worker", 0, running()), at(1));
+    let steps = track.see(pod("worker", 1, ended(3, 2)), at(2));
+    let (outcome, evidence) = outcome(&steps).unwrap();
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::Failed, 3));
+    assert_eq!(outcome.task.as_ref().unwrap().to_string(), "worker/1");
+    assert_eq!(
+        outcome.reason,
+        "worker/1: its command ended with exit code 3"
+    );
+    assert_eq!(evidence, ["worker-1"]);
+    assert_eq!(
+        track.going_on(),
+        ["ps", "worker"],
+        "these are to be stopped"
+    );
+    track.see(
+        job("worker", condition("Failed", "BackoffLimitExceeded")),
+        at(3),
+    );
+    assert_eq!(track.going_on(), ["ps"]);
+}
+
+#[test]
+fn of_several_failures_the_earliest_counts_and_killed_ones_last() {
+    let roles = [role("worker", 4)];
+    let mut track = Track::new(roles.to_vec(), Duration::from_secs(600), at(0));
+    track.see(
+        job("worker", condition("Failed", "BackoffLimitExceeded")),
+        at(9),
+    );
+    track.see(pod("worker", 0, ended(143, 5)), at(9));
+    track.see(pod("worker", 1, ended(1, 7)), at(9));
+    track.see(pod("worker", 2, ended(9, 5)), at(9));
+    track.see(pod("worker", 3, ended(0, 1)), at(9));
+    let steps = track.see(Seen::Synced, at(9));
+    let (outcome, _) = outcome(&steps).unwrap();
+    assert_eq!(
+        (outcome.exit_code, outcome.task.as_ref().unwrap().index),
+        (9, 2)
+    );
+}
+
+#[test]
+fn services_do_not_keep_a_run_from_its_end() {
+    let mut track = track(&[role("ps", 1), role("worker", 1)]);
+    track.see(pod("ps", 0, running()), at(1));
+    let steps = track.see(pod("worker", 0, ended(0, 2)), at(2));
+    let (outcome, evidence) = outcome(&steps).unwrap();
+    assert_eq!(outcome.ending, Ending::Succeeded);
+    assert_eq!(evidence, ["worker-0"]);
+    assert_eq!(track.going_on(), ["ps"]);
+}
+
+#[test]
+fn with_retries_a_failed_pod_is_not_the_end() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(changed_job("main", json!({}), json!({}), 1), at(0));
+    assert_eq!(
+        outcome(&track.see(pod("main", 0, ended(1, 1)), at(1))),
+        None
+    );
+    let status = condition("Failed", "BackoffLimitExceeded");
+    let steps = track.see(changed_job("main", status, json!({}), 1), at(2));
+    assert_eq!(outcome(&steps).unwrap().0.exit_code, 1);
+}
+
+#[test]
+fn a_failed_job_waits_for_the_pod_that_tells_why() {
+    let mut track = track(&[role("main", 1)]);
+    let steps = track.see(
+        job("main", condition("Failed", "BackoffLimitExceeded")),
+        at(1),
+    );
+    assert_eq!(outcome(&steps), None);
+    let steps = track.see(pod("main", 0, ended(7, 1)), at(1));
+    assert_eq!(outcome(&steps).unwrap().0.exit_code, 7);
+}
+
+#[test]
+fn tasks_that_a_deadline_ended_are_not_the_reason() {
+    let mut track = track(&[role("main", 1)]);
+    let steps = track.see(
+        job("main", condition("FailureTarget", "DeadlineExceeded")),
+        at(1),
+    );
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::Failed, 1));
+    assert_eq!(found.reason, "main: the run took longer than its `timeout`");
+}
+
+#[test]
+fn a_job_without_pods_decides_after_a_while() {
+    let mut failed = track(&[role("main", 1)]);
+    let steps = failed.see(
+        job("main", condition("Failed", "BackoffLimitExceeded")),
+        at(1),
+    );
+    assert_eq!(outcome(&steps), None);
+    let steps = failed.see(Seen::Tick, at(4));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::Failed, 1));
+
+    let mut complete = track(&[role("main", 1)]);
+    let steps = complete.see(
+        job("main", condition("Complete", "CompletionsReached")),
+        at(1),
+    );
+    assert_eq!(outcome(&steps), None, "the pods' logs may still be to come");
+    assert_eq!(
+        outcome(&complete.see(Seen::Tick, at(4))).unwrap().0.ending,
+        Ending::Succeeded
+    );
+}
+
+#[test]
+fn a_pod_that_ends_because_of_the_cancel_is_no_failure() {
+    let mut track = track(&[role("main", 1)]);
+    let Seen::Pod(mut killed) = pod("main", 0, ended(143, 2)) else {
+        panic!()
+    };
+    killed.metadata.deletion_timestamp = Some(at(1));
+    assert_eq!(outcome(&track.see(Seen::Pod(killed), at(2))), None);
+    let annotations = json!({"longshore.dev/cancelled": "now"});
+    let steps = track.see(changed_job("main", json!({}), annotations, 0), at(2));
+    assert_eq!(outcome(&steps).unwrap().0.ending, Ending::Cancelled);
+}
+
+#[test]
+fn cancelled_and_removed_runs_end() {
+    let mut cancelled = track(&[role("main", 1)]);
+    cancelled.see(pod("main", 0, running()), at(1));
+    let annotations = json!({"longshore.dev/cancelled": "now"});
+    let steps = cancelled.see(changed_job("main", json!({}), annotations, 0), at(2));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::Cancelled, 130));
+    assert!(cancelled.going_on().is_empty());
+
+    let mut removed = track(&[role("main", 1)]);
+    let steps = removed.see(Seen::JobGone("main".into()), at(2));
+    assert_eq!(outcome(&steps).unwrap().0.reason, "the run was removed");
+}
+
+fn waiting(reason: &str) -> Value {
+    json!({"phase": "Pending", "initContainerStatuses": [
+        {"name": "fetch", "state": {"waiting": {"reason": reason, "message": "back-off"}}},
+    ]})
+}
+
+#[test]
+fn what_cannot_start_is_given_up_after_its_patience() {
+    let mut pull = track(&[role("main", 1)]);
+    let steps = pull.see(pod("main", 0, waiting("ErrImagePull")), at(0));
+    assert!(
+        matches!(&steps[0], Step::Waiting(task, why) if task.to_string() == "main/0" && why.cause.contains("cannot be pulled"))
+    );
+    let steps = pull.see(pod("main", 0, waiting("ImagePullBackOff")), at(30));
+    assert!(steps.is_empty(), "the same cause is told once");
+    assert_eq!(outcome(&pull.see(Seen::Tick, at(59))), None);
+    let steps = pull.see(Seen::Tick, at(61));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::NotStarted, 4));
+    assert!(
+        found
+            .remedy
+            .as_ref()
+            .unwrap()
+            .contains("image_pull_secrets")
+    );
+
+    let mut mended = track(&[role("main", 1)]);
+    mended.see(pod("main", 0, waiting("ErrImagePull")), at(0));
+    mended.see(pod("main", 0, running()), at(5));
+    assert_eq!(outcome(&mended.see(Seen::Tick, at(1000))), None);
+
+    let mut wrong = track(&[role("main", 1)]);
+    let steps = wrong.see(pod("main", 0, waiting("InvalidImageName")), at(0));
+    assert_eq!(outcome(&steps).unwrap().0.ending, Ending::NotStarted);
+}
+
+#[test]
+fn unschedulable_tasks_wait_as_long_as_the_run_allows() {
+    let mut track = track(&[role("main", 1)]);
+    let status = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }]});
+    let steps = track.see(pod("main", 0, status), at(0));
+    assert!(
+        matches!(&steps[0], Step::Waiting(_, why) if why.remedy.starts_with("ask for less cpu"))
+    );
+    assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
+    let steps = track.see(Seen::Tick, at(600));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(
+        found.reason,
+        "main/0: no node can take the task: 0/1 nodes are available: 1 Insufficient cpu."
+    );
+}
+
+#[test]
+fn a_pod_that_never_starts_is_given_up() {
+    let mut track = track(&[role("main", 1)]);
+    let state = json!({"waiting": {"reason": "ContainerCreating"}});
+    track.see(pod("main", 0, main(state.clone(), "Pending")), at(0));
+    track.see(pod("main", 0, main(state, "Pending")), at(300));
+    assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
+    let steps = track.see(Seen::Tick, at(600));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(found.ending, Ending::NotStarted);
+    assert_eq!(
+        found.reason,
+        "main/0: it did not start within 600 s (ContainerCreating)"
+    );
+}
+
+#[test]
+fn a_run_whose_pods_are_never_made_ends() {
+    let mut track = track(&[role("main", 1)]);
+    assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
+    let steps = track.see(Seen::Tick, at(601));
+    assert!(
+        outcome(&steps)
+            .unwrap()
+            .0
+            .reason
+            .contains("no pod was made for role \"main\"")
+    );
+}
+
+#[test]
+fn code_that_does_not_arrive_is_read_from_the_init_container() {
+    let mut track = track(&[role("main", 1)]);
+    let status = json!({"phase": "Failed", "initContainerStatuses": [
+        {"name": "fetch", "state": {"terminated": {"exitCode": 125, "reason": "Error"}}},
+    ]});
+    let steps = track.see(pod("main", 0, status), at(1));
+    assert!(
+        steps
+            .iter()
+            .any(|step| matches!(step, Step::Read { container, .. } if container == "fetch"))
+    );
+    let (found, evidence) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::NotStarted, 4));
+    assert_eq!(evidence, ["main-0"]);
+    let pod = track.pod("main-0").unwrap();
+    let told = failed_outcome(pod, Some("longshore: the bundle x is damaged"));
+    assert_eq!(
+        told.reason,
+        "main/0: the code did not arrive: the bundle x is damaged"
+    );
+}
+
+#[test]
+fn a_missing_command_is_no_exit_code_of_the_command() {
+    let mut track = track(&[role("main", 1)]);
+    let steps = track.see(pod("main", 0, ended(127, 1)), at(1));
+    assert_eq!(outcome(&steps).unwrap().0.exit_code, 127);
+    let pod = track.pod("main-0").unwrap();
+    let told = failed_outcome(pod, Some("longshore: command not found: train"));
+    assert_eq!((told.ending, told.exit_code), (Ending::NotStarted, 4));
+    assert_eq!(
+        told.reason,
+        "main/0: command not found: train (command: train --fast)"
+    );
+    let own = failed_outcome(pod, Some("sh: 1: train: not found"));
+    assert_eq!(
+        (own.ending, own.exit_code),
+        (Ending::Failed, 127),
+        "the command ran, and ended so"
+    );
+}
+
+#[test]
+fn pods_that_go_after_their_end_still_count() {
+    let mut track = track(&[role("worker", 2)]);
+    track.see(pod("worker", 0, ended(0, 1)), at(1));
+    track.see(Seen::PodGone("worker-0".into()), at(2));
+    let steps = track.see(pod("worker", 1, ended(0, 3)), at(3));
+    assert_eq!(outcome(&steps).unwrap().0.ending, Ending::Succeeded);
+}
+
+#[test]
+fn strange_pods_change_nothing() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(pod("main", 7, ended(1, 1)), at(1));
+    track.see(pod("other", 0, ended(1, 1)), at(1));
+    let blank = evidence::PodEvidence::default();
+    assert_eq!(outcome(&track.see(Seen::Pod(Box::new(blank)), at(1))), None);
+    assert_eq!(track.going_on(), ["main"]);
+}

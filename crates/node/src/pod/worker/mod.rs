@@ -1,0 +1,346 @@
+//! The task of one pod: starts its containers in their order, hears of their
+//! ends, reports, stops.
+
+mod container;
+mod release;
+mod report;
+mod retry;
+mod setup;
+mod stop;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::Ipv4Addr,
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Shared,
+    record::{self, Policy, Record, Role},
+    start,
+    status::{self, Phase},
+};
+use crate::{events::Note, sandbox::Process, volumes::Prepared};
+use container::RunEnd;
+use retry::Retry;
+use stop::{STOP_GRACE, Stopping};
+
+/// What the agent tells a pod's task.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// The object changed.
+    Updated(Box<Pod>),
+    /// The object is gone.
+    Removed,
+}
+
+/// What a pod's own tasks tell it.
+enum Inner {
+    Ended(RunEnd),
+    /// A ConfigMap or Secret of a volume may have changed.
+    SourcesChanged,
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    pod: Pod,
+    uid: String,
+    namespace: String,
+    name: String,
+    policy: Policy,
+    records: Vec<Record>,
+    running: HashMap<usize, Arc<Process>>,
+    /// When a container may start; absent: at once. `None`: never.
+    due: HashMap<usize, Option<Instant>>,
+    config_retry: HashMap<usize, Retry>,
+    inner: mpsc::Sender<Inner>,
+    /// Watches the sources of volumes; ends with the worker.
+    refresher: JoinSet<()>,
+    address: Option<Ipv4Addr>,
+    volumes: Option<BTreeMap<String, Prepared>>,
+    setup_retry: Retry,
+    started: Option<Timestamp>,
+    stopping: Option<Stopping>,
+    reason: Option<(&'static str, String)>,
+    phase: Phase,
+    released: bool,
+    conditions: Vec<Value>,
+    reported: Option<Value>,
+    report_retry: Retry,
+    deleted: bool,
+}
+
+/// Runs a pod until it is removed or the agent stops.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    pod: Pod,
+    mut messages: mpsc::UnboundedReceiver<Message>,
+) {
+    let (inner, mut reports) = mpsc::channel(16);
+    let mut stopping = shared.stopping.clone();
+    let mut worker = Worker::new(shared, pod, inner);
+    let removed = tokio::select! {
+        removed = worker.live(&mut messages, &mut reports) => removed,
+        _ = stopping.wait_for(|stop| *stop) => false,
+    };
+    worker
+        .end_all(
+            &mut reports,
+            if removed { Duration::ZERO } else { STOP_GRACE },
+        )
+        .await;
+    worker.release();
+    if removed {
+        worker.remove_files();
+    }
+}
+
+impl Worker {
+    fn new(shared: Arc<Shared>, pod: Pod, inner: mpsc::Sender<Inner>) -> Self {
+        let now = Timestamp::now();
+        let metadata = &pod.metadata;
+        let status = pod.status.as_ref();
+        let records = record::records(&pod, now);
+        let uid = metadata.uid.clone().unwrap_or_default();
+        let names = records
+            .iter()
+            .map(|record| record.name().to_owned())
+            .collect();
+        shared.logs.add_pod(&uid, names);
+        let conditions = status
+            .iter()
+            .flat_map(|status| status.conditions.iter().flatten());
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            policy: Policy::of(&pod),
+            phase: Phase::of(&pod),
+            started: status
+                .and_then(|status| status.start_time.as_ref())
+                .map(|time| time.0),
+            conditions: conditions
+                .filter_map(|one| serde_json::to_value(one).ok())
+                .collect(),
+            uid,
+            records,
+            running: HashMap::new(),
+            due: HashMap::new(),
+            config_retry: HashMap::new(),
+            inner,
+            refresher: JoinSet::new(),
+            address: None,
+            volumes: None,
+            setup_retry: Retry::default(),
+            stopping: None,
+            reason: None,
+            released: false,
+            reported: None,
+            report_retry: Retry::default(),
+            deleted: false,
+            shared,
+            pod,
+        }
+    }
+
+    /// Until the object is gone (`true`), or the agent ends: then nobody sends
+    /// messages any more, and the pod's logs are to stay.
+    async fn live(
+        &mut self,
+        messages: &mut mpsc::UnboundedReceiver<Message>,
+        reports: &mut mpsc::Receiver<Inner>,
+    ) -> bool {
+        loop {
+            self.step().await;
+            self.report().await;
+            self.finish_deletion().await;
+            let wake = self.wake();
+            let sleep = async {
+                match wake {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                message = messages.recv() => {
+                    let mut message = message;
+                    // Only the newest counts.
+                    while let Ok(newer) = messages.try_recv() {
+                        if matches!(message, Some(Message::Updated(_))) {
+                            message = Some(newer);
+                        }
+                    }
+                    match message {
+                        Some(Message::Updated(pod)) => self.updated(*pod),
+                        Some(Message::Removed) => return true,
+                        None => return false,
+                    }
+                }
+                Some(report) = reports.recv() => self.hear(report).await,
+                () = sleep => {}
+            }
+            while let Ok(report) = reports.try_recv() {
+                self.hear(report).await;
+            }
+        }
+    }
+
+    async fn hear(&mut self, report: Inner) {
+        match report {
+            Inner::Ended(end) => self.container_ended(end),
+            Inner::SourcesChanged => {
+                if let Err((_, message)) = self.prepare_volumes().await {
+                    tracing::debug!(pod = self.name, message, "volumes are not updated");
+                }
+            }
+        }
+    }
+
+    fn note(&self, warning: bool, reason: &'static str, message: String, index: Option<usize>) {
+        let container = index.map(|index| {
+            let record = &self.records[index];
+            (record.is_init(), record.name().to_owned())
+        });
+        self.shared.events.note(
+            &self.pod,
+            Note {
+                warning,
+                reason,
+                message,
+                container,
+            },
+        );
+    }
+
+    fn updated(&mut self, pod: Pod) {
+        self.pod = pod;
+        if let Some(stopping) = &mut self.stopping
+            && let Some(grace) = self.pod.metadata.deletion_grace_period_seconds
+        {
+            // Grace can only shrink.
+            let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+            stopping.kill_at = stopping.kill_at.min(Instant::now() + grace);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let seconds = self.pod.spec.as_ref()?.active_deadline_seconds?;
+        let ran =
+            Duration::try_from(Timestamp::now().duration_since(self.started?)).unwrap_or_default();
+        let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).saturating_sub(ran);
+        Some(Instant::now() + left)
+    }
+
+    /// When something is to be done although nothing happens.
+    fn wake(&self) -> Option<Instant> {
+        let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
+        if let Some(stopping) = &self.stopping {
+            times
+                .extend((!stopping.killed && !self.running.is_empty()).then_some(stopping.kill_at));
+        } else if !self.phase.is_terminal() {
+            let waits = self
+                .due
+                .iter()
+                .filter(|(index, _)| !self.running.contains_key(*index));
+            times.extend(waits.filter_map(|(_, at)| *at));
+            times.extend(self.setup_retry.at.filter(|_| self.volumes.is_none()));
+            times.extend(self.deadline());
+        }
+        times.into_iter().min()
+    }
+
+    /// Does what is due now.
+    async fn step(&mut self) {
+        if self.phase.is_terminal() {
+            return;
+        }
+        let deleting = self.pod.metadata.deletion_timestamp.is_some();
+        if self.stopping.is_none() {
+            if deleting {
+                let grace = self
+                    .pod
+                    .metadata
+                    .deletion_grace_period_seconds
+                    .unwrap_or(30);
+                self.begin_stop(Duration::from_secs(u64::try_from(grace).unwrap_or(0)));
+            } else if self.deadline().is_some_and(|at| at <= Instant::now()) {
+                let text = "Pod was active on the node longer than the specified deadline";
+                self.reason = Some(("DeadlineExceeded", text.to_owned()));
+                self.note(false, "DeadlineExceeded", text.to_owned(), None);
+                self.begin_stop(self.grace());
+            }
+        }
+        if self.stopping.is_some() {
+            self.go_on_stopping();
+        } else {
+            self.advance().await;
+        }
+        let stopped = self.stopping.is_some();
+        self.phase = status::phase(&self.records, self.policy, stopped);
+        if self.reason.is_some() && self.phase == Phase::Succeeded {
+            self.phase = Phase::Failed;
+        }
+        if self.phase.is_terminal() {
+            self.retire();
+        }
+    }
+
+    /// Starts what may start.
+    async fn advance(&mut self) {
+        if !self.set_up().await {
+            return;
+        }
+        for index in 0..self.records.len() {
+            let record = &self.records[index];
+            let code = record.final_code(self.policy);
+            match record.role {
+                Role::Init if code == Some(0) => {}
+                Role::Init if code.is_some() => return self.stop_sidecars(),
+                Role::Init => {
+                    if !record.is_running() {
+                        self.start_if_due(index).await;
+                    }
+                    return;
+                }
+                Role::Sidecar if record.is_running() => {}
+                Role::Sidecar if self.mains_are_done() => {}
+                Role::Sidecar => {
+                    self.start_if_due(index).await;
+                    if !self.records[index].has_run() {
+                        return;
+                    }
+                }
+                Role::Main if record.is_running() || code.is_some() => {}
+                Role::Main => self.start_if_due(index).await,
+            }
+        }
+        if self.mains_are_done() {
+            self.stop_sidecars();
+        }
+    }
+
+    fn mains_are_done(&self) -> bool {
+        let mut mains = self
+            .records
+            .iter()
+            .filter(|record| record.role == Role::Main);
+        mains.all(|record| record.final_code(self.policy).is_some())
+    }
+
+    async fn start_if_due(&mut self, index: usize) {
+        match self.due.get(&index) {
+            Some(Some(at)) if *at > Instant::now() => {}
+            Some(None) => {}
+            _ => self.start(index).await,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a pod's task writes to the API: the status, and the deletion's end.
+
+use jiff::Timestamp;
+use longshore_client::{DeleteOptions, Patch};
+use serde_json::json;
+
+use super::{Phase, Retry, Worker, status};
+use crate::node;
+
+impl Worker {
+    /// Writes the status if it changed.
+    pub(super) async fn report(&mut self) {
+        if self.deleted || !self.report_retry.is_due() {
+            return;
+        }
+        // A time that has passed must not wake the task again.
+        self.report_retry.at = None;
+        if self.reported.is_none() && Phase::of(&self.pod).is_terminal() {
+            return;
+        }
+        let status = status::render(&status::Inputs {
+            pod: &self.pod,
+            records: &self.records,
+            phase: self.phase,
+            policy: self.policy,
+            address: self.address,
+            host_address: node::ADDRESS,
+            started: self.started,
+            reason: self.reason.clone(),
+            before: &self.conditions,
+            now: Timestamp::now(),
+        });
+        if self.reported.as_ref() == Some(&status) {
+            return;
+        }
+        let patch = json!({"metadata": {"uid": self.uid}, "status": status});
+        let pods = self.shared.cluster.pods().in_namespace(&self.namespace);
+        let result = match pods {
+            Ok(pods) => {
+                pods.patch_status(&self.name, &Patch::strategic(patch))
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(_) => {
+                self.conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+                self.reported = Some(status);
+                self.report_retry = Retry::default();
+            }
+            // Gone, or another pod of this name: that is told by a message.
+            Err(error) if error.is_not_found() || error.is_conflict() => {
+                self.reported = Some(status);
+            }
+            Err(error) => {
+                tracing::warn!(pod = self.name, %error, "a pod's status was not written");
+                self.report_retry.again();
+            }
+        }
+    }
+
+    /// Deletes the object when its containers are through.
+    pub(super) async fn finish_deletion(&mut self) {
+        let wanted = self.pod.metadata.deletion_timestamp.is_some();
+        let reported = self.report_retry.at.is_none();
+        if !wanted || self.deleted || !self.running.is_empty() || !reported {
+            return;
+        }
+        let options = DeleteOptions {
+            grace_seconds: Some(0),
+            uid: Some(self.uid.clone()),
+            ..Default::default()
+        };
+        let result = match self.shared.cluster.pods().in_namespace(&self.namespace) {
+            Ok(pods) => pods.delete(&self.name, &options).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => self.deleted = true,
+            Err(error) if error.is_not_found() || error.is_conflict() => self.deleted = true,
+            Err(error) => {
+                tracing::warn!(pod = self.name, %error, "a pod was not deleted");
+                self.report_retry.again();
+            }
+        }
+    }
+}

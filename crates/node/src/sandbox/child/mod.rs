@@ -1,0 +1,159 @@
+//! What happens between `clone` and `execve`, and the small init of a
+//! container.
+//!
+//! The agent lives in a process with many threads, so the child may only make
+//! system calls: no allocation, no locks, no panics. Everything it needs is
+//! computed before, in [`Program`].
+#![allow(unsafe_code)]
+
+mod command;
+mod prepare;
+mod program;
+mod steps;
+mod supervise;
+mod system;
+
+use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
+
+use tokio::io::{Interest, unix::AsyncFd};
+
+use command::command;
+use prepare::{agent_is_gone, default_signals, move_descriptors, write_user_map};
+pub(super) use program::{Program, Stage, Strings, User};
+pub(super) use steps::Step;
+use steps::run_step;
+use supervise::supervise;
+use system::{ERRORS, check, errno, exit, fail, fork_into};
+
+/// The signal that asks a container's init to kill the command's process group
+/// and end; used where there is no PID namespace to do it.
+pub(super) const KILL_GROUP: c_int = libc::SIGIO;
+
+/// Starts the container's init. All signals must be blocked in this thread, so
+/// that no handler of the host process runs in the child.
+pub(super) fn start(program: &Program) -> Result<libc::pid_t, c_int> {
+    // SAFETY: the child runs `init`, which only makes system calls.
+    let pid = unsafe { fork_into(program.namespaces) };
+    match pid {
+        0 => init(program),
+        -1 => Err(errno()),
+        pid => Ok(pid),
+    }
+}
+
+/// Runs `steps` in a child in new namespaces and gives 0, or the errno of the
+/// first step that failed: what the kernel allows.
+pub(super) fn try_out(program: &Program) -> c_int {
+    // SAFETY: the child only makes system calls and exits.
+    let pid = unsafe { fork_into(program.namespaces) };
+    match pid {
+        -1 => errno(),
+        0 => {
+            let result =
+                write_user_map(program).and_then(|()| program.steps.iter().try_for_each(run_step));
+            exit(result.err().unwrap_or(0).clamp(0, 255))
+        }
+        pid => {
+            let mut status = 0;
+            loop {
+                // SAFETY: waits for the child made above.
+                let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) };
+                if waited == pid {
+                    break;
+                }
+                if errno() != libc::EINTR {
+                    return libc::ECHILD;
+                }
+            }
+            if libc::WIFEXITED(status) {
+                libc::WEXITSTATUS(status)
+            } else {
+                libc::EPERM
+            }
+        }
+    }
+}
+
+/// Lets the runtime wait for a process's descriptor.
+pub(super) fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd is a valid descriptor, never replaced, and the AsyncFd
+    // closes it only after it has let go of it.
+    let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    registered.map_err(io::Error::from)
+}
+
+/// Blocks all signals in this thread.
+pub(super) fn block_signals() {
+    // SAFETY: a sigset_t is plain memory that sigfillset fills.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+    }
+}
+
+/// The first process of the container: makes the view, starts the command,
+/// passes signals on, reaps, ends with the command's code.
+fn init(program: &Program) -> ! {
+    let own_processes = program.namespaces & libc::CLONE_NEWPID != 0;
+    let on_parent_death = if own_processes {
+        libc::SIGKILL
+    } else {
+        KILL_GROUP
+    };
+    // SAFETY: prctl with integers only.
+    let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, on_parent_death, 0, 0, 0) };
+    if let Err(error) = move_descriptors(program) {
+        exit(if error == 0 { 1 } else { 128 });
+    }
+    if bound == -1 {
+        fail(Stage::Session, 0, errno());
+    }
+    if agent_is_gone() {
+        exit(1);
+    }
+    // SAFETY: plain system calls.
+    unsafe {
+        libc::setsid();
+        libc::umask(0o022);
+        if !own_processes {
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        }
+    }
+    default_signals();
+    if let Err(error) = write_user_map(program) {
+        fail(Stage::UserMap, 0, error);
+    }
+    for (index, step) in program.steps.iter().enumerate() {
+        if let Err(error) = run_step(step) {
+            fail(Stage::View, index, error);
+        }
+    }
+    if let Some(name) = &program.hostname {
+        let bytes = name.as_bytes();
+        // SAFETY: pointer and length of a string that lives on.
+        if let Err(error) = check(unsafe { libc::sethostname(bytes.as_ptr().cast(), bytes.len()) })
+        {
+            fail(Stage::Hostname, 0, error);
+        }
+    }
+    let command = if program.candidates.is_empty() {
+        0
+    } else {
+        // SAFETY: the child runs `command`, which only makes system calls.
+        match unsafe { fork_into(0) } {
+            -1 => fail(Stage::Fork, 0, errno()),
+            0 => command(program),
+            pid => pid,
+        }
+    };
+    // SAFETY: closes descriptors that nothing here uses any more. The error
+    // pipe among them: its end says that the start succeeded.
+    unsafe {
+        for descriptor in 0..=ERRORS {
+            libc::close(descriptor);
+        }
+        libc::prctl(libc::PR_SET_NAME, c"longshore-init".as_ptr(), 0, 0, 0);
+    }
+    supervise(command, own_processes)
+}

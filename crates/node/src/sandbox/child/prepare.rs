@@ -1,0 +1,78 @@
+//! What the child does to itself before its view is made: only system calls,
+//! no allocation, no locks, no panics.
+
+use std::{ffi::c_int, ptr};
+
+use super::{
+    program::Program,
+    system::{ERRORS, check, write_file},
+};
+
+/// Streams to 0, 1, 2, the error pipe to 3, all else closed.
+pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
+    let mut high = [0; 4];
+    let [input, output, error] = program.streams;
+    for (slot, descriptor) in high.iter_mut().zip([input, output, error, program.errors]) {
+        // First out of the way: a source may stand where another target is.
+        // SAFETY: duplicates an open descriptor.
+        *slot = unsafe { libc::fcntl(descriptor, libc::F_DUPFD, 10) };
+        check(*slot)?;
+    }
+    for (target, source) in (0..).zip(high) {
+        // SAFETY: duplicates onto the standard numbers of this process alone.
+        check(unsafe { libc::dup2(source, target) })?;
+    }
+    // SAFETY: marks the error pipe so that execve closes it.
+    check(unsafe { libc::fcntl(ERRORS, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    // SAFETY: closes descriptors of this process, which has no owner of them.
+    if unsafe { libc::syscall(libc::SYS_close_range, 4u32, u32::MAX, 0u32) } == -1 {
+        for descriptor in 4..65_536 {
+            // SAFETY: as above, for kernels without close_range.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+    Ok(())
+}
+
+/// Whether the agent died before this process asked to die with it: then
+/// nobody reads the error pipe.
+pub(super) fn agent_is_gone() -> bool {
+    let mut poll = libc::pollfd {
+        fd: ERRORS,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one pollfd on the stack, no waiting.
+    let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
+    ready > 0 && poll.revents & libc::POLLERR != 0
+}
+
+pub(super) fn default_signals() {
+    // Zeros are the default action, whatever the kernel's struct looks like.
+    let default = [0u64; 8];
+    for signal in 1..=64 {
+        // SAFETY: a zeroed action longer than the kernel's struct. By the raw
+        // call, since libc refuses the signals that it keeps for itself. KILL
+        // and STOP are refused, which is fine.
+        unsafe {
+            let none: *const u64 = ptr::null();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                none,
+                8usize,
+            );
+        }
+    }
+}
+
+pub(super) fn write_user_map(program: &Program) -> Result<(), c_int> {
+    let Some((users, groups)) = &program.user_map else {
+        return Ok(());
+    };
+    write_file(c"/proc/self/uid_map", users.as_bytes())?;
+    // Older kernels have no such file.
+    let _ = write_file(c"/proc/self/setgroups", b"deny");
+    write_file(c"/proc/self/gid_map", groups.as_bytes())
+}

@@ -1,0 +1,168 @@
+//! The steps that make a container's view of the files, in the child: only
+//! system calls, no allocation, no locks, no panics.
+
+use std::{
+    ffi::{CString, c_char, c_int},
+    ptr,
+};
+
+use super::system::check;
+
+/// One step of making the container's view of the files.
+#[derive(Debug)]
+pub(in crate::sandbox) enum Step {
+    Private,
+    Tmpfs {
+        at: CString,
+        options: CString,
+    },
+    Folder {
+        at: CString,
+    },
+    File {
+        at: CString,
+    },
+    Link {
+        to: CString,
+        at: CString,
+    },
+    Bind {
+        from: CString,
+        at: CString,
+        optional: bool,
+    },
+    ReadOnly {
+        at: CString,
+    },
+    Processes {
+        at: CString,
+    },
+    Pivot {
+        root: CString,
+        old: CString,
+    },
+    Enter {
+        root: CString,
+    },
+}
+
+pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
+    let none = ptr::null();
+    match step {
+        Step::Private => {
+            // SAFETY: constant strings.
+            check(unsafe {
+                libc::mount(
+                    none,
+                    c"/".as_ptr(),
+                    none,
+                    libc::MS_REC | libc::MS_PRIVATE,
+                    ptr::null(),
+                )
+            })
+        }
+        Step::Tmpfs { at, options } => {
+            let tmpfs = c"tmpfs".as_ptr();
+            mount(
+                tmpfs,
+                at,
+                tmpfs,
+                libc::MS_NODEV | libc::MS_NOSUID,
+                options.as_ptr(),
+            )
+        }
+        Step::Folder { at } => {
+            // SAFETY: a C string that outlives the call.
+            match check(unsafe { libc::mkdir(at.as_ptr(), 0o755) }) {
+                Err(libc::EEXIST) => Ok(()),
+                result => result,
+            }
+        }
+        Step::File { at } => {
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
+            // SAFETY: as above; the new descriptor is closed at once.
+            let file = unsafe { libc::open(at.as_ptr(), flags, 0o644) };
+            check(file)?;
+            // SAFETY: closes what was opened.
+            unsafe { libc::close(file) };
+            Ok(())
+        }
+        Step::Link { to, at } => {
+            // SAFETY: C strings that outlive the call.
+            check(unsafe { libc::symlink(to.as_ptr(), at.as_ptr()) })
+        }
+        Step::Bind { from, at, optional } => {
+            let flags = libc::MS_BIND | libc::MS_REC;
+            match mount(from.as_ptr(), at, none, flags, none) {
+                Err(_) if *optional => Ok(()),
+                result => result,
+            }
+        }
+        Step::ReadOnly { at } => mount(none, at, none, read_only_flags(at), none),
+        Step::Processes { at } => {
+            let proc = c"proc".as_ptr();
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            // Refused to some user namespaces; the machine's /proc is left then.
+            let _ = mount(proc, at, proc, flags, none);
+            Ok(())
+        }
+        Step::Pivot { root, old } => {
+            // SAFETY: C strings that outlive the calls.
+            unsafe {
+                let result = libc::syscall(libc::SYS_pivot_root, root.as_ptr(), old.as_ptr());
+                check(result as c_int)?;
+                check(libc::chdir(c"/".as_ptr()))
+            }
+        }
+        Step::Enter { root } => {
+            // The old root ends up mounted over the new one, and is let go of.
+            // SAFETY: C strings that outlive the calls.
+            unsafe {
+                let here = c".".as_ptr();
+                check(libc::chdir(root.as_ptr()))?;
+                check(libc::syscall(libc::SYS_pivot_root, here, here) as c_int)?;
+                check(libc::umount2(here, libc::MNT_DETACH))?;
+                check(libc::chdir(c"/".as_ptr()))
+            }
+        }
+    }
+}
+
+fn mount(
+    from: *const c_char,
+    at: &CString,
+    kind: *const c_char,
+    flags: libc::c_ulong,
+    options: *const c_char,
+) -> Result<(), c_int> {
+    // SAFETY: pointers are null or lead to C strings that outlive the call.
+    check(unsafe { libc::mount(from, at.as_ptr(), kind, flags, options.cast()) })
+}
+
+/// Flags to remount read-only; those that a user namespace may not drop are kept.
+fn read_only_flags(at: &CString) -> libc::c_ulong {
+    // SAFETY: statvfs fills the zeroed struct.
+    let present = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(at.as_ptr(), &raw mut found) == 0 {
+            found.f_flag
+        } else {
+            0
+        }
+    };
+    let pairs = [
+        (libc::ST_NOSUID, libc::MS_NOSUID),
+        (libc::ST_NODEV, libc::MS_NODEV),
+        (libc::ST_NOEXEC, libc::MS_NOEXEC),
+        (libc::ST_NOATIME, libc::MS_NOATIME),
+        (libc::ST_NODIRATIME, libc::MS_NODIRATIME),
+        (libc::ST_RELATIME, libc::MS_RELATIME),
+    ];
+    let mut flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
+    for (seen, kept) in pairs {
+        if present & seen != 0 {
+            flags |= kept;
+        }
+    }
+    flags
+}

@@ -1,0 +1,110 @@
+//! Where mounts lie: targets and sources freed of links, and the folder to
+//! cover where a target is missing.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Found, Machine, Mount, ViewError};
+
+/// A mount with its target freed of links.
+pub(super) struct Placed {
+    pub(super) source: PathBuf,
+    pub(super) kind: Found,
+    pub(super) target: PathBuf,
+    pub(super) read_only: bool,
+    /// The folder to cover, when the target is missing on the machine.
+    pub(super) cover: Option<PathBuf>,
+    /// Whether it lies in a volume that is mounted above it.
+    pub(super) nested: bool,
+}
+
+/// Frees targets and sources of links, sorts parents before children.
+pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Placed>, ViewError> {
+    let mut sorted: Vec<&Mount> = mounts.iter().collect();
+    sorted.sort_by_key(|mount| mount.target.components().count());
+    let mut placed: Vec<Placed> = Vec::with_capacity(sorted.len());
+    for mount in sorted {
+        let source = machine
+            .resolve(&mount.source)
+            .map_err(|source| ViewError::Source {
+                path: mount.source.clone(),
+                source,
+            })?;
+        let kind = machine.find(&source).unwrap_or(Found::Folder);
+        let wanted = normal(&mount.target)?;
+        let (ancestor, rest) = deepest(&wanted, machine);
+        let ancestor = machine
+            .resolve(&ancestor)
+            .map_err(|source| ViewError::Unreadable {
+                target: wanted.clone(),
+                folder: ancestor.clone(),
+                source,
+            })?;
+        let target = if rest.as_os_str().is_empty() {
+            ancestor.clone()
+        } else {
+            ancestor.join(&rest)
+        };
+        let nested = placed
+            .iter()
+            .any(|other| target.starts_with(&other.target) && target != other.target);
+        let missing = !rest.as_os_str().is_empty();
+        let there = machine.find(&ancestor);
+        let clash = |there, wanted| ViewError::OtherKind {
+            target: target.clone(),
+            there,
+            wanted,
+        };
+        match (nested, missing, there, kind) {
+            (true, ..) => {}
+            (_, true, Some(Found::File), _) => return Err(clash("file", "folder")),
+            (_, false, Some(Found::File), Found::Folder) => return Err(clash("file", "folder")),
+            (_, false, Some(Found::Folder), Found::File) => return Err(clash("folder", "file")),
+            _ => {}
+        }
+        let cover = (missing && !nested).then_some(ancestor);
+        placed.push(Placed {
+            source,
+            kind,
+            target,
+            read_only: mount.read_only,
+            cover,
+            nested,
+        });
+    }
+    Ok(placed)
+}
+
+fn normal(path: &Path) -> Result<PathBuf, ViewError> {
+    if !path.is_absolute() {
+        return Err(ViewError::BadPath(path.to_owned()));
+    }
+    let mut clean = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => return Err(ViewError::BadPath(path.to_owned())),
+            _ => {}
+        }
+    }
+    Ok(clean)
+}
+
+/// The deepest existing path at or above `path`, and what is missing below it.
+fn deepest(path: &Path, machine: &dyn Machine) -> (PathBuf, PathBuf) {
+    let mut ancestor = path;
+    loop {
+        if machine.find(ancestor).is_some() {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            return (ancestor.to_owned(), rest.to_owned());
+        }
+        match ancestor.parent() {
+            Some(parent) => ancestor = parent,
+            None => {
+                return (
+                    PathBuf::from("/"),
+                    path.strip_prefix("/").unwrap_or(path).to_owned(),
+                );
+            }
+        }
+    }
+}

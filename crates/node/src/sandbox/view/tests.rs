@@ -1,0 +1,239 @@
+//! Views of a made-up machine.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use super::*;
+
+/// Files by path; `None` is a folder, `Some(link)` a link, "" a file.
+struct Fake(BTreeMap<PathBuf, Option<&'static str>>);
+
+impl Fake {
+    fn new(paths: &[(&str, Option<&'static str>)]) -> Self {
+        Self(
+            paths
+                .iter()
+                .map(|(path, what)| (PathBuf::from(path), *what))
+                .collect(),
+        )
+    }
+}
+
+impl Machine for Fake {
+    fn find(&self, path: &Path) -> Option<Found> {
+        match self.0.get(&self.resolve(path).ok()?)? {
+            None => Some(Found::Folder),
+            Some(_) => Some(Found::File),
+        }
+    }
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut clean = PathBuf::from("/");
+        for name in path.iter().skip(1) {
+            clean.push(name);
+            if let Some(Some(link)) = self.0.get(&clean)
+                && !link.is_empty()
+            {
+                clean = PathBuf::from(link);
+            }
+        }
+        if self.0.contains_key(&clean) {
+            Ok(clean)
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+    fn entries(&self, folder: &Path) -> io::Result<Vec<(OsString, Entry)>> {
+        let inside = self
+            .0
+            .iter()
+            .filter(|(path, _)| path.parent() == Some(folder));
+        Ok(inside
+            .map(|(path, what)| {
+                let entry = match what {
+                    None => Entry::Folder,
+                    Some("") => Entry::File,
+                    Some(link) => Entry::Link(PathBuf::from(link)),
+                };
+                (path.file_name().unwrap().to_owned(), entry)
+            })
+            .collect())
+    }
+    fn mode(&self, _: &Path) -> u32 {
+        0o755
+    }
+}
+
+fn machine() -> Fake {
+    Fake::new(&[
+        ("/", None),
+        ("/bin", Some("/usr/bin")),
+        ("/etc", None),
+        ("/etc/hosts", Some("")),
+        ("/etc/ssl", None),
+        ("/proc", None),
+        ("/run", None),
+        ("/tmp", None),
+        ("/usr", None),
+        ("/usr/bin", None),
+        ("/var", None),
+        ("/var/run", Some("/run")),
+        ("/v", None),
+        ("/v/a", None),
+        ("/v/b", None),
+        ("/v/file", Some("")),
+        ("/tmp/inside", None),
+    ])
+}
+
+fn mount(source: &str, target: &str) -> Mount {
+    Mount {
+        source: source.into(),
+        target: target.into(),
+        read_only: false,
+    }
+}
+
+fn bind(from: &str, at: &str) -> Operation {
+    Operation::Bind {
+        from: from.into(),
+        at: at.into(),
+        optional: false,
+    }
+}
+
+#[test]
+fn existing_paths_are_bound_in_place() {
+    let read_only = Mount {
+        read_only: true,
+        ..mount("/v/file", "/etc/hosts")
+    };
+    let plan = plan(&[read_only], &machine(), Path::new("/v")).unwrap();
+    assert_eq!(
+        plan,
+        [
+            Operation::Private,
+            bind("/v/file", "/etc/hosts"),
+            Operation::Processes { at: "/proc".into() },
+            Operation::ReadOnly {
+                at: "/etc/hosts".into()
+            },
+        ]
+    );
+}
+
+#[test]
+fn a_folder_missing_in_the_root_makes_a_new_root() {
+    let plan = plan(&[mount("/v/a", "/data/in")], &machine(), Path::new("/v/b")).unwrap();
+    assert!(plan.contains(&Operation::Tmpfs {
+        at: "/new".into(),
+        mode: 0o755
+    }));
+    assert!(plan.contains(&Operation::Link {
+        to: "/usr/bin".into(),
+        at: "/new/bin".into()
+    }));
+    assert!(plan.contains(&Operation::Folder {
+        at: "/new/data".into()
+    }));
+    assert!(plan.contains(&Operation::Folder {
+        at: "/new/data/in".into()
+    }));
+    assert!(plan.contains(&bind("/old/v/a", "/new/data/in")));
+    assert_eq!(
+        plan.last(),
+        Some(&Operation::Enter {
+            root: "/new".into()
+        })
+    );
+}
+
+#[test]
+fn a_folder_missing_deeper_covers_only_its_ancestor() {
+    let plan = plan(
+        &[mount("/v/a", "/etc/app/conf")],
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
+    assert!(plan.contains(&bind("/old", "/new")));
+    assert!(plan.contains(&Operation::Tmpfs {
+        at: "/new/etc".into(),
+        mode: 0o755
+    }));
+    let back = Operation::Bind {
+        from: "/old/etc/ssl".into(),
+        at: "/new/etc/ssl".into(),
+        optional: true,
+    };
+    assert!(plan.contains(&back));
+    assert!(!plan.contains(&Operation::Tmpfs {
+        at: "/new".into(),
+        mode: 0o755
+    }));
+}
+
+#[test]
+fn links_above_a_missing_path_are_followed() {
+    let mounts = [mount("/v/a", "/var/run/secrets/x")];
+    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
+    assert!(plan.contains(&bind("/old/v/a", "/new/run/secrets/x")));
+}
+
+#[test]
+fn volumes_in_volumes_come_after_and_get_a_mount_point() {
+    let mounts = [
+        mount("/v/file", "/etc/ssl/deep/f"),
+        mount("/v/a", "/etc/ssl"),
+    ];
+    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
+    let outer = plan
+        .iter()
+        .position(|op| *op == bind("/v/a", "/etc/ssl"))
+        .unwrap();
+    let folder = Operation::Folder {
+        at: "/etc/ssl/deep".into(),
+    };
+    let folder = plan.iter().position(|op| *op == folder).unwrap();
+    let file = Operation::File {
+        at: "/etc/ssl/deep/f".into(),
+    };
+    let file = plan.iter().position(|op| *op == file).unwrap();
+    let inner = plan
+        .iter()
+        .position(|op| *op == bind("/v/file", "/etc/ssl/deep/f"))
+        .unwrap();
+    assert!(outer < folder && folder < file && file < inner);
+}
+
+#[test]
+fn a_mount_that_hides_a_source_goes_through_the_old_root() {
+    let mounts = [mount("/v/a", "/tmp"), mount("/tmp/inside", "/etc/ssl")];
+    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
+    assert!(plan.contains(&bind("/old/tmp/inside", "/new/etc/ssl")));
+}
+
+#[test]
+fn bad_paths_and_other_kinds_are_refused() {
+    let base = Path::new("/v/b");
+    let refused =
+        |source: &str, target: &str| plan(&[mount(source, target)], &machine(), base).unwrap_err();
+    assert!(matches!(refused("/v/a", "data"), ViewError::BadPath(_)));
+    assert!(matches!(refused("/v/a", "/a/../b"), ViewError::BadPath(_)));
+    assert!(matches!(
+        refused("/v/a", "/etc/hosts"),
+        ViewError::OtherKind { .. }
+    ));
+    assert!(matches!(
+        refused("/v/file", "/etc"),
+        ViewError::OtherKind { .. }
+    ));
+    assert!(matches!(
+        refused("/v/a", "/etc/hosts/below"),
+        ViewError::OtherKind { .. }
+    ));
+    assert!(matches!(
+        refused("/v/none", "/etc"),
+        ViewError::Source { .. }
+    ));
+}

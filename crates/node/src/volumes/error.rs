@@ -1,0 +1,39 @@
+//! Why a volume cannot be made.
+
+use std::io;
+
+use crate::downward::FieldError;
+
+/// Why a volume cannot be made; the pod waits and it is tried again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum VolumeError {
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : {kind} \"{name}\" not found")]
+    Missing {
+        volume: String,
+        kind: &'static str,
+        name: String,
+    },
+    #[error(
+        "MountVolume.SetUp failed for volume \"{volume}\" : references non-existent config key: {key}"
+    )]
+    NoKey { volume: String, key: String },
+    #[error(
+        "MountVolume.SetUp failed for volume \"{volume}\" : path {path:?} must be relative and without \"..\""
+    )]
+    BadPath { volume: String, path: String },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : hostPath {path:?}: {reason}")]
+    HostPath {
+        volume: String,
+        path: String,
+        reason: String,
+    },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
+    Field { volume: String, source: FieldError },
+    #[error(
+        "volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI or projected"
+    )]
+    Unsupported { volume: String },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
+    System { volume: String, source: io::Error },
+}

@@ -1,0 +1,214 @@
+//! The files that ConfigMaps, Secrets, the downward API and projections make.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, KeyToPath, Volume, VolumeProjection};
+
+use super::{
+    Inputs, VolumeError,
+    path::relative,
+    publish::{FileToBe, Files},
+};
+use crate::downward;
+
+impl Inputs<'_> {
+    pub(super) fn files(&self, volume: &Volume) -> Result<Files, VolumeError> {
+        let name = &volume.name;
+        let mut files = Files::new();
+        if let Some(source) = &volume.config_map {
+            let mode = mode(source.default_mode, 0o644);
+            let what = Reference {
+                volume: name,
+                kind: Kind::ConfigMap,
+                name: &source.name,
+                optional: source.optional == Some(true),
+            };
+            self.values(&what, source.items.as_deref(), mode, &mut files)?;
+        } else if let Some(source) = &volume.secret {
+            let mode = mode(source.default_mode, 0o644);
+            let what = Reference {
+                volume: name,
+                kind: Kind::Secret,
+                name: source.secret_name.as_deref().unwrap_or_default(),
+                optional: source.optional == Some(true),
+            };
+            self.values(&what, source.items.as_deref(), mode, &mut files)?;
+        } else if let Some(source) = &volume.downward_api {
+            let mode = mode(source.default_mode, 0o644);
+            self.downward(name, source.items.as_deref(), mode, &mut files)?;
+        } else if let Some(projected) = &volume.projected {
+            let mode = mode(projected.default_mode, 0o644);
+            for source in projected.sources.iter().flatten() {
+                self.projection(name, source, mode, &mut files)?;
+            }
+        } else {
+            return Err(VolumeError::Unsupported {
+                volume: name.clone(),
+            });
+        }
+        Ok(files)
+    }
+
+    /// The values of a ConfigMap or Secret.
+    fn values(
+        &self,
+        what: &Reference<'_>,
+        items: Option<&[KeyToPath]>,
+        mode: u32,
+        files: &mut Files,
+    ) -> Result<(), VolumeError> {
+        let found = match what.kind {
+            Kind::ConfigMap => self.lookup.config_map(what.name),
+            Kind::Secret => self.lookup.secret(what.name),
+        };
+        add_values(what, found, items, mode, files)
+    }
+
+    fn downward(
+        &self,
+        volume: &str,
+        items: Option<&[DownwardAPIVolumeFile]>,
+        mode: u32,
+        files: &mut Files,
+    ) -> Result<(), VolumeError> {
+        for item in items.unwrap_or_default() {
+            let field = |source| VolumeError::Field {
+                volume: volume.to_owned(),
+                source,
+            };
+            let text = if let Some(reference) = &item.field_ref {
+                downward::field(self.pod, self.facts, &reference.field_path).map_err(field)?
+            } else if let Some(reference) = &item.resource_field_ref {
+                downward::resource(self.pod, self.facts, "", reference).map_err(field)?
+            } else {
+                continue;
+            };
+            let path = relative(volume, &item.path)?;
+            let mode = self::mode(item.mode, mode);
+            files.insert(
+                path,
+                FileToBe {
+                    bytes: text.into_bytes(),
+                    mode,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn projection(
+        &self,
+        volume: &str,
+        source: &VolumeProjection,
+        mode: u32,
+        files: &mut Files,
+    ) -> Result<(), VolumeError> {
+        let what = |kind, name, optional: Option<bool>| Reference {
+            volume,
+            kind,
+            name,
+            optional: optional == Some(true),
+        };
+        if let Some(source) = &source.config_map {
+            let what = what(Kind::ConfigMap, &source.name, source.optional);
+            self.values(&what, source.items.as_deref(), mode, files)
+        } else if let Some(source) = &source.secret {
+            let what = what(Kind::Secret, &source.name, source.optional);
+            self.values(&what, source.items.as_deref(), mode, files)
+        } else if let Some(source) = &source.downward_api {
+            self.downward(volume, source.items.as_deref(), mode, files)
+        } else {
+            Err(VolumeError::Unsupported {
+                volume: volume.to_owned(),
+            })
+        }
+    }
+}
+
+/// What holds values for files.
+#[derive(Clone, Copy)]
+enum Kind {
+    ConfigMap,
+    Secret,
+}
+
+impl Kind {
+    /// As messages name it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "configmap",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+struct Reference<'a> {
+    volume: &'a str,
+    kind: Kind,
+    name: &'a str,
+    optional: bool,
+}
+
+fn add_values(
+    what: &Reference<'_>,
+    found: Option<&BTreeMap<String, Vec<u8>>>,
+    items: Option<&[KeyToPath]>,
+    mode: u32,
+    files: &mut Files,
+) -> Result<(), VolumeError> {
+    let volume = || what.volume.to_owned();
+    let Some(values) = found else {
+        if what.optional {
+            return Ok(());
+        }
+        let name = what.name.to_owned();
+        return Err(VolumeError::Missing {
+            volume: volume(),
+            kind: what.kind.word(),
+            name,
+        });
+    };
+    let Some(items) = items.filter(|items| !items.is_empty()) else {
+        for (key, bytes) in values {
+            let path = relative(what.volume, key)?;
+            files.insert(
+                path,
+                FileToBe {
+                    bytes: bytes.clone(),
+                    mode,
+                },
+            );
+        }
+        return Ok(());
+    };
+    for item in items {
+        match values.get(&item.key) {
+            Some(bytes) => {
+                let path = relative(what.volume, &item.path)?;
+                let mode = self::mode(item.mode, mode);
+                files.insert(
+                    path,
+                    FileToBe {
+                        bytes: bytes.clone(),
+                        mode,
+                    },
+                );
+            }
+            None if what.optional => {}
+            None => {
+                return Err(VolumeError::NoKey {
+                    volume: volume(),
+                    key: item.key.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mode(asked: Option<i32>, otherwise: u32) -> u32 {
+    asked
+        .and_then(|mode| u32::try_from(mode).ok())
+        .unwrap_or(otherwise)
+        & 0o777
+}
