@@ -43,7 +43,11 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
         }
         ("batch", "Job") => job::on_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_create(object),
-        ("", "PersistentVolume" | "PersistentVolumeClaim") => volume::on_create(object),
+        ("", "PersistentVolume") => volume::on_create(object),
+        ("", "PersistentVolumeClaim") => {
+            volume::on_create(object);
+            volume::claim_source(None, object);
+        }
         _ => {}
     }
 }
@@ -52,6 +56,7 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
 pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
     match (&*kind.gvk.group, &*kind.gvk.kind) {
         ("", "Namespace") => json::copy(before, object, "spec"),
+        ("", "PersistentVolumeClaim") => volume::claim_source(Some(before), object),
         ("", "Pod") => pod::on_update(before, object),
         ("", "Service") => service::on_update(before, object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_update(object),
@@ -123,17 +128,18 @@ pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
     }
 }
 
-/// A node's pod network and the list that begins with it are the same.
+/// A node's pod network is the first of the list of them; of two that differ,
+/// the one alone counts.
 fn node_networks(spec: &mut Object) {
-    match (json::text(spec, "podCIDR"), spec.get("podCIDRs")) {
-        ("", Some(Value::Array(list))) => {
-            if let Some(first) = list.first().cloned() {
-                spec.insert("podCIDR".into(), first);
-            }
+    let list = spec.get("podCIDRs").and_then(Value::as_array);
+    let first = list.and_then(|list| list.first()).cloned();
+    let first = first.filter(|first| *first != "");
+    match (json::text(spec, "podCIDR"), first) {
+        ("", Some(first)) => {
+            spec.insert("podCIDR".into(), first);
         }
-        ("", _) => {}
-        (network, None) => {
-            let list = json!([network]);
+        (alone, first) if !alone.is_empty() && first.as_ref().is_none_or(|it| it != alone) => {
+            let list = json!([alone]);
             spec.insert("podCIDRs".into(), list);
         }
         _ => {}

@@ -1,6 +1,6 @@
 //! Defaults of volumes, claims, and the kinds of storage.k8s.io.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
@@ -14,19 +14,39 @@ pub(super) fn claim(claim: &mut Object) {
     json::default_text(json::child(claim, "status"), "phase", "Pending");
     let spec = json::child(claim, "spec");
     json::default_text(spec, "volumeMode", "Filesystem");
-    for source in ["dataSource", "dataSourceRef"] {
-        let other = if source == "dataSource" {
-            "dataSourceRef"
-        } else {
-            "dataSource"
-        };
-        let local = spec
-            .get(source)
-            .is_some_and(|source| source.get("namespace").is_none());
-        if local && !spec.contains_key(other) {
-            let value = spec.get(source).cloned().unwrap_or_default();
-            spec.insert(other.to_owned(), value);
-        }
+}
+
+/// What a claim cannot be filled from is taken for nothing, unless it has a
+/// source already: old clients relied on that. Newer ones say
+/// `dataSourceRef`, which is checked; but none may come from another namespace.
+pub(super) fn claim_source(before: Option<&Object>, claim: &mut Object) {
+    let had = |name: &str| {
+        before.is_some_and(|before| json::at(before, &format!("spec.{name}")).is_some())
+    };
+    let spec = json::child(claim, "spec");
+    let elsewhere = |spec: &Object| !json::text(spec, "dataSourceRef.namespace").is_empty();
+    if elsewhere(spec) && !had("dataSourceRef") {
+        spec.remove("dataSourceRef");
+    }
+    let newer = had("dataSource") || had("dataSourceRef") || spec.contains_key("dataSourceRef");
+    let known = matches!(
+        (
+            json::text(spec, "dataSource.apiGroup"),
+            json::text(spec, "dataSource.kind")
+        ),
+        ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    );
+    if !newer && !known {
+        spec.remove("dataSource");
+    }
+    // What one of the two says, the other says, too.
+    if let Some(source) = spec.get("dataSource").cloned() {
+        json::default(spec, "dataSourceRef", source);
+    } else if let Some(Value::Object(mut source)) = spec.get("dataSourceRef").cloned()
+        && json::text(&source, "namespace").is_empty()
+    {
+        source.remove("namespace");
+        spec.insert("dataSource".into(), source.into());
     }
 }
 

@@ -67,7 +67,9 @@ const TABLE: &[(&str, &str, Rule)] = &[
     ("scaleIO", "system", Required),
     ("scaleIO", "volumeName", Required),
     ("secret", "secretName", Required),
+    ("storageos", "volumeName", Required),
     ("storageos", "volumeName", Label),
+    ("storageos", "volumeNamespace", Label),
     ("vsphereVolume", "volumePath", Required),
 ];
 
@@ -97,6 +99,12 @@ pub(super) fn check<'a>(source: impl Fn(&str) -> At<'a>, causes: &mut Causes<'_>
             Driver => storage::driver_name(&at, causes),
             Label if !is_missing(&at) => causes.label(&at),
             Required | Absolute | Label => {}
+        }
+    }
+    for name in ["cinder", "storageos"] {
+        let secret = source(name).get("secretRef");
+        if secret.is_set() && secret.get("name").text().is_empty() {
+            causes.required(&secret.get("name"), "");
         }
     }
     disk(&source("azureDisk"), causes);

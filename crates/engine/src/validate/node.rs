@@ -37,12 +37,34 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
         }
         seen.push((key.text(), effect.text()));
     }
-    for cidr in spec.get("podCIDRs").items() {
-        if network(cidr.text()).is_none() {
-            let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-            causes.invalid(&cidr, detail);
-        }
+    pod_networks(&spec.get("podCIDRs"), causes);
+}
+
+/// The networks of a node's pods: one, or one of each family.
+fn pod_networks(networks: &At<'_>, causes: &mut Causes<'_>) {
+    for one in networks.items().filter(|one| network(one.text()).is_none()) {
+        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        causes.invalid(&one, detail);
     }
+    if networks.len() < 2 {
+        return;
+    }
+    let read = || networks.items().map(|one| network(one.text()));
+    let unreadable = networks.items().find(|one| network(one.text()).is_none());
+    if let Some(one) = &unreadable {
+        let text = one.text();
+        let message = format!(
+            "Internal error: invalid PodCIDRs. failed to check with dual stack with error:failed to parse cidr value:{text:?} with error:invalid CIDR address: {text}"
+        );
+        let cause = Cause::plain(&networks.path, "InternalError", message);
+        causes.0.push(cause);
+    }
+    let has = |v4: bool| read().flatten().any(|(first, _)| first.is_ipv4() == v4);
+    if unreadable.is_some() || networks.len() > 2 || !(has(true) && has(false)) {
+        let detail = "may specify no more than one CIDR for each IP family";
+        causes.invalid(networks, detail);
+    }
+    causes.unique(networks.items());
 }
 
 /// What a node is, it stays: only its taints and whether it takes pods change.

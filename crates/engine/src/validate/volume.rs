@@ -81,6 +81,37 @@ pub(super) fn claim_spec(spec: &At<'_>, causes: &mut Causes<'_>) {
     }
     class_name(&spec.get("storageClassName"), causes);
     causes.one_of_if_set(&spec.get("volumeMode"), VOLUME_MODES);
+    let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
+    data_source(&source, causes);
+    data_source(&reference, causes);
+    let differ = |name: &str| source.get(name).raw() != reference.get(name).raw();
+    let both = source.is_set() && reference.is_set();
+    if both && ["apiGroup", "kind", "name"].into_iter().any(differ) {
+        // The value that is shown is a path, of which nothing can be seen.
+        let value = Object::new();
+        let cause = Cause::invalid(&spec.path, value, "must match dataSourceRef");
+        causes.0.push(cause);
+    }
+}
+
+/// What a claim is filled from.
+fn data_source(source: &At<'_>, causes: &mut Causes<'_>) {
+    if !source.is_set() {
+        return;
+    }
+    let (group, kind) = (source.get("apiGroup"), source.get("kind"));
+    for field in [&source.get("name"), &kind] {
+        if field.text().is_empty() {
+            causes.required(field, "");
+        }
+    }
+    if !group.text().is_empty() {
+        causes.subdomain(&group);
+    } else if kind.text() != "PersistentVolumeClaim" {
+        let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        let cause = Cause::invalid(&source.path, kind.text(), detail);
+        causes.0.push(cause);
+    }
 }
 
 pub(super) fn claim(object: &Object, causes: &mut Vec<StatusCause>) {
@@ -227,9 +258,48 @@ fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
     if csi.is_set() && csi.get("volumeHandle").text().is_empty() {
         causes.required(&csi.get("volumeHandle"), "");
     }
+    for field in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
+        secret_elsewhere(&csi.get(field), causes);
+    }
+    for source in ["cinder", "storageos"] {
+        let secret = spec.get(source).get("secretRef");
+        if secret.is_set() && secret.get("namespace").text().is_empty() {
+            causes.required(&secret.get("namespace"), "");
+        }
+    }
+    let namespace = spec.get("glusterfs").get("endpointsNamespace");
+    if namespace.is_set() && namespace.text().is_empty() {
+        let detail = "if the endpointnamespace is set, it must be a valid namespace name";
+        causes.invalid(&namespace, detail);
+    } else if namespace.is_set() {
+        causes.label(&namespace);
+    }
     let namespace = spec.get("azureFile").get("secretNamespace");
     if namespace.is_set() && namespace.text().is_empty() {
         causes.required(&namespace, "");
+    }
+}
+
+/// A secret in a namespace that is named, too.
+fn secret_elsewhere(secret: &At<'_>, causes: &mut Causes<'_>) {
+    let (name, namespace) = (secret.get("name"), secret.get("namespace"));
+    if !secret.is_set() {
+        return;
+    }
+    if name.text().is_empty() {
+        causes.required(&name, "");
+    } else {
+        causes.subdomain(&name);
+    }
+    if namespace.text().is_empty() {
+        causes.required(&namespace, "");
+    } else {
+        causes.label(&namespace);
     }
 }
 
