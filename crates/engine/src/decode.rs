@@ -2,6 +2,7 @@
 //! refuses wrong types, finds and drops unknown fields, drops nulls, and
 //! brings times and quantities to their usual form.
 
+mod problem;
 mod walk;
 
 use longshore_model::KindInfo;
@@ -9,10 +10,11 @@ use longshore_schema::registry;
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{
-    Error, FieldValidation,
+    FieldValidation,
     nesting::{NESTING, is_deeper, too_deep},
     view::View,
 };
+pub(crate) use problem::Problem;
 use walk::Walk;
 pub(crate) use walk::illegal_base64;
 
@@ -30,29 +32,6 @@ pub(crate) struct Decoded {
     /// `metadata.managedFields`, if it was sent.
     pub(crate) managed: Option<Value>,
     pub(crate) warnings: Vec<String>,
-}
-
-/// Why an object cannot be read.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Problem {
-    /// It is of another type.
-    Unreadable(String),
-    /// It has fields that its kind does not have, and that is asked for.
-    Strict(String),
-}
-
-impl Problem {
-    fn text(self) -> String {
-        match self {
-            Self::Unreadable(text) | Self::Strict(text) => text,
-        }
-    }
-}
-
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
-        Self::BadRequest(problem.text())
-    }
 }
 
 /// Reads an object of a kind.
@@ -114,7 +93,9 @@ pub(crate) fn decode(
         }
     }
     if let Some(wrong) = walk.wrong {
-        return Err(Problem::Unreadable(cannot(wrong.text())));
+        let restored = wrong.restored();
+        let text = cannot(wrong.text());
+        return Err(Problem::WrongType { text, restored });
     }
     let managed = reset.or_else(|| take_managed(&mut object, |_| true));
     tidy_metadata(&mut object);
@@ -284,7 +265,7 @@ mod tests {
             assert!(
                 matches!(
                     pod(value.clone(), FieldValidation::Warn),
-                    Err(Problem::Unreadable(_))
+                    Err(Problem::Unreadable(_) | Problem::WrongType { .. })
                 ),
                 "{value}"
             );

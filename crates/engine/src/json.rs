@@ -88,3 +88,23 @@ pub(crate) fn copy(from: &Object, to: &mut Object, name: &str) {
         }
     }
 }
+
+/// A value as Go, and so messages of API servers, show it: `map[a:1 b:[c]]`.
+pub(crate) fn as_go_shows(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => {
+            let list: Vec<_> = list.iter().map(as_go_shows).collect();
+            format!("[{}]", list.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", as_go_shows(value)))
+                .collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -15,6 +15,6 @@ pub mod time;
 pub use kind::{Gvk, KindInfo, Scope};
 pub use meta::{ObjectMeta, OwnerReference};
 pub use patch::PatchKind;
-pub use quantity::Quantity;
+pub use quantity::{Quantity, QuantityError};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
 pub use status::{Status, StatusCause, StatusDetails, StatusReason};

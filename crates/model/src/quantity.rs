@@ -21,9 +21,26 @@ pub struct Quantity {
 /// A text that is no quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no quantity: write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
+    "{text:?} is no quantity: write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
 )]
-pub struct QuantityError(String);
+pub struct QuantityError {
+    text: String,
+    server_message: &'static str,
+}
+
+impl QuantityError {
+    /// What an API server says of what has not the form of a quantity.
+    pub const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+    /// What an API server says of it.
+    #[must_use]
+    pub fn server_message(&self) -> &'static str {
+        self.server_message
+    }
+}
+
+const NO_SUFFIX: &str = "unable to parse quantity's suffix";
+const NO_NUMBER: &str = "unable to parse numeric part of quantity";
 
 const SUFFIXES: [(&str, f64); 15] = [
     ("Ki", 1024.0),
@@ -78,7 +95,8 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
     /// The usual form: the largest suffix that leaves a whole number. What is
-    /// finer than a billionth is rounded up.
+    /// finer than a billionth is rounded up. Where the number stays, so does
+    /// the way it was written: `+1`, `1e03`.
     ///
     /// ```
     /// # use longshore_model::Quantity;
@@ -90,7 +108,7 @@ impl Quantity {
     /// ```
     #[must_use]
     pub fn canonical(&self) -> String {
-        self.rounded(-9).unwrap_or_else(|| self.text.clone())
+        self.usual(-9)
     }
 
     /// The usual form of an amount in a list of resources, of which the API
@@ -102,7 +120,14 @@ impl Quantity {
     /// ```
     #[must_use]
     pub fn canonical_milli(&self) -> String {
-        self.rounded(-3).unwrap_or_else(|| self.text.clone())
+        self.usual(-3)
+    }
+
+    fn usual(&self, finest: i32) -> String {
+        match self.rounded(finest) {
+            Some(usual) if usual == "0" || written(&usual) != written(&self.text) => usual,
+            _ => self.text.clone(),
+        }
     }
 
     /// Rounded up, away from zero, to a power of ten; `None` for numbers that
@@ -155,14 +180,13 @@ impl Quantity {
 
     /// The number without loss: digits, power of ten, and how it was written.
     fn exact(&self) -> Option<(i128, i32, Format)> {
-        let text = self.text.as_str();
-        let end = text
-            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-' | '.')))
-            .unwrap_or(text.len());
-        let (digits, suffix) = text.split_at(end);
+        let (digits, suffix) = split(&self.text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let joined = format!("{whole}{fraction}");
-        let number: i128 = joined.parse().ok()?;
+        let number: i128 = if has_digit(digits) {
+            format!("{whole}{fraction}").parse().ok()?
+        } else {
+            0
+        };
         let power = -i32::try_from(fraction.len()).ok()?;
         if let Some(step) = BINARY.iter().skip(1).position(|known| *known == suffix) {
             let factor = 1024_i128.checked_pow(u32::try_from(step + 1).ok()?)?;
@@ -193,25 +217,69 @@ fn binary(mut whole: i128) -> String {
     format!("{whole}{}", BINARY[step])
 }
 
+/// The number and the suffix of a text.
+fn split(text: &str) -> (&str, &str) {
+    let signed = usize::from(text.starts_with(['+', '-']));
+    let mut dots = 0;
+    let end = text[signed..].find(|c: char| {
+        dots += usize::from(c == '.');
+        !(c.is_ascii_digit() || (c == '.' && dots == 1))
+    });
+    text.split_at(end.map_or(text.len(), |end| signed + end))
+}
+
+fn has_digit(number: &str) -> bool {
+    number.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The power of ten of a suffix such as `e3`.
+fn exponent(suffix: &str) -> Option<i32> {
+    suffix.strip_prefix(['e', 'E'])?.parse().ok()
+}
+
+/// Number and suffix of a whole number, however it is written; `None` with a
+/// fraction.
+fn written(text: &str) -> Option<(i128, &str, i32)> {
+    let (number, suffix) = split(text);
+    let number = number.strip_suffix('.').unwrap_or(number).parse().ok()?;
+    let known = DECIMAL.iter().any(|(_, known)| *known == suffix);
+    match exponent(suffix) {
+        Some(power) if !known => Some((number, "", power)),
+        _ => Some((number, suffix, 0)),
+    }
+}
+
 impl FromStr for Quantity {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || QuantityError(text.to_owned());
-        let (digits, factor) = SUFFIXES
-            .iter()
-            .find_map(|(suffix, factor)| text.strip_suffix(suffix).map(|rest| (rest, *factor)))
-            .unwrap_or((text, 1.0));
-        let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
-        let exponent = factor == 1.0;
-        let allowed = |c: char| plain(c) || (exponent && matches!(c, 'e' | 'E'));
-        if digits.is_empty() || !digits.chars().all(allowed) {
-            return Err(error());
+        let refused = |server_message| QuantityError {
+            text: text.to_owned(),
+            server_message,
+        };
+        let (number, suffix) = split(text);
+        let after = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let after = after.strip_prefix(['+', '-']).unwrap_or(after);
+        if text.is_empty() || !after.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(refused(QuantityError::FORM));
         }
-        let number: f64 = digits.parse().map_err(|_| error())?;
-        let value = number * factor;
+        let known = SUFFIXES.iter().find(|(known, _)| *known == suffix);
+        if known.is_none() && !suffix.is_empty() && exponent(suffix).is_none() {
+            return Err(refused(NO_SUFFIX));
+        }
+        // API servers take a number without digits for nothing, unless they
+        // must be exact with it.
+        if !has_digit(number) && matches!(suffix, "Pi" | "Ei") {
+            return Err(refused(NO_NUMBER));
+        }
+        let value: Result<f64, _> = match known {
+            _ if !has_digit(number) => Ok(0.0),
+            Some((_, factor)) => number.parse().map(|number: f64| number * factor),
+            None => text.parse(),
+        };
+        let value = value.map_err(|_| refused(NO_NUMBER))?;
         if !value.is_finite() {
-            return Err(error());
+            return Err(refused(NO_NUMBER));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -266,11 +334,60 @@ mod tests {
             ("8Ei", "9223372036854775807"),
             ("1Ei", "1Ei"),
             ("1e-2000000000", "1e-3"),
+            ("+1", "+1"),
+            ("007", "007"),
+            ("1.", "1."),
+            ("1.0", "1"),
+            ("+1Ki", "+1Ki"),
+            ("1.Ki", "1.Ki"),
+            ("01024Ki", "1Mi"),
+            ("01000", "1k"),
+            ("1e03", "1e03"),
+            ("1E+3", "1E+3"),
+            ("1e-0", "1e-0"),
+            ("0100e0", "0100e0"),
+            ("1000e0", "1e3"),
+            ("1E", "1E"),
+            ("-0", "0"),
+            ("0e5", "0"),
+            (".", "0"),
+            ("+", "0"),
+            ("-", "0"),
+            ("+.", "0"),
+            ("m", "0"),
+            ("E", "0"),
+            ("e3", "0"),
+            ("+Ki", "0"),
         ] {
             let quantity: Quantity = text.parse().unwrap();
             assert_eq!(quantity.canonical_milli(), usual, "{text}");
         }
         let finer: Quantity = "1.23456789123".parse().unwrap();
         assert_eq!(finer.canonical(), "1234567892n");
+    }
+    /// As a real API server refuses them.
+    #[test]
+    fn what_is_no_quantity() {
+        for (text, message) in [
+            ("", QuantityError::FORM),
+            ("1.5.1", QuantityError::FORM),
+            ("0x1", QuantityError::FORM),
+            ("1_000", QuantityError::FORM),
+            ("1e.5", QuantityError::FORM),
+            ("1E5Ki", QuantityError::FORM),
+            (" 1", QuantityError::FORM),
+            ("1é", QuantityError::FORM),
+            ("1K", NO_SUFFIX),
+            ("1e", NO_SUFFIX),
+            ("e", NO_SUFFIX),
+            ("1ee", NO_SUFFIX),
+            ("i", NO_SUFFIX),
+            ("--1", NO_SUFFIX),
+            ("+-1", NO_SUFFIX),
+            ("Ei", NO_NUMBER),
+        ] {
+            let refused = text.parse::<Quantity>().unwrap_err();
+            assert_eq!(refused.server_message(), message, "{text}");
+        }
     }
 }

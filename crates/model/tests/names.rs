@@ -43,7 +43,7 @@ fn quantities_have_the_units_of_kubernetes() {
             "{text}"
         );
     }
-    for text in ["", "Gi", "1 Gi", "1GiB", "NaN", "inf", "--1", "1e3Gi"] {
+    for text in ["", "Ei", "1 Gi", "1GiB", "NaN", "inf", "--1", "1e3Gi"] {
         assert!(text.parse::<Quantity>().is_err(), "{text}");
     }
 }

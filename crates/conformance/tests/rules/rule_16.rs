@@ -54,6 +54,15 @@ async fn rule_16_json_patches_do_each_operation() {
         done["metadata"]["labels"],
         json!({"app": "web", "a/b": "c"})
     );
+    // Elements are counted from the end, too.
+    let done = patch(json!([
+        {"op": "add", "path": "/metadata/finalizers", "value": ["a/a", "b/b"]},
+        {"op": "add", "path": "/metadata/finalizers/-1", "value": "c/c"},
+        {"op": "remove", "path": "/metadata/finalizers/-2"},
+    ]))
+    .await
+    .ok();
+    assert_eq!(done["metadata"]["finalizers"], json!(["a/a", "c/c"]));
 }
 
 #[tokio::test]
@@ -223,6 +232,38 @@ async fn rule_16_the_result_is_checked_as_any_write() {
     answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.labels")]);
     let answer = merge(json!({"data": {"a": 5}})).await;
     assert!([400, 422].contains(&answer.code), "{}", answer.text());
+    for (patch, shown, problem) in [
+        (
+            json!({"data": {"a": ["x", 1.5]}}),
+            "map[data:map[a:[x 1.5]]]",
+            "unrecognized type: string",
+        ),
+        (
+            json!({"data": {"a": 5}}),
+            "map[data:map[a:5]]",
+            "cannot convert int64 to string",
+        ),
+        (
+            json!({"data": "x"}),
+            "map[data:x]",
+            "cannot restore map from string",
+        ),
+        (
+            json!({"metadata": []}),
+            "map[metadata:[]]",
+            "cannot restore struct from: slice",
+        ),
+        (
+            json!({"metadata": {"finalizers": true}}),
+            "map[metadata:map[finalizers:true]]",
+            "cannot restore slice from bool",
+        ),
+    ] {
+        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let status = answer.refused(422, "Invalid");
+        let expected = format!(" \"\" is invalid: patch: Invalid value: \"{shown}\": {problem}");
+        assert_eq!(status["message"], expected);
+    }
     let answer = merge(json!({"kind": "Secret"})).await;
     assert!([400, 422].contains(&answer.code), "{}", answer.text());
     let missing = format!("{}/none", judge.path("v1", "configmaps"));

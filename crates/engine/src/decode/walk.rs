@@ -2,7 +2,7 @@
 //! decoder, finds unknown fields, and brings every value to its usual form.
 
 use base64::{Engine as _, alphabet, engine::GeneralPurpose, engine::GeneralPurposeConfig};
-use longshore_model::{Quantity, time};
+use longshore_model::{Quantity, QuantityError, time};
 use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
 use serde_json::{Map, Number, Value, json};
 
@@ -26,7 +26,12 @@ pub(super) struct Wrong {
 #[derive(Debug)]
 enum Mismatch {
     /// A value of another type than the named one.
-    Type { found: String, wanted: String },
+    Type {
+        found: String,
+        wanted: String,
+        /// The same in the words for strategic patches.
+        restored: String,
+    },
     /// What the type's own reader says; it does not know where it is.
     Own(String),
 }
@@ -35,7 +40,7 @@ impl Wrong {
     pub(super) fn text(self) -> String {
         let (found, wanted) = match self.problem {
             Mismatch::Own(text) => return text,
-            Mismatch::Type { found, wanted } => (found, wanted),
+            Mismatch::Type { found, wanted, .. } => (found, wanted),
         };
         let fields: Vec<&str> = self.fields.iter().rev().map(String::as_str).collect();
         match self.owner {
@@ -45,6 +50,46 @@ impl Wrong {
             ),
             None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
         }
+    }
+}
+
+impl Wrong {
+    /// What is said where a map is made an object without being written as JSON
+    /// before: what strategic patches are.
+    pub(super) fn restored(&self) -> String {
+        match &self.problem {
+            Mismatch::Own(text) if text.starts_with("illegal base64") => {
+                format!("error decoding from json: {text}")
+            }
+            Mismatch::Own(text) => text.clone(),
+            Mismatch::Type { restored, .. } => restored.clone(),
+        }
+    }
+}
+
+/// A value of the wrong type, in Go's words for values it has in memory.
+fn restored(at: TypeRef, value: &Value) -> String {
+    let found = match value {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    };
+    match (at.shape(), found) {
+        (Shape::Object, _) => format!("cannot restore struct from: {found}"),
+        (Shape::Map, _) => format!("cannot restore map from {found}"),
+        (Shape::List | Shape::Bytes, _) => format!("cannot restore slice from {found}"),
+        (Shape::String, "int64") | (Shape::Integer, "int64" | "float64") => {
+            format!("cannot convert {found} to {}", at.go_type())
+        }
+        (Shape::Boolean, _) => "unrecognized type: bool".into(),
+        (Shape::Integer, _) if at.is_narrow() => "unrecognized type: int32".into(),
+        (Shape::Integer, _) => "unrecognized type: int64".into(),
+        (Shape::Number, _) => "unrecognized type: float64".into(),
+        _ => "unrecognized type: string".into(),
     }
 }
 
@@ -62,9 +107,6 @@ fn round_up(amount: &mut Value) {
         *text = quantity.canonical_milli();
     }
 }
-
-const QUANTITY: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// What a new element is before anything is read into it.
 fn zero(at: TypeRef) -> Value {
@@ -229,11 +271,11 @@ impl Walk {
                 *value = number.to_string().into();
                 self.value(at, value);
             }
-            (Shape::Quantity, Value::String(text)) => match text.parse::<Quantity>() {
+            (Shape::Quantity, Value::String(text)) => match text.trim().parse::<Quantity>() {
                 Ok(quantity) => *text = quantity.canonical(),
-                Err(_) => self.fail(Mismatch::Own(QUANTITY.into())),
+                Err(error) => self.fail(Mismatch::Own(error.server_message().into())),
             },
-            (Shape::Quantity, _) => self.fail(Mismatch::Own(QUANTITY.into())),
+            (Shape::Quantity, _) => self.fail(Mismatch::Own(QuantityError::FORM.into())),
             (Shape::Time | Shape::MicroTime, Value::String(text)) => {
                 let layout = if shape == Shape::Time {
                     "2006-01-02T15:04:05Z07:00"
@@ -287,13 +329,14 @@ impl Walk {
                 }
             }
             (_, other) => {
-                let found = match other {
+                let found = match &*other {
                     Value::Number(number) if shape == Shape::Integer => format!("number {number}"),
                     other => word(other).to_owned(),
                 };
                 self.fail(Mismatch::Type {
                     found,
                     wanted: at.go_type(),
+                    restored: restored(at, other),
                 });
             }
         }

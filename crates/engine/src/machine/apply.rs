@@ -1,6 +1,6 @@
 //! Server-side apply as a write: it makes the object when there is none.
 
-use longshore_model::{Gvk, StatusCause, time};
+use longshore_model::{Gvk, PatchKind, StatusCause, time};
 use serde_json::Value;
 
 use super::{
@@ -80,7 +80,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let Decoded {
         object: mut new, ..
     } = decode(&view, object, FieldValidation::Ignore)
-        .map_err(|problem| problem.of_patch(&Value::Object(config.clone())))?;
+        .map_err(|problem| problem.of_patch(PatchKind::Apply, &Value::Object(config.clone())))?;
     let author = Author::Applied(entries);
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Create, Error, FieldValidation, Object, Subject, Written,
-    decode::{Problem, complete, decode},
+    decode::{complete, decode},
     defaults,
     facts::Generation,
     json,
@@ -340,24 +340,4 @@ pub(super) fn create_here(
     };
     let draft = draft(tx.state(), tx.ids(), request, Some(author))?;
     create(tx, draft)
-}
-
-impl Problem {
-    /// As a problem of a patch, which is 422 and about no object.
-    pub(super) fn of_patch(self, patch: &Value) -> Error {
-        let problem = match self {
-            Self::Unreadable(text) => text,
-            // Without the words that say which kind it is.
-            Self::Strict(text) => match text.find("strict decoding error") {
-                Some(start) => text[start..].to_owned(),
-                None => text,
-            },
-        };
-        let message = format!("Invalid value: {:?}: {problem}", patch.to_string());
-        let cause = Cause::plain("patch", "FieldValueInvalid", message);
-        Error::Invalid {
-            subject: Subject::default(),
-            causes: vec![cause],
-        }
-    }
 }

@@ -117,7 +117,7 @@ pub(super) fn patch(
     let Decoded {
         object, warnings, ..
     } = decode(&view_of_scale, patched, request.options.field_validation)
-        .map_err(|problem| problem.of_patch(&request.body))?;
+        .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
     let author = Author::new(&request.options, None);
     let object = store(tx, (kind, view), old, &object, author)?;
     Ok(Written {

@@ -114,7 +114,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         managed,
         warnings,
     } = decode(&view, patched, request.options.field_validation)
-        .map_err(|problem| problem.of_patch(&request.body))?;
+        .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
     let mut new = view.stored_form(object);
     if json::text(&new, "metadata.name").is_empty() {
         return Err(nameless(name));
@@ -236,6 +236,8 @@ pub(super) fn replace(
         Subresource::Status => {
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
+            // Whatever is written is stored in the version of today.
+            json::copy(&sent, &mut new, "apiVersion");
             defaults::on_status(&info, &mut new);
             complete(&info, &mut new);
             let causes = match view.custom_kind() {

@@ -6,6 +6,7 @@ use longshore_schema::{OwnedType, Ownership, Shape};
 use serde_json::{Map, Value};
 
 use super::{collect, element};
+use crate::json::as_go_shows;
 
 /// What is wrong with a configuration, if anything.
 pub(super) fn configuration(at: OwnedType<'_>, config: &Map<String, Value>) -> Option<String> {
@@ -57,11 +58,11 @@ impl Check {
             (_, Value::Null) | (Shape::Any, _) => {}
             (Shape::Object | Shape::Map, Value::Object(fields)) => self.fields(at, fields),
             (Shape::Object | Shape::Map, other) => {
-                self.fail(&format!("expected map, got &{{{}}}", shown(other)));
+                self.fail(&format!("expected map, got &{{{}}}", as_go_shows(other)));
             }
             (Shape::List, Value::Array(list)) => self.items(at, value, list),
             (Shape::List, other) => {
-                self.fail(&format!("expected list, got &{{{}}}", shown(other)));
+                self.fail(&format!("expected list, got &{{{}}}", as_go_shows(other)));
             }
             (Shape::Integer | Shape::Number, Value::Number(_)) => {}
             (Shape::Integer | Shape::Number, other) => {
@@ -72,17 +73,23 @@ impl Check {
             }
             (Shape::Boolean, Value::Bool(_)) => {}
             (Shape::Boolean, other) => {
-                self.fail(&format!("expected boolean, got &{{{}}}", shown(other)));
+                self.fail(&format!(
+                    "expected boolean, got &{{{}}}",
+                    as_go_shows(other)
+                ));
             }
             (Shape::IntOrString | Shape::Quantity, other) => {
                 if matches!(other, Value::Object(_) | Value::Array(_)) {
-                    self.fail(&format!("expected any scalar, got &{{{}}}", shown(other)));
+                    self.fail(&format!(
+                        "expected any scalar, got &{{{}}}",
+                        as_go_shows(other)
+                    ));
                 }
             }
             (_, Value::String(_)) => {}
             (_, other) => self.fail(&format!(
                 "expected string, got &value.valueUnstructured{{Value:{}}}",
-                shown(other)
+                as_go_shows(other)
             )),
         }
     }
@@ -114,26 +121,6 @@ impl Check {
             }
             self.below(&element, |check| check.value(at.items(), item));
         }
-    }
-}
-
-/// A value as the messages show it.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".into(),
-        Value::String(text) => text.clone(),
-        Value::Array(list) => {
-            let list: Vec<_> = list.iter().map(shown).collect();
-            format!("[{}]", list.join(" "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<_> = fields
-                .iter()
-                .map(|(name, value)| format!("{name}:{}", shown(value)))
-                .collect();
-            format!("map[{}]", fields.join(" "))
-        }
-        other => other.to_string(),
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) fn apply(
 ) -> Result<Value, Error> {
     let mut document = Value::Object(object);
     match patch_kind {
+        // As good as an empty one.
+        PatchKind::Json | PatchKind::Strategic if patch.is_null() => Ok(document),
         PatchKind::Json => {
             let Value::Array(listed) = patch else {
                 return Err(of_other_type(

@@ -1,7 +1,10 @@
 //! JSON patch: one operation after the other, none of which may make the
 //! document grow without end.
 
-use json_patch::PatchOperation;
+use json_patch::{
+    PatchOperation,
+    jsonptr::{Pointer, PointerBuf, Token},
+};
 use serde_json::Value;
 
 use crate::{
@@ -24,6 +27,7 @@ pub(super) fn apply(document: &mut Value, patch: &json_patch::Patch) -> Result<(
     }
     let mut copied = 0;
     for operation in &patch.0 {
+        let operation = &usual(operation, document);
         if tests_absence(operation, document) {
             continue;
         }
@@ -41,6 +45,78 @@ pub(super) fn apply(document: &mut Value, patch: &json_patch::Patch) -> Result<(
             .map_err(|error| Error::PatchFailed(error.to_string()))?;
     }
     Ok(())
+}
+
+/// An operation whose paths have numbers as JSON pointers write them. API
+/// servers count from the end, too, and know other ways to write a number.
+fn usual(operation: &PatchOperation, document: &Value) -> PatchOperation {
+    let mut operation = operation.clone();
+    match &mut operation {
+        PatchOperation::Add(add) => plain(&mut add.path, document, true),
+        PatchOperation::Remove(remove) => plain(&mut remove.path, document, false),
+        PatchOperation::Replace(replace) => plain(&mut replace.path, document, false),
+        PatchOperation::Test(test) => plain(&mut test.path, document, false),
+        PatchOperation::Copy(copy) => {
+            plain(&mut copy.from, document, false);
+            plain(&mut copy.path, document, true);
+        }
+        PatchOperation::Move(moved) => {
+            plain(&mut moved.from, document, false);
+            if is_strange(&moved.path) {
+                // It is put in when it is no longer where it was.
+                let mut without = document.clone();
+                let _ = moved.from.delete(&mut without);
+                plain(&mut moved.path, &without, true);
+            }
+        }
+    }
+    operation
+}
+
+/// Whether a part of a path may be a number that is not written plainly.
+fn is_strange(path: &Pointer) -> bool {
+    let text = path.as_str().as_bytes();
+    text.windows(3).any(|part| {
+        part[0] == b'/' && matches!(part[1], b'-' | b'+' | b'0') && part[2].is_ascii_digit()
+    })
+}
+
+/// Writes the numbers of a path plainly, as far as the document has lists there.
+/// An element that is added at the end has the number after the last.
+fn plain(path: &mut PointerBuf, document: &Value, adds: bool) {
+    if !is_strange(path) {
+        return;
+    }
+    let mut at = Some(document);
+    let mut tokens = Vec::new();
+    let last = path.count().saturating_sub(1);
+    for (index, token) in path.tokens().enumerate() {
+        let mut token = token.to_owned();
+        if let Some(Value::Array(list)) = at {
+            let end = list.len() + usize::from(adds && index == last);
+            if let Some(number) = element(token.encoded(), end) {
+                token = Token::from(number);
+            }
+        }
+        at = at.and_then(|at| match at {
+            Value::Array(list) => list.get(token.encoded().parse::<usize>().ok()?),
+            Value::Object(fields) => fields.get(token.decoded().as_ref()),
+            _ => None,
+        });
+        tokens.push(token);
+    }
+    *path = PointerBuf::from_tokens(tokens);
+}
+
+/// The number of an element; below zero it is counted from the end.
+fn element(text: &str, end: usize) -> Option<usize> {
+    let number: i64 = text.parse().ok()?;
+    let distance = usize::try_from(number.unsigned_abs()).ok()?;
+    if number < 0 {
+        end.checked_sub(distance)
+    } else {
+        Some(distance)
+    }
 }
 
 /// A value that is put somewhere must not be too deep there.
@@ -88,6 +164,45 @@ mod tests {
         let mut document = json!({"a": {"text": "0123456789"}});
         let patch = serde_json::from_value(operations.into()).unwrap();
         apply(&mut document, &patch).map(|()| document)
+    }
+
+    /// As a real API server answers, where it does not break down.
+    #[test]
+    fn rule_16_elements_are_counted_from_the_end_as_well() {
+        let one = |operation: Value| {
+            let mut document = json!({"a": ["x", "y", ["z"]], "b": {"-1": 1}});
+            let patch = serde_json::from_value(json!([operation])).unwrap();
+            apply(&mut document, &patch).map(|()| document["a"].clone())
+        };
+        let to = |op: &str, path: &str| one(json!({"op": op, "path": path, "value": "v"}));
+        for (op, path, expected) in [
+            ("remove", "/a/-1", json!(["x", "y"])),
+            ("remove", "/a/-3", json!(["y", ["z"]])),
+            ("remove", "/a/01", json!(["x", ["z"]])),
+            ("replace", "/a/-2", json!(["x", "v", ["z"]])),
+            ("replace", "/a/-1/-1", json!(["x", "y", ["v"]])),
+            ("add", "/a/-1", json!(["x", "y", ["z"], "v"])),
+            ("add", "/a/-2", json!(["x", "y", "v", ["z"]])),
+            ("add", "/a/-4", json!(["v", "x", "y", ["z"]])),
+            ("add", "/a/+1", json!(["x", "v", "y", ["z"]])),
+            ("add", "/b/-1", json!(["x", "y", ["z"]])),
+        ] {
+            assert_eq!(to(op, path).unwrap(), expected, "{op} {path}");
+        }
+        for (op, path) in [
+            ("remove", "/a/-4"),
+            ("replace", "/a/-4"),
+            ("add", "/a/-5"),
+            ("test", "/a/-9"),
+        ] {
+            assert_eq!(to(op, path).unwrap_err().status().code, 422, "{op} {path}");
+        }
+        assert!(one(json!({"op": "test", "path": "/a/-3", "value": "x"})).is_ok());
+        let moved = |from, path| one(json!({"op": "move", "from": from, "path": path})).unwrap();
+        assert_eq!(moved("/a/-3", "/a/-1"), json!(["y", ["z"], "x"]));
+        assert_eq!(moved("/b/-1", "/a/-4"), json!([1, "x", "y", ["z"]]));
+        let copied = one(json!({"op": "copy", "from": "/a/-2", "path": "/a/-1"}));
+        assert_eq!(copied.unwrap(), json!(["x", "y", ["z"], "y"]));
     }
 
     #[test]

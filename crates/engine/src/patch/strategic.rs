@@ -3,7 +3,7 @@
 //! (`$patch`, `$deleteFromPrimitiveList/f`, `$setElementOrder/f`,
 //! `$retainKeys`) say the rest.
 
-use longshore_schema::{Strategy, TypeRef};
+use longshore_schema::{Shape, Strategy, TypeRef};
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -78,12 +78,19 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         })
         .map(|(name, order)| (name.as_str(), order, object.get(name).cloned()))
         .collect();
+    for (field, order, before) in &orders {
+        can_order(at, field, [Some(order), before.as_ref(), patch.get(*field)])?;
+    }
     for (name, value) in patch {
         if name == PATCH || name == RETAIN {
             continue;
         }
+        if let Some(what) = unfinished(name) {
+            let problem = format!("invalid patch format of {what}");
+            return Err(Error::BadRequest(problem));
+        }
         if let Some(field) = name.strip_prefix(DELETE) {
-            delete_from_list(object, field, value)?;
+            delete_from_list(object, field, value);
         } else if !name.starts_with(ORDER) {
             merge_field(at.and_then(|at| at.field(name)), object, name, value)?;
         }
@@ -121,6 +128,12 @@ fn merge_field(
             object.insert(name.to_owned(), Value::Object(inner));
         }
         Value::Array(patch) if merges(at) => {
+            let keyed = at.is_some_and(|at| at.patch().merge_key.is_some());
+            if keyed && !object.contains_key(name) && !patch.iter().all(Value::is_object) {
+                // Nothing to merge with: who reads it says what is wrong.
+                object.insert(name.to_owned(), Value::Array(patch.clone()));
+                return Ok(());
+            }
             let mut list = match object.remove(name) {
                 Some(Value::Array(list)) => list,
                 _ => Vec::new(),
@@ -213,30 +226,67 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<(), Error> {
     let Some(keys) = patch.get(RETAIN) else {
         return Ok(());
     };
-    let keys = keys
-        .as_array()
-        .ok_or_else(|| wrong(format!("{RETAIN} is no list")))?;
-    let has = |name: &str| keys.iter().any(|key| key == name);
-    let stray = patch
+    let keys = keys.as_array();
+    let has = |name: &str| keys.is_some_and(|keys| keys.iter().any(|key| key == name));
+    let mut set = patch
         .iter()
-        .find(|(name, value)| !name.starts_with('$') && !value.is_null() && !has(name));
-    if let Some((name, _)) = stray {
-        return Err(wrong(format!(
-            "{RETAIN} does not name {name}, which the patch sets"
-        )));
+        .filter(|(name, value)| !name.starts_with('$') && !value.is_null());
+    if keys.is_none() || !set.all(|(name, _)| has(name)) {
+        let problem = "invalid patch format of retainKeys";
+        return Err(Error::BadRequest(problem.into()));
     }
     object.retain(|name, _| has(name));
     Ok(())
 }
 
-fn delete_from_list(object: &mut Object, field: &str, values: &Value) -> Result<(), Error> {
-    let values = values
-        .as_array()
-        .ok_or_else(|| wrong(format!("{DELETE}{field} is no list")))?;
-    if let Some(Value::Array(list)) = object.get_mut(field) {
+/// What is no list takes nothing away.
+fn delete_from_list(object: &mut Object, field: &str, values: &Value) {
+    if let (Some(Value::Array(list)), Value::Array(values)) = (object.get_mut(field), values) {
         list.retain(|value| !values.contains(value));
     }
-    Ok(())
+}
+
+/// Whether a directive lacks the name of its field; what it is called then.
+fn unfinished(name: &str) -> Option<&'static str> {
+    if name == DELETE.trim_end_matches('/') {
+        Some("primitive list")
+    } else if name == ORDER.trim_end_matches('/') {
+        Some("setElementOrder list")
+    } else {
+        None
+    }
+}
+
+/// Whether a field has an order: it must be a list, and be there in its type.
+/// `values` are the order, and what the field is before and in the patch.
+fn can_order(at: Option<TypeRef>, field: &str, values: [Option<&Value>; 3]) -> Result<(), Error> {
+    let found = values.into_iter().flatten().find_map(|value| match value {
+        Value::Array(_) | Value::Null => None,
+        Value::Object(_) => Some("map[string]interface {}"),
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("bool"),
+        Value::Number(number) if number.is_f64() => Some("float64"),
+        Value::Number(_) => Some("int64"),
+    });
+    if let Some(found) = found {
+        return Err(wrong(format!(
+            "expected a []interface {{}}, but received a {found}"
+        )));
+    }
+    let Some(at) = at else { return Ok(()) };
+    match (at.shape(), at.field(field)) {
+        (Shape::Map, _) => Err(wrong(
+            "merging an object in json but data type is not struct, instead is: map".into(),
+        )),
+        (Shape::Object, None) => Err(wrong(format!(
+            "unable to find api field in struct {} for the json field {field:?}",
+            at.type_name().unwrap_or_default()
+        ))),
+        (Shape::Object, Some(inner)) if inner.shape() != Shape::List => Err(wrong(
+            "expected slice or array type, but got: struct".into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The order of a merged list: what the patch names as it names it; what only
@@ -261,9 +311,6 @@ impl Order<'_> {
 
     fn apply(&self, object: &mut Object) -> Result<(), Error> {
         let field = self.field;
-        if !self.order.is_array() {
-            return Err(wrong(format!("{ORDER}{field} is no list")));
-        }
         let order = self.ids(Some(self.order));
         for value in self.patched.and_then(Value::as_array).into_iter().flatten() {
             let deleted = value.get(PATCH).is_some();
@@ -318,222 +365,4 @@ fn arrange(list: &mut Vec<Value>, key: Option<&str>, order: &[Value], before: &[
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use longshore_model::Gvk;
-    use longshore_schema::registry;
-    use proptest::{prelude::prop, prop_assert_eq, proptest, strategy::Strategy as _};
-    use serde_json::json;
-
-    use super::*;
-
-    fn pod(document: Value, patch: Value) -> Value {
-        try_pod(document, &patch).unwrap()
-    }
-
-    fn try_pod(document: Value, patch: &Value) -> Result<Value, Error> {
-        let root = registry()
-            .root(&Gvk::from_api_version("v1", "Pod"))
-            .unwrap();
-        merge(root, document, patch.as_object().unwrap())
-    }
-
-    fn containers(list: Value) -> Value {
-        json!({"spec": {"containers": list}})
-    }
-
-    #[test]
-    fn containers_merge_by_name() {
-        let merged = pod(
-            containers(json!([{"name": "a", "image": "1"}, {"name": "b", "image": "1"}])),
-            containers(json!([{"name": "b", "image": "2"}, {"name": "c"}])),
-        );
-        let expected =
-            json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}, {"name": "c"}]);
-        assert_eq!(merged, containers(expected));
-        let merged = pod(merged, containers(json!([{"name": "d"}, {"name": "b"}])));
-        let names: Vec<_> = merged["spec"]["containers"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|container| container["name"].as_str().unwrap())
-            .collect();
-        assert_eq!(names, ["d", "a", "b", "c"]);
-    }
-
-    /// As a real API server answers.
-    #[test]
-    fn rule_17_what_the_patch_names_comes_before_what_it_does_not_know() {
-        let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
-        let once = pod(finalizers(json!(["a"])), finalizers(json!(["d"])));
-        assert_eq!(once, finalizers(json!(["d", "a"])));
-        let twice = pod(once, finalizers(json!(["x", "a"])));
-        assert_eq!(twice, finalizers(json!(["x", "d", "a"])));
-        let merged = pod(
-            containers(json!([{"name": "a"}, {"name": "b"}])),
-            containers(json!([{"name": "c"}])),
-        );
-        let expected = json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]);
-        assert_eq!(merged, containers(expected));
-    }
-
-    #[test]
-    fn command_and_tolerations_are_replaced() {
-        let merged = pod(
-            json!({"spec": {"tolerations": [{"key": "a"}], "containers": [{"name": "a", "command": ["x", "y"]}]}}),
-            json!({"spec": {"tolerations": [{"key": "b"}], "containers": [{"name": "a", "command": ["z"]}]}}),
-        );
-        assert_eq!(merged["spec"]["tolerations"], json!([{"key": "b"}]));
-        assert_eq!(merged["spec"]["containers"][0]["command"], json!(["z"]));
-    }
-
-    #[test]
-    fn finalizers_merge_as_a_set_and_lose_values_by_name() {
-        let document = json!({"metadata": {"finalizers": ["a", "b"]}});
-        let merged = pod(
-            document.clone(),
-            json!({"metadata": {"finalizers": ["b", "c"]}}),
-        );
-        assert_eq!(merged["metadata"]["finalizers"], json!(["a", "b", "c"]));
-        let merged = pod(
-            document,
-            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}),
-        );
-        assert_eq!(merged["metadata"]["finalizers"], json!(["b"]));
-    }
-
-    #[test]
-    fn conditions_merge_by_type() {
-        let merged = pod(
-            json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}),
-            json!({"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "X"}]}}),
-        );
-        assert_eq!(
-            merged["status"]["conditions"],
-            json!([{"type": "Ready", "status": "True"}, {"type": "X"}])
-        );
-    }
-
-    #[test]
-    fn patch_delete_takes_an_item_or_an_object_away() {
-        let merged = pod(
-            containers(json!([{"name": "a"}, {"name": "b"}])),
-            containers(
-                json!([{"name": "a", "$patch": "delete"}, {"name": "z", "$patch": "delete"}]),
-            ),
-        );
-        assert_eq!(merged, containers(json!([{"name": "b"}])));
-        let merged = pod(
-            json!({"metadata": {"labels": {"a": "1"}}}),
-            json!({"metadata": {"labels": {"$patch": "delete"}}}),
-        );
-        assert_eq!(merged, json!({"metadata": {"labels": {}}}));
-    }
-
-    #[test]
-    fn patch_replace_takes_the_patch_as_it_is() {
-        let merged = pod(
-            containers(json!([{"name": "a"}, {"name": "b"}])),
-            containers(json!([{"$patch": "replace"}, {"name": "c"}])),
-        );
-        assert_eq!(merged, containers(json!([{"name": "c"}])));
-        let merged = pod(
-            json!({"metadata": {"labels": {"a": "1"}}}),
-            json!({"metadata": {"labels": {"$patch": "replace", "b": "2"}}}),
-        );
-        assert_eq!(merged, json!({"metadata": {"labels": {"b": "2"}}}));
-    }
-
-    #[test]
-    fn set_element_order_orders_and_keeps_strangers_in_their_place() {
-        let merged = pod(
-            containers(json!([{"name": "a"}, {"name": "server"}, {"name": "b"}])),
-            json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}, {"name": "c"}],
-                "containers": [{"name": "c"}]}}),
-        );
-        let names: Vec<_> = merged["spec"]["containers"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|c| c["name"].as_str().unwrap())
-            .collect();
-        assert_eq!(names, ["server", "b", "a", "c"]);
-        let merged = pod(
-            containers(json!([{"name": "a"}, {"name": "server"}])),
-            json!({"spec": {"$setElementOrder/containers": [{"name": "a"}, {"name": "new"}],
-                "containers": [{"name": "new"}]}}),
-        );
-        assert_eq!(
-            merged,
-            containers(json!([{"name": "a"}, {"name": "new"}, {"name": "server"}]))
-        );
-        let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]}});
-        assert!(try_pod(containers(json!([])), &patch).is_err());
-    }
-
-    #[test]
-    fn retain_keys_drops_the_other_fields() {
-        let merged = pod(
-            json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
-            json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}}),
-        );
-        assert_eq!(
-            merged["spec"]["volumes"],
-            json!([{"name": "v", "hostPath": {"path": "/"}}])
-        );
-    }
-
-    #[test]
-    fn broken_patches_are_refused() {
-        for patch in [
-            containers(json!([{"image": "x"}])),
-            containers(json!(["x"])),
-            containers(json!([{"name": "a", "$patch": "jump"}])),
-            json!({"metadata": {"$patch": 1}}),
-            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}),
-            json!({"metadata": {"$setElementOrder/finalizers": "a"}}),
-            json!({"metadata": {"$retainKeys": "a"}}),
-        ] {
-            assert!(
-                matches!(
-                    try_pod(containers(json!([])), &patch),
-                    Err(Error::BadRequest(_))
-                ),
-                "{patch}"
-            );
-        }
-    }
-
-    fn named(range: &'static str) -> impl proptest::strategy::Strategy<Value = Value> {
-        prop::collection::btree_map(range, "[1-3]", 0..5).prop_map(|map| {
-            containers(
-                map.into_iter()
-                    .map(|(name, image)| json!({"name": name, "image": image}))
-                    .collect(),
-            )
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn a_patch_applied_twice_is_applied_once(document in named("[a-e]"), patch in named("[a-g]")) {
-            let once = pod(document, patch.clone());
-            prop_assert_eq!(pod(once.clone(), patch), once);
-        }
-
-        #[test]
-        fn every_name_of_both_is_there_once(document in named("[a-e]"), patch in named("[a-g]")) {
-            let merged = pod(document.clone(), patch.clone());
-            let names = |value: &Value| -> Vec<String> {
-                value["spec"]["containers"].as_array().unwrap().iter()
-                    .map(|c| c["name"].as_str().unwrap().to_owned()).collect()
-            };
-            let mut expected = [names(&document), names(&patch)].concat();
-            expected.sort();
-            expected.dedup();
-            let mut found = names(&merged);
-            found.sort();
-            prop_assert_eq!(found, expected);
-        }
-    }
-}
+mod tests;

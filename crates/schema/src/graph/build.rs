@@ -126,6 +126,8 @@ fn special(definition: &str) -> Option<Shape> {
         "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => {
             Shape::Any
         }
+        // Its schema says nothing at all.
+        "CustomResourceSubresourceStatus" => Shape::Object,
         _ => return None,
     })
 }

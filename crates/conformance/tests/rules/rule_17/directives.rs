@@ -112,10 +112,19 @@ async fn rule_17_patch_merge_is_refused() {
 #[tokio::test]
 async fn rule_17_an_unknown_directive_is_refused() {
     let (judge, one) = judge(json!({})).await;
-    let patch = json!({"spec": {"template": {"spec": {"$patch": "explode"}}}});
-    let answer = refused(&judge, &one, patch).await;
-    if judge.newer("unknown directives answered with a reason: 1.20 answers 500") {
-        assert_eq!(answer.code, 400, "{}", answer.text());
+    for patch in [
+        json!({"spec": {"template": {"spec": {"$patch": "explode"}}}}),
+        json!({"spec": {"$setElementOrder/nothing": []}}),
+        json!({"metadata": {"$setElementOrder/labels": []}}),
+    ] {
+        let answer = refused(&judge, &one, patch).await;
+        if judge.newer("unknown directives answered with a reason: 1.20 answers 500") {
+            assert_eq!(answer.code, 400, "{}", answer.text());
+        }
+    }
+    for unfinished in ["$deleteFromPrimitiveList", "$setElementOrder"] {
+        let patch = json!({"metadata": {unfinished: []}});
+        assert_eq!(refused(&judge, &one, patch).await.code, 400, "{unfinished}");
     }
 }
 

@@ -112,6 +112,16 @@ async fn rule_30_a_definition_that_is_wrong_is_invalid() {
         let causes = status["details"]["causes"].as_array().unwrap();
         let about = |cause: &Value| cause["field"].as_str().unwrap().ends_with(field);
         assert!(causes.iter().any(about), "{pointer}: {status}");
+        if pointer.ends_with("/schema") {
+            let message = &causes[0]["message"];
+            assert_eq!(*message, "Required value: schemas are required");
+        }
+    }
+    for part in ["/status", "/scale"] {
+        let pointer = format!("/spec/versions/0/subresources{part}");
+        let wrong = with(good.clone(), &[(&pointer, json!("x"))]);
+        let answer = judge.post(DEFINITIONS, &wrong).await;
+        answer.refused(400, "BadRequest");
     }
 }
 

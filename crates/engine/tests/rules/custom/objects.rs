@@ -161,6 +161,28 @@ async fn rule_30_versions_share_their_objects() {
 }
 
 #[tokio::test]
+async fn rule_30_the_same_status_is_written_once_in_another_storage_version() {
+    let api = api();
+    let versions = |stored: bool| json!([version("v1", stored), version("v2", !stored)]);
+    let crd = definition(versions(true));
+    api.create(DEFINITIONS, crd).await.unwrap();
+    create(&api, "v1", shoe("a")).await.unwrap();
+    let write = async || {
+        let body = json!({"status": {"replicas": 1}});
+        let part = Subresource::Status;
+        let written = patch(&api, "v1", part, PatchKind::Merge, body).await;
+        written.unwrap().revision()
+    };
+    let first = write().await;
+    assert_eq!(write().await, first);
+    let body = json!({"spec": {"versions": versions(false)}});
+    let changed = api.merge(DEFINITIONS, "shoes.example.com", body).await;
+    let again = write().await;
+    assert!(again > changed.unwrap().revision());
+    assert_eq!(write().await, again);
+}
+
+#[tokio::test]
 async fn rule_19_selectable_fields() {
     let api = shoes().await;
     create(&api, "v1", shoe("a")).await.unwrap();

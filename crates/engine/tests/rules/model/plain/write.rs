@@ -129,10 +129,13 @@ pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effe
 pub(super) fn status(write: &Write<'_>, status: &str) -> Effect {
     match write.old() {
         Ok(old) => {
-            let new = Thing {
+            let mut new = Thing {
                 status: status.to_owned(),
                 ..old.clone()
             };
+            if write.key.kind == Kind::Shoe {
+                new.stored = definition::stored(write.state, Kind::Shoe);
+            }
             write.keep(old, new)
         }
         Err(effect) => effect,

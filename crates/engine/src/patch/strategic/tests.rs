@@ -1,0 +1,259 @@
+//! Each directive and each kind of list.
+
+#![allow(clippy::unwrap_used)]
+use longshore_model::Gvk;
+use longshore_schema::registry;
+use proptest::{prelude::prop, prop_assert_eq, proptest, strategy::Strategy as _};
+use serde_json::json;
+
+use super::*;
+
+fn pod(document: Value, patch: Value) -> Value {
+    try_pod(document, &patch).unwrap()
+}
+
+fn try_pod(document: Value, patch: &Value) -> Result<Value, Error> {
+    let root = registry()
+        .root(&Gvk::from_api_version("v1", "Pod"))
+        .unwrap();
+    merge(root, document, patch.as_object().unwrap())
+}
+
+fn containers(list: Value) -> Value {
+    json!({"spec": {"containers": list}})
+}
+
+#[test]
+fn containers_merge_by_name() {
+    let merged = pod(
+        containers(json!([{"name": "a", "image": "1"}, {"name": "b", "image": "1"}])),
+        containers(json!([{"name": "b", "image": "2"}, {"name": "c"}])),
+    );
+    let expected = json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}, {"name": "c"}]);
+    assert_eq!(merged, containers(expected));
+    let merged = pod(merged, containers(json!([{"name": "d"}, {"name": "b"}])));
+    let names: Vec<_> = merged["spec"]["containers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|container| container["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["d", "a", "b", "c"]);
+}
+
+/// As a real API server answers.
+#[test]
+fn rule_17_what_the_patch_names_comes_before_what_it_does_not_know() {
+    let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
+    let once = pod(finalizers(json!(["a"])), finalizers(json!(["d"])));
+    assert_eq!(once, finalizers(json!(["d", "a"])));
+    let twice = pod(once, finalizers(json!(["x", "a"])));
+    assert_eq!(twice, finalizers(json!(["x", "d", "a"])));
+    let merged = pod(
+        containers(json!([{"name": "a"}, {"name": "b"}])),
+        containers(json!([{"name": "c"}])),
+    );
+    let expected = json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]);
+    assert_eq!(merged, containers(expected));
+}
+
+#[test]
+fn command_and_tolerations_are_replaced() {
+    let merged = pod(
+        json!({"spec": {"tolerations": [{"key": "a"}], "containers": [{"name": "a", "command": ["x", "y"]}]}}),
+        json!({"spec": {"tolerations": [{"key": "b"}], "containers": [{"name": "a", "command": ["z"]}]}}),
+    );
+    assert_eq!(merged["spec"]["tolerations"], json!([{"key": "b"}]));
+    assert_eq!(merged["spec"]["containers"][0]["command"], json!(["z"]));
+}
+
+#[test]
+fn finalizers_merge_as_a_set_and_lose_values_by_name() {
+    let document = json!({"metadata": {"finalizers": ["a", "b"]}});
+    let merged = pod(
+        document.clone(),
+        json!({"metadata": {"finalizers": ["b", "c"]}}),
+    );
+    assert_eq!(merged["metadata"]["finalizers"], json!(["a", "b", "c"]));
+    let merged = pod(
+        document,
+        json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}),
+    );
+    assert_eq!(merged["metadata"]["finalizers"], json!(["b"]));
+}
+
+#[test]
+fn conditions_merge_by_type() {
+    let merged = pod(
+        json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}),
+        json!({"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "X"}]}}),
+    );
+    assert_eq!(
+        merged["status"]["conditions"],
+        json!([{"type": "Ready", "status": "True"}, {"type": "X"}])
+    );
+}
+
+#[test]
+fn patch_delete_takes_an_item_or_an_object_away() {
+    let merged = pod(
+        containers(json!([{"name": "a"}, {"name": "b"}])),
+        containers(json!([{"name": "a", "$patch": "delete"}, {"name": "z", "$patch": "delete"}])),
+    );
+    assert_eq!(merged, containers(json!([{"name": "b"}])));
+    let merged = pod(
+        json!({"metadata": {"labels": {"a": "1"}}}),
+        json!({"metadata": {"labels": {"$patch": "delete"}}}),
+    );
+    assert_eq!(merged, json!({"metadata": {"labels": {}}}));
+}
+
+#[test]
+fn patch_replace_takes_the_patch_as_it_is() {
+    let merged = pod(
+        containers(json!([{"name": "a"}, {"name": "b"}])),
+        containers(json!([{"$patch": "replace"}, {"name": "c"}])),
+    );
+    assert_eq!(merged, containers(json!([{"name": "c"}])));
+    let merged = pod(
+        json!({"metadata": {"labels": {"a": "1"}}}),
+        json!({"metadata": {"labels": {"$patch": "replace", "b": "2"}}}),
+    );
+    assert_eq!(merged, json!({"metadata": {"labels": {"b": "2"}}}));
+}
+
+#[test]
+fn set_element_order_orders_and_keeps_strangers_in_their_place() {
+    let merged = pod(
+        containers(json!([{"name": "a"}, {"name": "server"}, {"name": "b"}])),
+        json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}, {"name": "c"}],
+            "containers": [{"name": "c"}]}}),
+    );
+    let names: Vec<_> = merged["spec"]["containers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["server", "b", "a", "c"]);
+    let merged = pod(
+        containers(json!([{"name": "a"}, {"name": "server"}])),
+        json!({"spec": {"$setElementOrder/containers": [{"name": "a"}, {"name": "new"}],
+            "containers": [{"name": "new"}]}}),
+    );
+    assert_eq!(
+        merged,
+        containers(json!([{"name": "a"}, {"name": "new"}, {"name": "server"}]))
+    );
+    let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]}});
+    assert!(try_pod(containers(json!([])), &patch).is_err());
+}
+
+/// As a real API server answers.
+#[test]
+fn rule_17_an_order_is_of_a_list_that_the_type_has() {
+    for (patch, problem) in [
+        (
+            json!({"metadata": {"$setElementOrder/nothing": []}}),
+            "unable to find api field in struct ObjectMeta for the json field \"nothing\"",
+        ),
+        (
+            json!({"metadata": {"$setElementOrder/labels": []}}),
+            "expected slice or array type, but got: struct",
+        ),
+        (
+            json!({"metadata": {"$setElementOrder/name": []}}),
+            "expected a []interface {}, but received a string",
+        ),
+        (
+            json!({"metadata": {"labels": {"$setElementOrder/a": []}}}),
+            "merging an object in json but data type is not struct, instead is: map",
+        ),
+    ] {
+        let document = json!({"metadata": {"name": "a"}});
+        let refused = try_pod(document, &patch).unwrap_err().status();
+        let expected = format!("invalid strategic merge patch: {problem}");
+        assert_eq!((refused.code, refused.message), (400, expected));
+    }
+    // Where nothing is known, nothing is looked at.
+    let patch = json!({"nothing": {"$setElementOrder/labels": []}});
+    assert!(try_pod(json!({}), &patch).is_ok());
+}
+
+#[test]
+fn rule_17_what_is_not_there_loses_nothing() {
+    for values in [json!(["a"]), json!("a")] {
+        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": values}});
+        assert_eq!(pod(json!({"metadata": {}}), patch), json!({"metadata": {}}));
+    }
+}
+
+#[test]
+fn retain_keys_drops_the_other_fields() {
+    let merged = pod(
+        json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+        json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}}),
+    );
+    assert_eq!(
+        merged["spec"]["volumes"],
+        json!([{"name": "v", "hostPath": {"path": "/"}}])
+    );
+}
+
+#[test]
+fn broken_patches_are_refused() {
+    for patch in [
+        containers(json!([{"image": "x"}])),
+        containers(json!(["x"])),
+        json!({"metadata": {"$deleteFromPrimitiveList": []}}),
+        json!({"metadata": {"$setElementOrder": []}}),
+        json!({"metadata": {"$setElementOrder/nothing": []}}),
+        json!({"metadata": {"$setElementOrder/labels": []}}),
+        json!({"metadata": {"labels": {"$setElementOrder/a": []}}}),
+        containers(json!([{"name": "a", "$patch": "jump"}])),
+        json!({"metadata": {"$patch": 1}}),
+        json!({"metadata": {"$setElementOrder/finalizers": "a"}}),
+        json!({"metadata": {"$retainKeys": "a"}}),
+    ] {
+        assert!(
+            matches!(
+                try_pod(containers(json!([])), &patch),
+                Err(Error::BadRequest(_))
+            ),
+            "{patch}"
+        );
+    }
+}
+
+fn named(range: &'static str) -> impl proptest::strategy::Strategy<Value = Value> {
+    prop::collection::btree_map(range, "[1-3]", 0..5).prop_map(|map| {
+        containers(
+            map.into_iter()
+                .map(|(name, image)| json!({"name": name, "image": image}))
+                .collect(),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_patch_applied_twice_is_applied_once(document in named("[a-e]"), patch in named("[a-g]")) {
+        let once = pod(document, patch.clone());
+        prop_assert_eq!(pod(once.clone(), patch), once);
+    }
+
+    #[test]
+    fn every_name_of_both_is_there_once(document in named("[a-e]"), patch in named("[a-g]")) {
+        let merged = pod(document.clone(), patch.clone());
+        let names = |value: &Value| -> Vec<String> {
+            value["spec"]["containers"].as_array().unwrap().iter()
+                .map(|c| c["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let mut expected = [names(&document), names(&patch)].concat();
+        expected.sort();
+        expected.dedup();
+        let mut found = names(&merged);
+        found.sort();
+        prop_assert_eq!(found, expected);
+    }
+}
