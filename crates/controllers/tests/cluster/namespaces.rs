@@ -1,16 +1,32 @@
 //! The namespace controller.
 
-use longshore_client::{DeleteOptions, Patch};
+use longshore_client::{Cluster, DeleteOptions, Patch};
 use serde_json::json;
 
 use crate::fixture::{Fixture, container, until};
+
+async fn make_namespace(cluster: &Cluster) {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+    cluster.create(&namespace, None).await.unwrap();
+}
+
+/// Deletes it, and waits until it is gone.
+async fn end_namespace(cluster: &Cluster) {
+    let namespaces = cluster.namespaces();
+    let options = DeleteOptions::default();
+    namespaces.delete("a", &options).await.unwrap();
+    until("the namespace gone", async || {
+        let found = namespaces.find("a").await.unwrap();
+        found.is_none().then_some(())
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn a_namespace_goes_with_all_that_is_in_it() {
     let fixture = Fixture::start().await;
     let cluster = &fixture.cluster;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
-    cluster.create(&namespace, None).await.unwrap();
+    make_namespace(cluster).await;
     for object in [
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}),
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}),
@@ -28,21 +44,7 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
         (pods.list().await.unwrap().items.len() == 3).then_some(())
     })
     .await;
-    cluster
-        .namespaces()
-        .delete("a", &DeleteOptions::default())
-        .await
-        .unwrap();
-    until("the namespace gone", async || {
-        cluster
-            .namespaces()
-            .find("a")
-            .await
-            .unwrap()
-            .is_none()
-            .then_some(())
-    })
-    .await;
+    end_namespace(cluster).await;
     assert!(pods.list().await.unwrap().items.is_empty());
     assert!(cluster.jobs().list().await.unwrap().items.is_empty());
 }
@@ -71,8 +73,7 @@ async fn the_default_service_account_comes_back() {
 async fn each_namespace_gets_the_certificate() {
     let fixture = Fixture::start().await;
     let cluster = &fixture.cluster;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
-    cluster.create(&namespace, None).await.unwrap();
+    make_namespace(cluster).await;
     for name in ["default", "a"] {
         let maps = cluster.configmaps().in_namespace(name).unwrap();
         let right = async || {
@@ -89,14 +90,5 @@ async fn each_namespace_gets_the_certificate() {
         })
         .await;
     }
-    cluster
-        .namespaces()
-        .delete("a", &DeleteOptions::default())
-        .await
-        .unwrap();
-    until("the namespace gone", async || {
-        let found = cluster.namespaces().find("a").await.unwrap();
-        found.is_none().then_some(())
-    })
-    .await;
+    end_namespace(cluster).await;
 }
