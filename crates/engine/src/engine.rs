@@ -8,9 +8,9 @@ use longshore_model::KindInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, Finalize, ListRequest,
-    Object, OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update,
-    Watch, WatchRequest, Written,
+    Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, ListRequest, Object,
+    OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update, Watch,
+    WatchRequest, Written,
     decode::decode,
     journal::{Journal, NoJournal},
     kinds::Kinds,
@@ -408,18 +408,6 @@ impl Engine {
     pub async fn bind(&self, request: Bind) -> Result<(), Error> {
         self.submit(request.dry_run, move |tx| machine::bind(tx, &request))
             .await
-    }
-
-    /// Replaces the finalizers in a namespace's spec; a namespace being deleted
-    /// goes with the last of them.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], stale versions.
-    pub async fn finalize(&self, request: Finalize) -> Result<Arc<Object>, Error> {
-        self.submit(request.options.dry_run, move |tx| {
-            machine::finalize(tx, &request)
-        })
-        .await
     }
 
     /// Forgets the history: older lists and watches expire.

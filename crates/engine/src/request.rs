@@ -28,7 +28,7 @@ pub enum Subresource {
     Status,
     /// The number of replicas alone, as a `Scale` of autoscaling/v1.
     Scale,
-    /// The finalizers in a namespace's spec alone, by [`Finalize`].
+    /// A namespace with the finalizers in its spec, which go no other way.
     Finalize,
 }
 
@@ -191,17 +191,6 @@ pub struct Bind {
     pub annotations: std::collections::BTreeMap<String, String>,
     /// Do everything, keep nothing.
     pub dry_run: bool,
-}
-
-/// Replaces the finalizers in a namespace's spec.
-#[derive(Debug, Clone)]
-pub struct Finalize {
-    /// The namespace's name.
-    pub name: String,
-    /// The namespace as sent.
-    pub object: Value,
-    /// Who writes, and how.
-    pub options: WriteOptions,
 }
 
 /// Which version of the state a read wants.

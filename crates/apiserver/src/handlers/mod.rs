@@ -143,7 +143,7 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,
         ("scale", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
-        ("finalize", Method::PUT) => write::finalize(call, target, body).await,
+        ("finalize", Method::PUT) => write::update(call, target, Subresource::Finalize, body).await,
         ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,
         ("binding", _) => Err(Fault::wrong_method(&["POST"])),

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use longshore_engine::{
-    Bind, Create, Finalize, Object, Patch, Subresource, Target, Update, Written, scale_kind,
-};
+use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
 use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::duplicate_fields;
 use serde_json::Value;
@@ -135,23 +133,6 @@ fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Vec<String>), Fau
         })?,
     };
     Ok((value, duplicate_fields(bytes)))
-}
-
-pub(super) async fn finalize(call: Call, target: Target, body: RequestBody) -> Reply {
-    let wanted = object_shape(&call)?;
-    let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
-    let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let kind = &target.kind.gvk.kind;
-    let (mut object, _) = input::object(&call.headers, body, kind).await?;
-    input::check_kind(&mut object, &target.kind)?;
-    input::check_name(&object, &target.name, None)?;
-    let finalize = Finalize {
-        name: target.name,
-        object,
-        options,
-    };
-    let object: Arc<Object> = call.shared.engine.finalize(finalize).await?;
-    reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
 }
 
 /// POST of a Binding to `bindings`, which names the pod.

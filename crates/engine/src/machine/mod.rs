@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub(crate) use bind::bind;
 pub(crate) use create::{admit, create};
 pub(crate) use delete::{delete, delete_collection};
-pub(crate) use namespace::{bootstrap, finalize};
+pub(crate) use namespace::bootstrap;
 pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
 pub(crate) use update::{patch, update};

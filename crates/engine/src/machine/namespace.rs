@@ -1,15 +1,10 @@
-//! Namespaces: what may be made in them, what comes with them, how they end.
-
-use std::sync::Arc;
+//! Namespaces: what may be made in them, what comes with them, which stay.
 
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Value, json};
 
-use super::{Machine, Transaction, create, ownership::Author, update};
-use crate::{
-    Error, FieldValidation, Finalize, Object, Subject, Subresource, decode::decode, json,
-    state::State,
-};
+use super::{Machine, Transaction, create, ownership::Author};
+use crate::{Error, Subject, state::State};
 
 /// The namespaces every cluster has.
 const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -125,40 +120,4 @@ fn initial() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
 /// Whether a namespace must stay for ever.
 pub(super) fn is_protected(name: &str) -> bool {
     matches!(name, "default" | "kube-system" | "kube-public")
-}
-
-/// Replaces `spec.finalizers`; the namespace goes with the last of them.
-pub(crate) fn finalize(tx: &mut Transaction<'_>, request: &Finalize) -> Result<Arc<Object>, Error> {
-    let id = tx
-        .kinds()
-        .builtin_id("", "Namespace")
-        .ok_or_else(|| Error::Internal("namespaces are not served".into()))?;
-    let info = tx.kinds().entry(id).info.clone();
-    let subject = Subject::new(&info, &request.name);
-    let view = tx.kinds().resolve(&info)?.1.clone();
-    let sent = decode(&view, request.object.clone(), FieldValidation::Ignore)?.object;
-    let old = tx
-        .get(id, &request.name)
-        .cloned()
-        .ok_or_else(|| Error::NotFound(subject.clone()))?;
-    update::check_preconditions(&subject, &old, &sent)?;
-    let before = old.map();
-    let mut object = before.clone();
-    let finalizers = json::at(&sent, "spec.finalizers").cloned();
-    let spec = json::child(&mut object, "spec");
-    match finalizers {
-        Some(Value::Array(list)) if !list.is_empty() => {
-            spec.insert("finalizers".into(), Value::Array(list));
-        }
-        _ => {
-            spec.remove("finalizers");
-        }
-    }
-    let place = update::Place {
-        kind: id,
-        view: &view,
-        subresource: Subresource::Finalize,
-    };
-    let author = Author::new(&request.options, None);
-    update::record(tx, place, &old, &before, &object, author)
 }

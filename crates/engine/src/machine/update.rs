@@ -224,15 +224,11 @@ pub(super) fn replace(
     sent: Draftable,
     author: Author,
 ) -> Result<Arc<Object>, Error> {
-    let Place {
-        kind,
-        view,
-        subresource,
-    } = place;
+    let Place { kind, view, .. } = place;
     let info = tx.kinds().entry(kind).info.clone();
     let subject = Subject::new(&info, old.name());
     check_preconditions(&subject, old, &sent)?;
-    let new = match subresource {
+    let new = match place.subresource {
         Subresource::Status => {
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
@@ -256,7 +252,9 @@ pub(super) fn replace(
             }
             let mut causes = validate::deletion(&before, &new);
             keep_server_fields(&before, &mut new);
-            defaults::on_update(&info, &before, &mut new);
+            if place.subresource != Subresource::Finalize {
+                defaults::on_update(&info, &before, &mut new);
+            }
             defaults::fill(&info, &mut new);
             defaults::settle(&info, Some(&before), &mut new);
             match (&*info.gvk.group, &*info.gvk.kind) {
@@ -268,7 +266,10 @@ pub(super) fn replace(
                 }
                 _ => {}
             }
-            causes.extend(validate::object(&info, &new));
+            causes.extend(match place.subresource {
+                Subresource::Finalize => validate::finalized(&info, &new),
+                _ => validate::object(&info, &new),
+            });
             // What is always there is there in the old state, too.
             complete(&info, &mut new);
             causes.extend(validate::change(&info, &before, &new));
@@ -289,7 +290,7 @@ pub(super) fn replace(
 }
 
 /// Keeps a new state, with who manages it now, if it differs from the old one.
-pub(super) fn record(
+fn record(
     tx: &mut Transaction<'_>,
     place: Place<'_>,
     old: &Arc<Object>,
@@ -297,20 +298,16 @@ pub(super) fn record(
     new: &Draftable,
     author: Author,
 ) -> Result<Arc<Object>, Error> {
-    let Place {
-        kind,
-        view,
-        subresource,
-    } = place;
     if before == new && author.is_plain() {
         return Ok(old.clone());
     }
     let now = time::seconds(tx.now);
     let was_applied = matches!(author, Author::Applied(_));
+    let (kind, view) = (place.kind, place.view);
     let entry = tx.kinds().entry(kind);
     let entries = view.with_shown(before, |before| {
         view.with_shown(new, |new| {
-            author.of_update((entry, view, subresource), old, (before, new), &now)
+            author.of_update((entry, view, place.subresource), old, (before, new), &now)
         })
     });
     if before == new && managed::is_stored(&entries, old.managed()) {

@@ -93,6 +93,13 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     causes
 }
 
+/// What is wrong with a namespace whose finalizers are written.
+pub(crate) fn finalized(kind: &KindInfo, namespace: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::object(kind, namespace);
+    node::finalized_namespace(namespace, &mut causes);
+    causes
+}
+
 /// What is wrong with a new object alone: later it is let be.
 pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();

@@ -94,21 +94,32 @@ pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
     }
 }
 
-/// A namespace is active until it is deleted.
-/// What is wrong with a namespace.
+/// What is wrong with a namespace. All its finalizers have one path.
 pub(super) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
-    let causes = &mut Causes(causes);
     for finalizer in At::field(object, "spec").get("finalizers").items() {
-        let finalizer = finalizer.called("spec.finalizers");
-        causes.qualified(&finalizer);
-        if !finalizer.text().contains('/') && finalizer.text() != "kubernetes" {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.invalid(&finalizer, detail);
-        }
+        namespace_finalizer(&finalizer.called("spec.finalizers"), causes);
     }
 }
 
-/// What is wrong with the status of a namespace.
+/// What is wrong with a namespace whose finalizers are written. Here they are
+/// told apart.
+pub(super) fn finalized_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
+    for finalizer in At::field(object, "spec").get("finalizers").items() {
+        namespace_finalizer(&finalizer, causes);
+    }
+}
+
+fn namespace_finalizer(finalizer: &At<'_>, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    causes.qualified(finalizer);
+    if !finalizer.text().contains('/') && finalizer.text() != "kubernetes" {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        causes.invalid(finalizer, detail);
+    }
+}
+
+/// What is wrong with the status of a namespace: it is active until it is
+/// deleted.
 pub(super) fn namespace_status(after: &Object, causes: &mut Vec<StatusCause>) {
     let phase = json::text(after, "status.phase");
     let deleted = json::at(after, "metadata.deletionTimestamp").is_some();

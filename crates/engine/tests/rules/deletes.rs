@@ -1,10 +1,7 @@
-//! The rules of deletion: grace, finalizers, propagation, namespaces.
+//! The rules of deletion: grace, finalizers, propagation.
 
 use crate::support::{Api, api, config, job, kind, names, pod, status};
-use longshore_engine::{
-    DeleteCollection, DeleteOptions, Deleted, Error, Finalize, ListRequest, Propagation,
-    WriteOptions,
-};
+use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Propagation};
 use serde_json::{Value, json};
 
 fn grace(seconds: i64) -> DeleteOptions {
@@ -250,73 +247,4 @@ async fn a_collection_is_deleted_by_selector() {
         2
     );
     assert_eq!(names(&api.list("configmaps")), ["b"]);
-}
-
-#[tokio::test]
-async fn a_namespace_terminates_and_goes_when_finalized() {
-    let api = api();
-    let namespace = json!({"metadata": {"name": "n"}});
-    let made = api
-        .create("namespaces", namespace.clone())
-        .await
-        .unwrap()
-        .value();
-    assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
-    assert_eq!(made["status"]["phase"], "Active");
-    assert_eq!(
-        made["metadata"]["labels"]["kubernetes.io/metadata.name"],
-        "n"
-    );
-    let value = pending(api.delete("namespaces", "n").await.unwrap());
-    assert_eq!(value["status"]["phase"], "Terminating");
-    let refused = api
-        .create_in("n", "pods", pod("p"))
-        .await
-        .unwrap_err()
-        .status();
-    assert_eq!(refused.code, 403);
-    assert_eq!(
-        refused.message,
-        r#"pods "p" is forbidden: unable to create new content in namespace n because it is being terminated"#
-    );
-    assert_eq!(
-        refused.details.unwrap().causes[0].reason,
-        "NamespaceTerminating"
-    );
-    let mut empty = value;
-    empty["spec"] = json!({});
-    let request = Finalize {
-        name: "n".into(),
-        object: empty,
-        options: WriteOptions::default(),
-    };
-    api.0.finalize(request).await.unwrap();
-    assert!(api.get("namespaces", "n").is_err());
-    api.create("namespaces", namespace).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_update_does_not_touch_a_namespaces_finalizers() {
-    let api = api();
-    api.create("namespaces", json!({"metadata": {"name": "n"}}))
-        .await
-        .unwrap();
-    let sent = json!({"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": {"finalizers": []}});
-    let value = api.update("namespaces", "n", sent).await.unwrap().value();
-    assert_eq!(value["spec"]["finalizers"], json!(["kubernetes"]));
-    assert_eq!(value["metadata"]["labels"]["a"], "b");
-}
-
-#[tokio::test]
-async fn the_first_namespaces_are_there_and_protected() {
-    let api = api();
-    let expected = ["default", "kube-node-lease", "kube-public", "kube-system"];
-    assert_eq!(names(&api.list("namespaces")), expected);
-    assert_eq!(api.list("serviceaccounts").items.len(), 4);
-    let (code, _, message) = status(api.delete("namespaces", "default").await);
-    assert_eq!(code, 403);
-    assert_eq!(
-        message,
-        r#"namespaces "default" is forbidden: this namespace may not be deleted"#
-    );
 }

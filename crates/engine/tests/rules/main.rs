@@ -10,6 +10,7 @@ mod events;
 mod kinds;
 mod managed;
 mod model;
+mod namespaces;
 mod reads;
 mod support;
 mod turns;

@@ -1,6 +1,6 @@
 //! Rule 18: who manages which fields, after writes that are no apply.
 
-use longshore_engine::{Create, Finalize, Object, Patch, Subresource, Target, WriteOptions};
+use longshore_engine::{Create, Object, Patch, Subresource, Target, Update, WriteOptions};
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
 
@@ -267,12 +267,13 @@ async fn rule_18_who_finalizes_a_namespace_manages_its_finalizers() {
     let made = api.create_with("namespaces", namespace, by("maker")).await;
     let made = made.unwrap().object;
     assert!(managers(&made)[0].contains(r#""f:spec":{"f:finalizers":{}}"#));
-    let finalize = Finalize {
-        name: "n".into(),
+    let finalize = Update {
+        target: Api::target("namespaces", "n"),
+        subresource: Subresource::Finalize,
         object: json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["c/d"]}}),
         options: by("me"),
     };
-    let done = api.0.finalize(finalize).await.unwrap();
+    let done = api.0.update(finalize).await.unwrap().object;
     let managers = managers(&done);
     assert!(!managers[0].contains("f:spec"), "{managers:?}");
     assert_eq!(

@@ -34,6 +34,9 @@ pub struct Thing {
 /// The first deletion of a definition names no seconds.
 pub const NO_GRACE: i64 = -1;
 
+/// The label of a namespace that is finalized.
+pub const FINALIZED: u8 = 2;
+
 /// A manager and its operation: `m1 Apply`.
 pub type Manager = String;
 

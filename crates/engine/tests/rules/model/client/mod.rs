@@ -7,8 +7,8 @@ mod write;
 use std::sync::Arc;
 
 use longshore_engine::{
-    Bind, Create, Delete, DeleteCollection, DeleteOptions, Engine, Error, Finalize, Object,
-    Subresource, WriteOptions, Written,
+    Bind, Create, Delete, DeleteCollection, DeleteOptions, Engine, Error, Object, Subresource,
+    Update, WriteOptions, Written,
 };
 use longshore_model::PatchKind;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use super::{
     body::{configuration, options, patch, request},
     kind::{Key, Kind, Via, known},
     operation::{Call, Operation, Precondition},
-    thing::{Thing, body},
+    thing::{FINALIZED, Thing, body},
 };
 
 /// What an operation answered.
@@ -233,13 +233,16 @@ impl Doing<'_> {
                 }
             }
             Operation::Finalize { name, dry } => {
-                let object = json!({"metadata": {"name": name}, "spec": {"finalizers": []}});
-                let finalize = Finalize {
-                    name: name.clone(),
+                let key = Key::new(Kind::Namespace, "", name);
+                let mut object = body(&key, FINALIZED, 0, false);
+                object["spec"] = json!({"finalizers": []});
+                let finalize = Update {
+                    target: key.target(self.via),
+                    subresource: Subresource::Finalize,
                     object,
                     options: options(*dry),
                 };
-                self.one(Kind::Namespace, self.engine.finalize(finalize).await)
+                self.written(Kind::Namespace, self.engine.update(finalize).await)
             }
             Operation::Get { key, at } => {
                 let (target, at) = (key.target(self.via), self.asked(*at));

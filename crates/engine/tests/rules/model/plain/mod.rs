@@ -9,7 +9,7 @@ use super::{
     client::{Outcome, Record},
     kind::{Key, Kind},
     operation::{How, Operation, Scope},
-    thing::{State, Thing, shown},
+    thing::{FINALIZED, State, Thing, shown},
 };
 use longshore_model::PatchKind;
 
@@ -286,7 +286,10 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
                 version: None,
                 ..writing(&key)
             };
+            // What is sent takes the place of all but the status.
             write(&finalize, &|old| Thing {
+                label: FINALIZED.to_string(),
+                finalizers: Vec::new(),
                 value: String::new(),
                 ..old.clone()
             })
