@@ -6,10 +6,10 @@ use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
-use longshore_schema::{duplicate_fields, protobuf};
+use longshore_schema::protobuf;
 use serde_json::{Map, Value};
 
-use crate::{fault::Fault, limits};
+use crate::{fault::Fault, limits, twice::Twice, yaml};
 
 /// The body of a request, of whatever sort it came.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -76,7 +76,7 @@ pub(crate) async fn object(
     headers: &HeaderMap,
     body: RequestBody,
     kind: &str,
-) -> Result<(Value, Vec<String>), Fault> {
+) -> Result<(Value, Twice), Fault> {
     let bytes = read(body).await?;
     let media_type = media_type(headers);
     if bytes.len() < limits::PARSE_ASIDE {
@@ -86,13 +86,9 @@ pub(crate) async fn object(
     aside(move || parse(&media_type, &bytes, &kind)).await?
 }
 
-fn parse(media_type: &str, bytes: &[u8], kind: &str) -> Result<(Value, Vec<String>), Fault> {
+fn parse(media_type: &str, bytes: &[u8], kind: &str) -> Result<(Value, Twice), Fault> {
     let value = decode(media_type, bytes, kind)?;
-    let twice = match media_type {
-        "application/json" | "" => duplicate_fields(bytes),
-        _ => Vec::new(),
-    };
-    Ok((value, twice))
+    Ok((value, Twice::find(media_type, bytes)))
 }
 
 /// Does work that takes its time on a thread made for that.
@@ -116,9 +112,7 @@ pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<Value,
         "application/vnd.kubernetes.protobuf" => {
             protobuf::decode(body).map_err(|error| unrecognized(error.to_string()))?
         }
-        "application/yaml" | "application/x-yaml" | "text/yaml" => {
-            yaml(body).map_err(unrecognized)?
-        }
+        media_type if yaml::is_named(media_type) => yaml::read(body).map_err(unrecognized)?,
         "application/json" | "" => serde_json::from_slice(body).map_err(|error| {
             unrecognized(format!(
                 "couldn't get version/kind; json parse error: {}",
@@ -179,40 +173,6 @@ pub(crate) fn json_problem(error: &serde_json::Error) -> String {
     } else {
         text
     }
-}
-
-/// Reads YAML, of which JSON is a part.
-pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
-    if let Ok(value) = serde_json::from_slice(body) {
-        return Ok(value);
-    }
-    if flow_depth(body) > FLOW_DEPTH {
-        return Err(format!(
-            "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
-        ));
-    }
-    serde_yaml_ng::from_slice(body)
-        .map_err(|error| format!("error converting YAML to JSON: {error}"))
-}
-
-/// How deep brackets may be nested in YAML. The parser takes a time that grows
-/// with the square of that, and refuses far less in the end.
-const FLOW_DEPTH: usize = 400;
-
-/// The most brackets that are open at a time. Those in texts count, too: they
-/// are mostly balanced.
-fn flow_depth(body: &[u8]) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
-    for byte in body {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }
 
 /// Fills in the kind where the body leaves it out, and refuses another one.

@@ -48,6 +48,8 @@ mod server;
 mod service;
 mod table;
 pub mod tls;
+mod twice;
+mod yaml;
 
 pub use body::Body;
 pub use inject::{

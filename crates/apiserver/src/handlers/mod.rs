@@ -5,7 +5,6 @@ mod delete;
 mod logs;
 mod meta;
 mod read;
-mod twice;
 mod watch;
 mod write;
 

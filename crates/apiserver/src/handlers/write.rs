@@ -6,10 +6,9 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
 use longshore_model::{KindInfo, PatchKind, Status};
-use longshore_schema::duplicate_fields;
 use serde_json::Value;
 
-use super::{object_shape, plain_shape, twice};
+use super::{object_shape, plain_shape};
 use crate::{
     body::Body,
     fault::Fault,
@@ -21,6 +20,8 @@ use crate::{
     reply::{self, Reply},
     review::Review,
     service::Call,
+    twice::Twice,
+    yaml,
 };
 
 pub(super) async fn create(
@@ -34,7 +35,7 @@ pub(super) async fn create(
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
     let (mut object, twice) = input::object(&call.headers, body, &info.gvk.kind).await?;
     check_kind(&call, &mut object, &info)?;
-    let twice = twice::in_object(twice, &info, &options, &object)?;
+    let twice = twice.in_object(&info, &options, &object)?;
     let create = Create {
         kind: info,
         namespace,
@@ -77,7 +78,7 @@ pub(super) async fn update(
     let (mut object, twice) = input::object(&call.headers, body, &kind.gvk.kind).await?;
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
-    let twice = twice::in_object(twice, &kind, &options, &object)?;
+    let twice = twice.in_object(&kind, &options, &object)?;
     let update = Update {
         target,
         subresource,
@@ -108,7 +109,7 @@ pub(super) async fn patch(
         let bytes = bytes.clone();
         input::aside(move || read_patch(kind, &bytes)).await??
     };
-    let twice = twice::in_patch(twice, &bytes, &options)?;
+    let twice = twice.in_patch(&bytes, &options)?;
     let patch = Patch {
         target,
         subresource,
@@ -123,16 +124,16 @@ pub(super) async fn patch(
 
 /// Parses a patch, and tells the fields that it names twice. That of
 /// server-side apply may be YAML.
-fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Vec<String>), Fault> {
+fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Twice), Fault> {
     let value = match kind {
-        PatchKind::Apply => input::yaml(bytes)
+        PatchKind::Apply => yaml::read(bytes)
             .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}")))?,
         _ => serde_json::from_slice(bytes).map_err(|error| {
             let problem = input::json_problem(&error);
             Fault::bad_request(format!("error decoding patch: {problem}"))
         })?,
     };
-    Ok((value, duplicate_fields(bytes)))
+    Ok((value, Twice::find_in_patch(kind, bytes)))
 }
 
 /// POST of a Binding to `bindings`, which names the pod.

@@ -304,58 +304,6 @@ async fn protobuf_cut_anywhere() {
 }
 
 #[tokio::test]
-async fn rule_14_fields_named_twice() {
-    let server = Server::new();
-    let body = r#"{"metadata":{"name":"a","name":"b"},"data":{"k":"1","k":"2"},"colour":1}"#;
-    let warnings = [
-        r#"299 - "duplicate field \"metadata.name\"""#,
-        r#"299 - "duplicate field \"data.k\"""#,
-        r#"299 - "unknown field \"colour\"""#,
-    ];
-    let warned = |answer: &Answer| -> Vec<String> {
-        let all = answer.headers.get_all("warning").iter();
-        all.map(|value| value.to_str().unwrap().to_owned())
-            .collect()
-    };
-    let made = post(&server, JSON, body).await;
-    assert_eq!(
-        (made.code, warned(&made)),
-        (201, warnings.map(str::to_owned).into())
-    );
-    assert_eq!(made.json()["metadata"]["name"], "b");
-    assert_eq!(made.json()["data"]["k"], "2");
-    let path = &format!("{CONFIG_MAPS}/b");
-    let headers = [("content-type", JSON)];
-    for (method, query, code) in [
-        ("POST", "fieldValidation=Strict", 400),
-        ("PUT", "fieldValidation=Strict", 400),
-    ] {
-        let place = if method == "PUT" { path } else { CONFIG_MAPS };
-        let answer = server
-            .call(method, &format!("{place}?{query}"), &headers, body)
-            .await;
-        let part = r#"strict decoding error: duplicate field "metadata.name", duplicate field "data.k", unknown field "colour""#;
-        refused(method, &answer, code, "BadRequest", part);
-    }
-    let ignored = format!("{path}?fieldValidation=Ignore");
-    let answer = server.call("PUT", &ignored, &headers, body).await;
-    assert_eq!((answer.code, warned(&answer).len()), (200, 0));
-    let merge = "application/merge-patch+json";
-    let patch = r#"{"data":{"x":"1","x":"2"}}"#;
-    let answer = server.patch(path, merge, patch).await;
-    assert_eq!((answer.code, warned(&answer).len()), (200, 1));
-    let strict = format!("{path}?fieldValidation=Strict");
-    let answer = server.patch(&strict, merge, patch).await;
-    refused(
-        "patch",
-        &answer,
-        422,
-        "Invalid",
-        r#"duplicate field "data.x""#,
-    );
-}
-
-#[tokio::test]
 async fn rule_31_sizes() {
     let server = Server::new();
     let sized = |size: usize| json!({"metadata": {"name": "a"}, "data": {"k": "x".repeat(size)}});

@@ -13,6 +13,7 @@ mod discovery;
 mod faults;
 mod lists;
 mod logs;
+mod named_twice;
 mod network;
 mod objects;
 mod raw;

@@ -1,0 +1,232 @@
+//! YAML: reading it, and the fields that its text names twice.
+
+use std::{collections::HashSet, fmt};
+
+use longshore_engine::NESTING;
+use longshore_schema::duplicate_fields;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Whether a media type is that of YAML.
+pub(crate) fn is_named(media_type: &str) -> bool {
+    matches!(
+        media_type,
+        "application/yaml" | "application/x-yaml" | "text/yaml"
+    )
+}
+
+/// Reads YAML, of which JSON is a part.
+pub(crate) fn read(body: &[u8]) -> Result<Value, String> {
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    if flow_depth(body) > FLOW_DEPTH {
+        return Err(format!(
+            "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
+        ));
+    }
+    serde_yaml_ng::from_slice(body)
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))
+}
+
+/// How deep brackets may be nested in YAML. The parser takes a time that grows
+/// with the square of that, and refuses far less in the end.
+const FLOW_DEPTH: usize = 400;
+
+/// The most brackets that are open at a time. Those in texts count, too: they
+/// are mostly balanced.
+fn flow_depth(body: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    for byte in body {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Fields that are told to be named twice, at most: each takes a look of its
+/// own at the text.
+const MOST: usize = 16;
+
+/// The fields that YAML text names twice in one map, worded as API servers word
+/// them: `line 3: key "a" already set in map`. The line is that of the value.
+/// What is not YAML has none: its parser says so.
+pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
+    // Most of it is JSON without any, which is sooner seen.
+    let is_json = serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    if is_json && duplicate_fields(body).is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    while found.len() < MOST
+        && let Some(next) = duplicate(body, found.len())
+    {
+        found.push(next);
+    }
+    found
+}
+
+/// The first duplicate after `skipped` of them. The parser knows the line of
+/// what it is at only when that is a mistake: so it is made one.
+fn duplicate(body: &[u8], skipped: usize) -> Option<String> {
+    if flow_depth(body) > FLOW_DEPTH {
+        return None;
+    }
+    let mut search = Search {
+        skipped,
+        found: None,
+    };
+    let document = serde_yaml_ng::Deserializer::from_slice(body);
+    let walk = Walk {
+        search: &mut search,
+        named_before: None,
+    };
+    let error = walk.deserialize(document).err()?;
+    let line = error.location()?.line();
+    let name = search.found?;
+    Some(format!("line {line}: key {name:?} already set in map"))
+}
+
+struct Search {
+    /// How many duplicates are still passed over.
+    skipped: usize,
+    found: Option<String>,
+}
+
+/// Goes through one value.
+struct Walk<'a> {
+    search: &'a mut Search,
+    /// The name of the value, if there was a value of that name.
+    named_before: Option<String>,
+}
+
+impl Walk<'_> {
+    /// Called when the value is at its end: those in it come first.
+    fn end<E: serde::de::Error>(self) -> Result<(), E> {
+        let Some(name) = self.named_before else {
+            return Ok(());
+        };
+        if self.search.skipped > 0 {
+            self.search.skipped -= 1;
+            return Ok(());
+        }
+        self.search.found = Some(name);
+        Err(E::custom("named twice"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("YAML")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let before = seen.contains(&name);
+            map.next_value_seed(Walk {
+                search: &mut *self.search,
+                named_before: before.then(|| name.clone()),
+            })?;
+            seen.insert(name);
+        }
+        self.end()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut more = true;
+        while more {
+            let item = items.next_element_seed(Walk {
+                search: &mut *self.search,
+                named_before: None,
+            })?;
+            more = item.is_some();
+        }
+        self.end()
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.end()
+    }
+
+    fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
+        self.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duplicates;
+
+    #[test]
+    fn rule_14_fields_named_twice_are_told_by_the_line_of_their_value() {
+        let yaml =
+            b"a: 1\nb:\n  c: x\n  d: [{e: 1, e: null}]\n  c:\n    f: 1\n    f: 2\na:\n  true\n";
+        assert_eq!(
+            duplicates(yaml),
+            [
+                r#"line 4: key "e" already set in map"#,
+                r#"line 7: key "f" already set in map"#,
+                r#"line 6: key "c" already set in map"#,
+                r#"line 9: key "a" already set in map"#,
+            ]
+        );
+        let json = b"{\"a\": 1, \"b\": {\"c\": [],\n\"c\": 1.5},\n\"a\": {}}";
+        assert_eq!(
+            duplicates(json),
+            [
+                r#"line 2: key "c" already set in map"#,
+                r#"line 3: key "a" already set in map"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_yaml_has_none() {
+        let deep = "[".repeat(100_000);
+        for text in ["", "a: 1\nb: 2\n", "{\"a\":1,\"a\":", "a: [", "text", &deep] {
+            assert!(duplicates(text.as_bytes()).is_empty(), "{text:.20}");
+        }
+    }
+
+    #[test]
+    fn not_more_than_some_are_told() {
+        let text = "a: 1\n".repeat(1000);
+        assert_eq!(duplicates(text.as_bytes()).len(), super::MOST);
+    }
+}
