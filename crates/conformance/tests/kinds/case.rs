@@ -32,6 +32,8 @@ enum Step {
     Status(Value),
     /// A whole new object; without a version.
     Put(Value),
+    /// A whole new namespace, with its finalizers.
+    Finalize(Value),
     Delete(Value),
 }
 
@@ -83,10 +85,14 @@ impl Case {
                     let status = format!("{one}/status");
                     judge.patch(&status, PatchType::Merge, &fill(patch)).await
                 }
-                Step::Put(object) => {
+                Step::Put(object) | Step::Finalize(object) => {
                     let mut object = fill(object);
                     object["apiVersion"] = json!(group_version);
-                    judge.put(&one, &object).await
+                    let part = match step {
+                        Step::Finalize(_) => "/finalize",
+                        _ => "",
+                    };
+                    judge.put(&format!("{one}{part}"), &object).await
                 }
                 Step::Delete(options) => judge.delete_with(&one, &fill(options)).await,
             };

@@ -26,6 +26,12 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
     let at = |name: &str| At::of(volume, name, path);
     volume::host_path(&at("hostPath"), causes);
     backing::check(at, causes);
+    let (driver, secret) = (at("csi"), at("csi").get("nodePublishSecretRef").get("name"));
+    if driver.get("nodePublishSecretRef").is_set() && secret.text().is_empty() {
+        causes.required(&secret, "");
+    } else if secret.is_set() {
+        causes.subdomain(&secret.called(format!("{}.name", driver.path)));
+    }
     let name = at("iscsi").get("iqn");
     if !name.text().is_empty() && !backing::is_iscsi(name.text()) {
         let detail = "must be valid format starting with iqn, eui, or naa";
