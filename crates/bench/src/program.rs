@@ -63,11 +63,17 @@ impl Instance {
         self.longshore(&["down"]).map(drop)
     }
 
-    /// Memory of the cluster's process in MB: now, and at its peak.
-    pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
+    /// The cluster's process.
+    pub(crate) fn pid(&self) -> Result<u32, Failure> {
         let status = self.longshore(&["status", "--output", "json"])?;
         let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
         let pid = status["pid"].as_u64().ok_or("the status names no pid")?;
+        Ok(u32::try_from(pid)?)
+    }
+
+    /// Memory of the cluster's process in MB: now, and at its peak.
+    pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
+        let pid = self.pid()?;
         let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let field = |name: &str| -> Result<f64, Failure> {
             let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -4,11 +4,13 @@
 mod load;
 mod peer;
 mod watchers;
+mod wire;
 
 use std::time::Duration;
 
 use crate::report::{Failure, Report};
 use peer::Peer;
+use wire::Wire;
 
 /// The figures of one server.
 #[derive(Debug, Default, Clone)]
@@ -21,6 +23,9 @@ struct Figures {
     /// Requests a second.
     create: f64,
     patch: f64,
+    /// Processor seconds of the server, a request.
+    create_cost: f64,
+    patch_cost: f64,
     list: Duration,
     watchers: watchers::Delivery,
 }
@@ -50,8 +55,15 @@ async fn one(peer: Peer, runs: usize, pods: usize) -> Result<Figures, Failure> {
         ..Figures::default()
     };
     let client = server.client().await?;
-    figures.create = load::create(&client, pods).await?;
-    figures.patch = load::patch_status(&client, pods).await?;
+    let mut wire = Wire::open(&server.kubeconfig(), load::AT_A_TIME).await?;
+    let before = server.processor_time()?;
+    figures.create = load::create(&mut wire, pods, runs).await?;
+    let between = server.processor_time()?;
+    figures.patch = load::patch_status(&mut wire, pods, runs).await?;
+    let after = server.processor_time()?;
+    drop(wire);
+    figures.create_cost = (between - before) / pods as f64;
+    figures.patch_cost = (after - between) / pods as f64;
     figures.list = load::list(&client, runs).await?;
     figures.loaded = server.memory()?;
     figures.watchers = watchers::run(&client).await?;
@@ -86,11 +98,25 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "5 times",
         ),
         (
+            "the server's processor time, a create",
+            |f| f.create_cost * 1e6,
+            "µs",
+            false,
+            "",
+        ),
+        (
             "merge-patch status, 64 at a time, durable",
             |f| f.patch,
             "/s",
             true,
             "5 times",
+        ),
+        (
+            "the server's processor time, a patch",
+            |f| f.patch_cost * 1e6,
+            "µs",
+            false,
+            "",
         ),
         (
             "list them all",

@@ -93,7 +93,7 @@ impl Peer {
 }
 
 impl Server {
-    fn kubeconfig(&self) -> PathBuf {
+    pub(super) fn kubeconfig(&self) -> PathBuf {
         match self {
             Self::Ours(instance) => instance.kubeconfig(),
             Self::Real(real) => real.folder.path().join("kubeconfig"),
@@ -104,6 +104,17 @@ impl Server {
     pub(super) async fn client(&self) -> Result<Client, Failure> {
         let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig()), None).await?;
         Ok(cluster.kube_client())
+    }
+
+    /// Seconds that all its processes have had of processors.
+    pub(super) fn processor_time(&self) -> Result<f64, Failure> {
+        match self {
+            Self::Ours(instance) => processor_time(instance.pid()?),
+            Self::Real(real) => {
+                let children = real.children.iter();
+                children.map(|child| processor_time(child.id())).sum()
+            }
+        }
     }
 
     /// Resident megabytes of all its processes.
@@ -118,6 +129,15 @@ impl Server {
         drop(self);
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
+}
+
+fn processor_time(pid: u32) -> Result<f64, Failure> {
+    // Linux counts in hundredths of a second, of user and system.
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = text.rsplit_once(')').ok_or("the process's stat is cut")?;
+    let mut times = fields.split_whitespace().skip(11).take(2);
+    let ticks = times.try_fold(0, |sum, time| time.parse::<u64>().map(|time| sum + time))?;
+    Ok(ticks as f64 / 100.0)
 }
 
 fn resident(pid: u32) -> Result<f64, Failure> {
