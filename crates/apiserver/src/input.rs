@@ -6,7 +6,7 @@ use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
-use longshore_schema::protobuf;
+use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
 
 use crate::{fault::Fault, limits, twice::Twice, yaml};
@@ -80,15 +80,10 @@ pub(crate) async fn object(
     let bytes = read(body).await?;
     let media_type = media_type(headers);
     if bytes.len() < limits::PARSE_ASIDE {
-        return parse(&media_type, &bytes, kind);
+        return decode(&media_type, &bytes, kind);
     }
     let kind = kind.to_owned();
-    aside(move || parse(&media_type, &bytes, &kind)).await?
-}
-
-fn parse(media_type: &str, bytes: &[u8], kind: &str) -> Result<(Value, Twice), Fault> {
-    let value = decode(media_type, bytes, kind)?;
-    Ok((value, Twice::find(media_type, bytes)))
+    aside(move || decode(&media_type, &bytes, &kind)).await?
 }
 
 /// Does work that takes its time on a thread made for that.
@@ -100,39 +95,52 @@ pub(crate) async fn aside<T: Send + 'static>(
         .map_err(|_| Fault::internal("the server met a fault of its own"))
 }
 
-/// Decodes an object by its media type.
-pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<Value, Fault> {
+/// Decodes an object by its media type. With it come the fields that it
+/// names twice.
+pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<(Value, Twice), Fault> {
     let unrecognized = |problem: String| {
         Fault::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
             summary(body)
         ))
     };
+    let mut twice = Twice::default();
     let value: Value = match media_type {
         "application/vnd.kubernetes.protobuf" => {
             protobuf::decode(body).map_err(|error| unrecognized(error.to_string()))?
         }
-        media_type if yaml::is_named(media_type) => yaml::read(body).map_err(unrecognized)?,
-        "application/json" | "" => serde_json::from_slice(body).map_err(|error| {
-            unrecognized(format!(
-                "couldn't get version/kind; json parse error: {}",
-                json_problem(&error)
-            ))
-        })?,
+        media_type if yaml::is_named(media_type) => {
+            let (value, found) = yaml::read(body).map_err(unrecognized)?;
+            twice = Twice::in_yaml(found);
+            value
+        }
+        "application/json" | "" => {
+            let (value, found) = parse(body).map_err(|error| {
+                unrecognized(format!(
+                    "couldn't get version/kind; json parse error: {}",
+                    json_problem(&error)
+                ))
+            })?;
+            twice = Twice::in_json(found);
+            value
+        }
         _ => return Err(Fault::unsupported_media_type(OBJECT_TYPES)),
     };
-    match value {
+    let value = match value {
         // As good as nothing: the real server takes it so.
-        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Null => Value::Object(Map::new()),
         Value::Object(fields) => match type_problem(&fields) {
-            Some(problem) => Err(unrecognized(problem)),
-            None => Ok(Value::Object(fields)),
+            Some(problem) => return Err(unrecognized(problem)),
+            None => Value::Object(fields),
         },
-        other => Err(unrecognized(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",
-            type_word(&other)
-        ))),
-    }
+        other => {
+            return Err(unrecognized(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",
+                type_word(&other)
+            )));
+        }
+    };
+    Ok((value, twice))
 }
 
 /// What is wrong with the type of an object, if anything is.
@@ -338,10 +346,10 @@ mod tests {
             headers.insert(header::CONTENT_TYPE, media_type.parse().unwrap());
             super::media_type(&headers)
         };
-        assert_eq!(decode("", b"{}", "Pod").unwrap(), json!({}));
-        assert_eq!(decode("", b"null", "Pod").unwrap(), json!({}));
+        assert_eq!(decode("", b"{}", "Pod").unwrap().0, json!({}));
+        assert_eq!(decode("", b"null", "Pod").unwrap().0, json!({}));
         assert_eq!(
-            decode("application/yaml", b"a: 1", "Pod").unwrap(),
+            decode("application/yaml", b"a: 1", "Pod").unwrap().0,
             json!({"a": 1})
         );
         for other in ["text/html", ";;", " ; charset=utf-8"] {

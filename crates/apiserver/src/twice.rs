@@ -2,14 +2,11 @@
 //! refused, or passed over, as `fieldValidation` has it.
 
 use longshore_engine::{FieldValidation, WriteOptions};
-use longshore_model::{KindInfo, PatchKind, StatusReason};
-use longshore_schema::{duplicate_fields, unknown_fields};
+use longshore_model::{KindInfo, StatusReason};
+use longshore_schema::unknown_fields;
 use serde_json::Value;
 
-use crate::{
-    fault::{Fault, invalid},
-    yaml,
-};
+use crate::fault::{Fault, invalid};
 
 /// The fields that a body names twice, in the words for its form.
 #[derive(Debug, Default)]
@@ -20,34 +17,19 @@ pub(crate) struct Twice {
 }
 
 impl Twice {
-    /// Looks for them in an object. Protobuf cannot name fields twice.
-    pub(crate) fn find(media_type: &str, body: &[u8]) -> Self {
-        match media_type {
-            "application/json" | "" => Self::in_json(body),
-            media_type if yaml::is_named(media_type) => Self::in_yaml(body),
-            _ => Self::default(),
-        }
-    }
-
-    /// Looks for them in a patch. That of server-side apply is YAML, whatever
-    /// it looks like.
-    pub(crate) fn find_in_patch(kind: PatchKind, body: &[u8]) -> Self {
-        match kind {
-            PatchKind::Apply => Self::in_yaml(body),
-            _ => Self::in_json(body),
-        }
-    }
-
-    fn in_json(body: &[u8]) -> Self {
+    /// Those that were found when JSON was parsed.
+    pub(crate) fn in_json(told: Vec<String>) -> Self {
         Self {
-            told: duplicate_fields(body),
+            told,
             is_yaml: false,
         }
     }
 
-    fn in_yaml(body: &[u8]) -> Self {
+    /// Those that were found when YAML was read. A patch of server-side apply
+    /// is YAML, whatever it looks like.
+    pub(crate) fn in_yaml(told: Vec<String>) -> Self {
         Self {
-            told: yaml::duplicates(body),
+            told,
             is_yaml: true,
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt};
 
 use longshore_engine::NESTING;
-use longshore_schema::duplicate_fields;
+use longshore_schema::parse;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -15,18 +15,23 @@ pub(crate) fn is_named(media_type: &str) -> bool {
     )
 }
 
-/// Reads YAML, of which JSON is a part.
-pub(crate) fn read(body: &[u8]) -> Result<Value, String> {
-    if let Ok(value) = serde_json::from_slice(body) {
-        return Ok(value);
+/// Reads YAML, of which JSON is a part; and the fields that its text names
+/// twice in one map, worded as API servers word them: `line 3: key "a" already
+/// set in map`. The line is that of the value.
+pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    match parse(body) {
+        Ok((value, twice)) if twice.is_empty() => return Ok((value, twice)),
+        Ok((value, _)) => return Ok((value, duplicates(body))),
+        Err(_) => {}
     }
     if flow_depth(body) > FLOW_DEPTH {
         return Err(format!(
             "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
         ));
     }
-    serde_yaml_ng::from_slice(body)
-        .map_err(|error| format!("error converting YAML to JSON: {error}"))
+    let value = serde_yaml_ng::from_slice(body)
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    Ok((value, duplicates(body)))
 }
 
 /// How deep brackets may be nested in YAML. The parser takes a time that grows
@@ -53,15 +58,7 @@ fn flow_depth(body: &[u8]) -> usize {
 /// own at the text.
 const MOST: usize = 16;
 
-/// The fields that YAML text names twice in one map, worded as API servers word
-/// them: `line 3: key "a" already set in map`. The line is that of the value.
-/// What is not YAML has none: its parser says so.
-pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
-    // Most of it is JSON without any, which is sooner seen.
-    let is_json = serde_json::from_slice::<IgnoredAny>(body).is_ok();
-    if is_json && duplicate_fields(body).is_empty() {
-        return Vec::new();
-    }
+fn duplicates(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     while found.len() < MOST
         && let Some(next) = duplicate(body, found.len())

@@ -8,15 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 /// The fields that come twice in an object of the JSON text, worded as API
 /// servers word them: `duplicate field "spec.foo"`. What is not JSON has none:
 /// its parser says so.
-///
-/// ```
-/// assert_eq!(
-///     longshore_schema::duplicate_fields(br#"{"a": [{"b": 1, "b": 2}], "c": 3}"#),
-///     [r#"duplicate field "a[0].b""#],
-/// );
-/// ```
-#[must_use]
-pub fn duplicate_fields(json: &[u8]) -> Vec<String> {
+pub(crate) fn duplicate_fields(json: &[u8]) -> Vec<String> {
     let mut search = Search::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     match Walk(&mut search).deserialize(&mut deserializer) {

@@ -15,16 +15,17 @@ mod graph;
 pub mod openapi;
 mod ownership;
 mod packages;
+mod parse;
 pub mod protobuf;
 mod registry;
 mod roots;
 pub mod structural;
 mod zeros;
 
-pub use duplicates::duplicate_fields;
 pub use fields::{prune, unknown_fields};
 pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
 pub use ownership::{DeclaredType, OwnedType, Ownership};
+pub use parse::parse;
 pub use registry::{Registry, registry};
 pub use structural::Structural;
 pub use zeros::{complete, is_zero};

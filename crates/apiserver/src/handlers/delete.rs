@@ -118,7 +118,7 @@ async fn read_options(
     if bytes.is_empty() {
         return params::delete_options(query, None);
     }
-    let options = input::decode(&input::media_type(headers), &bytes, "DeleteOptions")?;
+    let (options, _) = input::decode(&input::media_type(headers), &bytes, "DeleteOptions")?;
     match options["kind"].as_str() {
         None | Some("" | "DeleteOptions") => params::delete_options(query, Some(options)),
         Some(other) => Err(Fault::bad_request(format!(

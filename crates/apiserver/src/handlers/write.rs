@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
 use longshore_model::{KindInfo, PatchKind, Status};
+use longshore_schema::parse;
 use serde_json::Value;
 
 use super::{object_shape, plain_shape};
@@ -125,15 +126,16 @@ pub(super) async fn patch(
 /// Parses a patch, and tells the fields that it names twice. That of
 /// server-side apply may be YAML.
 fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Twice), Fault> {
-    let value = match kind {
-        PatchKind::Apply => yaml::read(bytes)
-            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}")))?,
-        _ => serde_json::from_slice(bytes).map_err(|error| {
-            let problem = input::json_problem(&error);
-            Fault::bad_request(format!("error decoding patch: {problem}"))
-        })?,
-    };
-    Ok((value, Twice::find_in_patch(kind, bytes)))
+    if kind == PatchKind::Apply {
+        let (value, twice) = yaml::read(bytes)
+            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}")))?;
+        return Ok((value, Twice::in_yaml(twice)));
+    }
+    let (value, twice) = parse(bytes).map_err(|error| {
+        let problem = input::json_problem(&error);
+        Fault::bad_request(format!("error decoding patch: {problem}"))
+    })?;
+    Ok((value, Twice::in_json(twice)))
 }
 
 /// POST of a Binding to `bindings`, which names the pod.

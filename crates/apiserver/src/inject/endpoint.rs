@@ -83,7 +83,7 @@ pub(crate) async fn handle(
 
 /// A rule in JSON or YAML, whatever the client calls it.
 fn rule(body: &[u8]) -> Result<FaultRule, Fault> {
-    let value = crate::yaml::read(body).map_err(Fault::bad_request)?;
+    let (value, _) = crate::yaml::read(body).map_err(Fault::bad_request)?;
     serde_json::from_value(value)
         .map_err(|error| Fault::bad_request(format!("this is no fault: {error}")))
 }

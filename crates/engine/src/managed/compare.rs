@@ -39,8 +39,6 @@ impl Changes {
     }
 }
 
-static NOTHING: Value = Value::Null;
-
 /// What a field that is always there is when nothing is said of it.
 fn always(at: OwnedType<'_>, name: &str) -> Option<&'static Value> {
     let (_, zero) = at.always().iter().find(|(field, _)| *field == name)?;
@@ -220,13 +218,31 @@ fn whole(at: OwnedType<'_>, value: &Value) -> FieldSet {
             set.sort();
             set
         }
-        (ownership @ (Ownership::Values | Ownership::Items), Value::Array(_)) => {
-            let items = lists(at, ownership, &NOTHING, value);
-            items.map(|items| items.changed).unwrap_or_default()
+        (ownership @ (Ownership::Values | Ownership::Items), Value::Array(list)) => {
+            new_items(at, ownership, list)
         }
         _ => FieldSet::default(),
     };
     set.owned = true;
+    set
+}
+
+/// The items of a new list; nothing when they cannot be told apart.
+fn new_items(at: OwnedType<'_>, ownership: Ownership, list: &[Value]) -> FieldSet {
+    let mut set = FieldSet::default();
+    let Ok(mut items) = collect::elements(at, ownership, list) else {
+        return set;
+    };
+    items.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut items = items.into_iter().peekable();
+    while let Some((element, value)) = items.next() {
+        let mut inner = None;
+        while items.next_if(|(twin, _)| *twin == element).is_some() {
+            inner = Some(FieldSet::leaf());
+        }
+        let inner = inner.unwrap_or_else(|| whole(at.items(), value));
+        set.push(element, inner);
+    }
     set
 }
 

@@ -28,38 +28,51 @@ pub(super) fn item(list: OwnedType<'_>, item: &Value) -> Result<Element, String>
         };
         return Err(format!("associative list with keys may not have {what}"));
     };
-    let mut keys = Vec::with_capacity(2);
-    for name in list.keys() {
-        let value = match fields.get(name) {
-            Some(value) => value.clone(),
-            None => list
-                .items()
-                .field(name)
-                .and_then(OwnedType::key_default)
-                .ok_or_else(|| {
+    let mut names: Vec<&str> = list.keys().collect();
+    names.sort_unstable();
+    let mut text = Keyed::new();
+    for name in names {
+        match fields.get(name) {
+            Some(value) => text.push(name, value),
+            None => {
+                let default = list.items().field(name).and_then(OwnedType::key_default);
+                let default = default.ok_or_else(|| {
                     format!(
                         "associative list with keys has an element that omits key field {name:?} (and doesn't have default value)"
                     )
-                })?,
-        };
-        keys.push((name, value));
+                })?;
+                text.push(name, &default);
+            }
+        }
     }
-    keys.sort_unstable_by_key(|(name, _)| *name);
-    Ok(keyed(keys.into_iter()))
+    Ok(text.end())
 }
 
-fn keyed<'a>(keys: impl Iterator<Item = (&'a str, Value)>) -> Element {
-    let mut text = String::from("k:{");
-    for (index, (name, value)) in keys.enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        text.push_str(&Value::from(name).to_string());
-        text.push(':');
-        text.push_str(&value.to_string());
+/// The text of keys, in their order.
+struct Keyed(Vec<u8>);
+
+impl Keyed {
+    fn new() -> Self {
+        let mut text = Vec::with_capacity(64);
+        text.extend_from_slice(b"k:{");
+        Self(text)
     }
-    text.push('}');
-    text.into()
+
+    fn push(&mut self, name: &str, value: &Value) {
+        if !self.0.ends_with(b"{") {
+            self.0.push(b',');
+        }
+        // Writing a value to memory cannot fail.
+        let _ = serde_json::to_writer(&mut self.0, name);
+        self.0.push(b':');
+        let _ = serde_json::to_writer(&mut self.0, value);
+    }
+
+    fn end(mut self) -> Element {
+        self.0.push(b'}');
+        // What serde_json writes is UTF-8.
+        String::from_utf8(self.0).unwrap_or_default().into()
+    }
 }
 
 /// The element of a value in a list that is a set.
@@ -86,10 +99,9 @@ pub(super) fn usual(text: &str) -> Option<Element> {
             let keys: Map<String, Value> = serde_json::from_str(rest).ok()?;
             let mut keys: Vec<_> = keys.into_iter().collect();
             keys.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-            Some(keyed(
-                keys.iter()
-                    .map(|(name, value)| (name.as_str(), value.clone())),
-            ))
+            let mut text = Keyed::new();
+            keys.iter().for_each(|(name, value)| text.push(name, value));
+            Some(text.end())
         }
         "v" => Some(format!("v:{}", serde_json::from_str::<Value>(rest).ok()?).into()),
         "i" => Some(format!("i:{}", rest.parse::<i64>().ok()?).into()),

@@ -8,6 +8,17 @@ use serde_json::{Map, Value};
 use super::{Cause, meta};
 use crate::json::Object;
 
+/// The path of a field. Rules name many paths that no message ever tells, so
+/// they are put together without the formatter.
+pub(super) fn below(path: &str, name: &str) -> String {
+    [path, ".", name].concat()
+}
+
+/// The path of a list's item, or of a map's entry.
+pub(super) fn element(path: &str, key: &str) -> String {
+    [path, "[", key, "]"].concat()
+}
+
 /// A value, absent or there, and its path as messages name it.
 #[derive(Debug, Clone)]
 pub(super) struct At<'a> {
@@ -32,36 +43,37 @@ impl<'a> At<'a> {
 
     /// A field of an object that stands at a path.
     pub(super) fn of(object: &'a Object, name: &str, path: &str) -> Self {
-        Self::field(object, name).called(format!("{path}.{name}"))
+        Self::field(object, name).called(below(path, name))
     }
 
     pub(super) fn get(&self, name: &str) -> Self {
         let value = self.value.and_then(|value| value.get(name));
         Self {
             value: value.filter(|value| !value.is_null()),
-            path: format!("{}.{name}", self.path),
+            path: below(&self.path, name),
         }
     }
 
     /// The elements of a list.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
-        let path = self.path.clone();
         let items = self.value.and_then(Value::as_array);
+        let path = items.map(|_| self.path.clone()).unwrap_or_default();
         let items = items.into_iter().flatten().enumerate();
         items.map(move |(index, value)| Self {
             value: Some(value),
-            path: format!("{path}[{index}]"),
+            path: element(&path, &index.to_string()),
         })
     }
 
     /// The entries of a map.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
-        let path = self.path.clone();
-        let entries = self.value.and_then(Value::as_object).into_iter().flatten();
+        let entries = self.value.and_then(Value::as_object);
+        let path = entries.map(|_| self.path.clone()).unwrap_or_default();
+        let entries = entries.into_iter().flatten();
         entries.map(move |(key, value)| {
             let at = Self {
                 value: Some(value),
-                path: format!("{path}[{key}]"),
+                path: element(&path, key),
             };
             (key.as_str(), at)
         })

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     Cause,
-    at::{At, Causes},
+    at::{At, Causes, below},
     cause::one_of,
     meta,
 };
@@ -56,7 +56,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
             container::devices(one, &path, spec, causes);
         }
     }
-    let at = |field: &str| format!("{path}.{field}");
+    let at = |field: &str| below(path, field);
     one_of(
         spec,
         "restartPolicy",
@@ -105,7 +105,7 @@ fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> H
         if name.is_empty() {
             causes.push(Cause::required(&format!("{path}.name"), ""));
         } else {
-            meta::label(&format!("{path}.name"), name, causes);
+            meta::label(&below(&path, "name"), name, causes);
         }
         if sound.contains(name) {
             causes.push(Cause::duplicate(&format!("{path}.name"), name));
@@ -131,7 +131,7 @@ fn container<'a>(
     volumes: &HashSet<&str>,
     causes: &mut Vec<StatusCause>,
 ) {
-    let at = |field: &str| format!("{path}.{field}");
+    let at = |field: &str| below(path, field);
     let name = json::text(container, "name");
     if name.is_empty() {
         causes.push(Cause::required(&at("name"), ""));

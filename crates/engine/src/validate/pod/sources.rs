@@ -47,6 +47,9 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         let source = at(source);
+        if !source.is_set() {
+            continue;
+        }
         mode(&source.get("defaultMode"), causes);
         items(&source, causes);
         for one in source.get("sources").items() {
