@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt};
 
 use longshore_engine::NESTING;
 use longshore_schema::parse;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Whether a media type is that of YAML.
