@@ -3,6 +3,7 @@
 use std::{collections::HashSet, fmt};
 
 use longshore_engine::NESTING;
+use longshore_model::text::nesting;
 use longshore_schema::parse;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
         Ok((value, _)) => return Ok((value, duplicates(body))),
         Err(_) => {}
     }
-    if flow_depth(body) > FLOW_DEPTH {
+    if nesting(body) > FLOW_DEPTH {
         return Err(format!(
             "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
         ));
@@ -37,22 +38,6 @@ pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
 /// How deep brackets may be nested in YAML. The parser takes a time that grows
 /// with the square of that, and refuses far less in the end.
 const FLOW_DEPTH: usize = 400;
-
-/// The most brackets that are open at a time. Those in texts count, too: they
-/// are mostly balanced.
-fn flow_depth(body: &[u8]) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
-    for byte in body {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
 
 /// Fields that are told to be named twice, at most: each takes a look of its
 /// own at the text.
@@ -71,7 +56,7 @@ fn duplicates(body: &[u8]) -> Vec<String> {
 /// The first duplicate after `skipped` of them. The parser knows the line of
 /// what it is at only when that is a mistake: so it is made one.
 fn duplicate(body: &[u8], skipped: usize) -> Option<String> {
-    if flow_depth(body) > FLOW_DEPTH {
+    if nesting(body) > FLOW_DEPTH {
         return None;
     }
     let mut search = Search {

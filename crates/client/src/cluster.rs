@@ -7,7 +7,6 @@ use http::{HeaderValue, Request, Response};
 use kube_client::{Client, Config, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
@@ -15,10 +14,7 @@ use crate::{
     config::{self, Source},
     discovery::Discovery,
     error::{Error, Result},
-    item::Item,
-    kinds::{
-        Any, ConfigMap, Event, Job, Kind, Lease, Namespace, Node, Pod, Secret, ServiceAccount,
-    },
+    kinds::{Any, Kind},
     proxy::ApiServerProxy,
     retry::Backoff,
     view::View,
@@ -349,70 +345,14 @@ impl Cluster {
         Ok(self.view_of(Any(info)))
     }
 
-    /// Makes an object of any kind, which its `apiVersion` and `kind` tell.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] without a known kind; [`Error::Namespace`] when
-    /// `namespace` contradicts the data's, or neither is there for a kind
-    /// that needs one.
-    pub async fn create(&self, data: &Value, namespace: Option<&str>) -> Result<Item<Any>> {
-        let word = |key: &str| {
-            data.get(key)
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-                .ok_or_else(|| {
-                    Error::Invalid(format!("the object has no {key}: every object needs one"))
-                })
-        };
-        let gvk = Gvk::from_api_version(word("apiVersion")?, word("kind")?);
-        let known = BUILTIN.iter().find(|info| info.gvk == gvk);
-        let info = match known {
+    /// The kind of an object's own words.
+    pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<Any> {
+        let known = BUILTIN.iter().find(|info| info.gvk == *gvk);
+        Ok(Any(match known {
             Some(info) => Arc::new(info.clone()),
-            None => self.shared.discovery.of_type(self, &gvk).await?,
-        };
-        let mut view = self.view_of(Any(info));
-        if let Some(namespace) = namespace {
-            view = view.in_namespace(namespace)?;
-        }
-        view.create(data).await
+            None => self.shared.discovery.of_type(self, gvk).await?,
+        }))
     }
-}
-
-macro_rules! views {
-    ($($(#[$doc:meta])* $name:ident: $kind:ty;)*) => {
-        impl Cluster {
-            $(
-                $(#[$doc])*
-                #[must_use]
-                pub fn $name(&self) -> View<$kind> {
-                    self.view()
-                }
-            )*
-        }
-    };
-}
-
-views! {
-    /// All pods.
-    pods: Pod;
-    /// All nodes.
-    nodes: Node;
-    /// All namespaces.
-    namespaces: Namespace;
-    /// All services.
-    services: crate::kinds::Service;
-    /// All secrets.
-    secrets: Secret;
-    /// All config maps.
-    configmaps: ConfigMap;
-    /// All jobs.
-    jobs: Job;
-    /// All events.
-    events: Event;
-    /// All leases.
-    leases: Lease;
-    /// All service accounts.
-    serviceaccounts: ServiceAccount;
 }
 
 impl std::fmt::Debug for Cluster {

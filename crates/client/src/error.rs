@@ -81,6 +81,15 @@ pub enum Error {
     Config(String),
 }
 
+/// A field that an apply wanted and another manager owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field, as `.data.colour`.
+    pub field: String,
+    /// Who owns it.
+    pub manager: String,
+}
+
 fn code_and_reason(status: &Status) -> String {
     match status.reason.as_str() {
         "" => status.code.to_string(),
@@ -167,6 +176,48 @@ impl Error {
                 self.reason(),
                 Some(StatusReason::Gone | StatusReason::Expired)
             )
+    }
+
+    /// Whether the server refuses for now (429): too much is asked of it, or a
+    /// PodDisruptionBudget is used up.
+    #[must_use]
+    pub fn is_too_many_requests(&self) -> bool {
+        self.code() == Some(429)
+    }
+
+    /// The fields that other managers own, when a server-side apply is refused
+    /// for them: apply with force to take them over, or leave them out.
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// use longshore_client::Patch;
+    /// let maps = cluster.configmaps().in_namespace("default")?;
+    /// let wanted = serde_json::json!({"data": {"colour": "red"}});
+    /// if let Err(error) = maps.patch("settings", &Patch::apply(wanted, "painter", false)).await {
+    ///     for conflict in error.conflicts() {
+    ///         println!("{} is {}'s", conflict.field, conflict.manager);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        let details = self.status().and_then(|status| status.details.as_ref());
+        let causes = details.into_iter().flat_map(|details| &details.causes);
+        causes
+            .filter(|cause| cause.reason == "FieldManagerConflict")
+            .map(|cause| Conflict {
+                field: cause.field.clone(),
+                // The server says: conflict with "name" using v1 at …
+                manager: cause
+                    .message
+                    .split('"')
+                    .nth(1)
+                    .unwrap_or(&cause.message)
+                    .to_owned(),
+            })
+            .collect()
     }
 
     /// Whether the server does not know who asks (401).

@@ -286,7 +286,7 @@ impl<K: Kind> Item<K> {
         ResourceLabels::new(self.clone())
     }
 
-    fn view(&self) -> View<K> {
+    pub(crate) fn view(&self) -> View<K> {
         let view = View::new(self.cluster.clone(), self.kind.clone());
         view.with_namespace(self.namespace().map(str::to_owned))
     }

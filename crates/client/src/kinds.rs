@@ -1,10 +1,19 @@
-//! The kinds that have a type of their own, and [`Any`] for all others.
+//! The kinds: a type for each built-in one, [`BuiltinKind`] for a choice among
+//! them at run time, and [`Any`] for all others.
 
 use std::sync::Arc;
 
-use longshore_model::KindInfo;
+use longshore_model::{KindInfo, kind::BUILTIN};
 
-/// A kind of object: what a [`View`](crate::View) is a view of.
+use crate::{cluster::Cluster, error::Error, item::Item, view::View};
+
+/// A kind of object: what a [`View`] is a view of.
+///
+/// ```
+/// use longshore_client::{Kind, kinds::Deployment};
+/// assert_eq!(Deployment.info().plural, "deployments");
+/// assert_eq!(Deployment.info().api_path(), "/apis/apps/v1");
+/// ```
 pub trait Kind: Clone + Send + Sync + 'static {
     /// Its type and its place in the API.
     fn info(&self) -> &KindInfo;
@@ -29,7 +38,7 @@ impl Kind for Any {
 }
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident in $group:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $item:ident, $view:ident;)*) => {
         $(
             $(#[$doc])*
             #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,48 +46,184 @@ macro_rules! kinds {
 
             impl Kind for $name {
                 fn info(&self) -> &KindInfo {
-                    static INFO: std::sync::LazyLock<&'static KindInfo> =
-                        std::sync::LazyLock::new(|| {
-                            longshore_model::kind::builtin($group, stringify!($name))
-                                .expect("every marker stands in the table of built-in kinds")
-                        });
-                    *INFO
+                    BuiltinKind::$name.known()
                 }
             }
+
+            #[doc = concat!("A snapshot of one ", stringify!($name), ".")]
+            pub type $item = Item<$name>;
         )*
 
-        #[cfg(test)]
-        mod tests {
-            use super::*;
+        /// A built-in kind, chosen at run time. Its text is its name. It is a
+        /// [`Kind`], so a view can be made of it.
+        ///
+        /// ```
+        /// use longshore_client::kinds::BuiltinKind;
+        /// let kind: BuiltinKind = "DaemonSet".parse()?;
+        /// assert_eq!(kind, BuiltinKind::DaemonSet);
+        /// assert_eq!(kind.to_string(), "DaemonSet");
+        /// assert!("Shoe".parse::<BuiltinKind>().is_err());
+        /// # Ok::<(), longshore_client::Error>(())
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum BuiltinKind {
+            $($(#[$doc])* $name,)*
+        }
 
-            #[test]
-            fn every_marker_is_in_the_table() {
-                let names = [$($name.info().gvk.kind.as_ref(),)*];
-                assert_eq!(names, [$(stringify!($name),)*]);
+        impl BuiltinKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Its name, as in an object's `kind`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
             }
+        }
+
+        impl Cluster {
+            $(
+                #[doc = concat!("The ", stringify!($view), " of all namespaces, if they are in any.")]
+                #[must_use]
+                pub fn $view(&self) -> View<$name> {
+                    self.view()
+                }
+            )*
         }
     };
 }
 
 kinds! {
     /// A set of configuration values.
-    ConfigMap in "";
+    ConfigMap, ConfigMapItem, configmaps;
+    /// Addresses behind a Service, in the older form.
+    Endpoints, EndpointsItem, endpoints;
     /// Something that happened to an object.
-    Event in "";
+    Event, EventItem, events;
+    /// Bounds and defaults of what pods of a namespace may ask for.
+    LimitRange, LimitRangeItem, limitranges;
     /// A room for names.
-    Namespace in "";
+    Namespace, NamespaceItem, namespaces;
     /// A machine.
-    Node in "";
+    Node, NodeItem, nodes;
+    /// A piece of storage.
+    PersistentVolume, PersistentVolumeItem, persistentvolumes;
+    /// A claim to storage.
+    PersistentVolumeClaim, PersistentVolumeClaimItem, persistentvolumeclaims;
     /// Containers that run together.
-    Pod in "";
+    Pod, PodItem, pods;
+    /// A pattern for pods.
+    PodTemplate, PodTemplateItem, podtemplates;
+    /// So many pods of a pattern, in the older form.
+    ReplicationController, ReplicationControllerItem, replicationcontrollers;
+    /// What a namespace may use in all.
+    ResourceQuota, ResourceQuotaItem, resourcequotas;
     /// Confidential values.
-    Secret in "";
+    Secret, SecretItem, secrets;
     /// A stable name for a set of pods.
-    Service in "";
+    Service, ServiceItem, services;
     /// Who a pod is, to the API.
-    ServiceAccount in "";
+    ServiceAccount, ServiceAccountItem, serviceaccounts;
+    /// A kind of one's own.
+    CustomResourceDefinition, CustomResourceDefinitionItem, customresourcedefinitions;
+    /// A past state of a StatefulSet or DaemonSet.
+    ControllerRevision, ControllerRevisionItem, controllerrevisions;
+    /// A pod on every node.
+    DaemonSet, DaemonSetItem, daemonsets;
+    /// So many pods of a pattern, rolled over when it changes.
+    Deployment, DeploymentItem, deployments;
+    /// So many pods of a pattern.
+    ReplicaSet, ReplicaSetItem, replicasets;
+    /// Pods with names and storage of their own.
+    StatefulSet, StatefulSetItem, statefulsets;
+    /// A Job again and again.
+    CronJob, CronJobItem, cronjobs;
     /// Pods that run to completion.
-    Job in "batch";
+    Job, JobItem, jobs;
     /// Who leads, until when.
-    Lease in "coordination.k8s.io";
+    Lease, LeaseItem, leases;
+    /// Addresses behind a Service.
+    EndpointSlice, EndpointSliceItem, endpointslices;
+    /// An address that a Service has taken.
+    IPAddress, IPAddressItem, ipaddresses;
+    /// Ways into the cluster by host and path.
+    Ingress, IngressItem, ingresses;
+    /// Which controller serves an Ingress.
+    IngressClass, IngressClassItem, ingressclasses;
+    /// Who may talk to pods.
+    NetworkPolicy, NetworkPolicyItem, networkpolicies;
+    /// A range of addresses for Services.
+    ServiceCIDR, ServiceCIDRItem, servicecidrs;
+    /// How many pods may be away at a time.
+    PodDisruptionBudget, PodDisruptionBudgetItem, poddisruptionbudgets;
+    /// Rights, of the whole cluster.
+    ClusterRole, ClusterRoleItem, clusterroles;
+    /// Who has a role, in the whole cluster.
+    ClusterRoleBinding, ClusterRoleBindingItem, clusterrolebindings;
+    /// Rights in a namespace.
+    Role, RoleItem, roles;
+    /// Who has a role in a namespace.
+    RoleBinding, RoleBindingItem, rolebindings;
+    /// How much a pod matters.
+    PriorityClass, PriorityClassItem, priorityclasses;
+    /// A driver of storage.
+    CSIDriver, CSIDriverItem, csidrivers;
+    /// The drivers of storage on a node.
+    CSINode, CSINodeItem, csinodes;
+    /// How much storage is left where.
+    CSIStorageCapacity, CSIStorageCapacityItem, csistoragecapacities;
+    /// A sort of storage.
+    StorageClass, StorageClassItem, storageclasses;
+    /// That a volume is to be attached to a node.
+    VolumeAttachment, VolumeAttachmentItem, volumeattachments;
+    /// Changeable settings of a volume.
+    VolumeAttributesClass, VolumeAttributesClassItem, volumeattributesclasses;
+}
+
+impl BuiltinKind {
+    /// A test holds the kinds here in the order of the table.
+    fn known(self) -> &'static KindInfo {
+        &BUILTIN[self as usize]
+    }
+}
+
+impl Kind for BuiltinKind {
+    fn info(&self) -> &KindInfo {
+        self.known()
+    }
+}
+
+impl std::fmt::Display for BuiltinKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for BuiltinKind {
+    type Err = Error;
+
+    /// [`Error::Invalid`] for what is no built-in kind.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.iter().find(|kind| kind.as_str() == name);
+        found.copied().ok_or_else(|| {
+            Error::Invalid(format!(
+                "{name:?} is no built-in kind: write it as Pod; Cluster::kind() finds custom ones"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_are_those_of_the_table() {
+        let here: Vec<&KindInfo> = BuiltinKind::ALL.iter().map(|kind| kind.known()).collect();
+        let there: Vec<&KindInfo> = BUILTIN.iter().collect();
+        assert_eq!(here, there);
+    }
 }

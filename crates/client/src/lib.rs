@@ -28,13 +28,19 @@ mod item;
 mod json;
 pub mod kinds;
 mod labels;
-mod logs;
+mod make;
+pub mod manifest;
 mod options;
+mod pods;
 mod proxy;
+mod relations;
+mod remake;
 mod retry;
+mod scale;
 mod stream;
 mod transport;
 pub mod typed;
+pub mod until;
 mod view;
 mod wait;
 mod watch;
@@ -42,13 +48,18 @@ mod write;
 
 pub use cache::{Cache, Change, Changes};
 pub use cluster::{Cluster, Timing};
-pub use error::{Error, Result};
+pub use error::{Conflict, Error, Result};
 pub use item::{Item, List};
-pub use kinds::Kind;
+pub use kinds::{
+    BuiltinKind, ConfigMapItem, CronJobItem, DaemonSetItem, DeploymentItem, EventItem, JobItem,
+    Kind, NamespaceItem, NodeItem, PodItem, ReplicaSetItem, ReplicationControllerItem, SecretItem,
+    ServiceItem, StatefulSetItem,
+};
 pub use labels::ResourceLabels;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
 pub use proxy::ApiServerProxy;
+pub use scale::Scale;
 pub use view::View;
 pub use watch::{Watch, WatchEvent};

@@ -60,15 +60,46 @@ impl Patch {
         }
     }
 
-    pub(crate) fn query(&self) -> Vec<(String, String)> {
-        let mut query = Vec::new();
-        if let Some(manager) = &self.manager {
-            query.push(("fieldManager".to_owned(), manager.clone()));
-        }
+    /// The query of the patch, of a view that writes so; its own manager
+    /// stands before the view's.
+    pub(crate) fn query(&self, writing: &Writing) -> Vec<(String, String)> {
+        let mut writing = writing.clone();
+        writing.manager = self.manager.clone().or(writing.manager);
+        let mut query = writing.query();
         if self.kind == PatchKind::Apply && self.force {
             query.push(("force".to_owned(), "true".to_owned()));
         }
         query
+    }
+}
+
+/// How a view writes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Writing {
+    pub(crate) dry_run: bool,
+    pub(crate) strict: bool,
+    pub(crate) manager: Option<String>,
+}
+
+impl Writing {
+    /// The query of a write.
+    pub(crate) fn query(&self) -> Vec<(String, String)> {
+        let mut query = self.dry();
+        if self.strict {
+            query.push(("fieldValidation".to_owned(), "Strict".to_owned()));
+        }
+        if let Some(manager) = &self.manager {
+            query.push(("fieldManager".to_owned(), manager.clone()));
+        }
+        query
+    }
+
+    /// The part that deletes and evictions have, too.
+    pub(crate) fn dry(&self) -> Vec<(String, String)> {
+        let all = self
+            .dry_run
+            .then(|| ("dryRun".to_owned(), "All".to_owned()));
+        all.into_iter().collect()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     cluster::Cluster,
     error::{Error, Result},
-    options::Patch,
+    options::{Patch, Writing},
     stream::pieces,
     transport::Call,
 };
@@ -108,7 +108,9 @@ impl ApiServerProxy {
     /// # Errors
     /// As [`ApiServerProxy::get`].
     pub async fn patch(&self, path: &str, query: &[(&str, &str)], patch: &Patch) -> Result<Value> {
-        let mut call = self.call(Method::PATCH, path, query).queries(patch.query());
+        let mut call = self
+            .call(Method::PATCH, path, query)
+            .queries(patch.query(&Writing::default()));
         call.content_type = patch.kind.media_type();
         self.value(call.json(&patch.body)?).await
     }

@@ -41,6 +41,8 @@ pub(crate) struct Call {
     pub(crate) content_type: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
+    /// A busy server is not asked again: its refusal is the answer.
+    pub(crate) once: bool,
 }
 
 pub(crate) const JSON: &str = "application/json";
@@ -54,6 +56,7 @@ impl Call {
             content_type: JSON,
             accept: JSON,
             body: Bytes::new(),
+            once: false,
         }
     }
 
@@ -163,7 +166,7 @@ impl Cluster {
                 self.timing.backoff(),
             );
             match wait {
-                Some(wait) if attempt < self.timing.retries => {
+                Some(wait) if attempt < self.timing.retries && !call.once => {
                     tracing::debug!(request = call.name(), %code, ?wait, "trying again");
                     attempt += 1;
                     tokio::time::sleep(wait).await;

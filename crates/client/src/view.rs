@@ -12,6 +12,7 @@ use crate::{
     error::{Error, Result},
     item::{Item, List},
     kinds::Kind,
+    options::Writing,
     transport::{Call, escape},
     watch::Watch,
 };
@@ -37,6 +38,7 @@ pub struct View<K: Kind> {
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
+    pub(crate) writing: Writing,
 }
 
 impl<K: Kind> View<K> {
@@ -47,6 +49,7 @@ impl<K: Kind> View<K> {
             namespace: None,
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
+            writing: Writing::default(),
         }
     }
 

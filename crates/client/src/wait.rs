@@ -16,7 +16,7 @@ use crate::{
 impl<K: Kind> View<K> {
     /// Waits until an object is there and `until` holds for it; that version.
     /// That it is not there yet, or deleted meanwhile, only means more
-    /// waiting.
+    /// waiting. See [`until`](crate::until) for conditions.
     ///
     /// # Errors
     /// [`Error::Timeout`] tells the last state seen; else as [`View::list`].
@@ -45,7 +45,7 @@ impl<K: Kind> View<K> {
         .await
     }
 
-    async fn wait_for<T>(
+    pub(crate) async fn wait_for<T>(
         &self,
         name: &str,
         timeout: Duration,
@@ -83,6 +83,37 @@ impl<K: Kind> View<K> {
                 last: last.map_or_else(|| "it is not there".to_owned(), |item| state(&item)),
             }),
         }
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// Waits until this object is as wanted; that version of it. See
+    /// [`until`](crate::until) for conditions. That the object is deleted
+    /// meanwhile only means more waiting.
+    ///
+    /// # Errors
+    /// As [`View::wait`].
+    pub async fn wait(
+        &self,
+        until: impl FnMut(&Self) -> bool + Send,
+        timeout: Duration,
+    ) -> Result<Self> {
+        self.view().wait(self.name(), until, timeout).await
+    }
+
+    /// Waits until this object is gone, though there may be a new one of its
+    /// name.
+    ///
+    /// # Errors
+    /// As [`View::wait`].
+    pub async fn wait_gone(&self, timeout: Duration) -> Result<()> {
+        let gone = |item: Option<&Self>| {
+            let same = item.is_some_and(|item| item.uid() == self.uid());
+            (!same).then_some(())
+        };
+        let view = self.view();
+        view.wait_for(self.name(), timeout, " to be gone", gone)
+            .await
     }
 }
 

@@ -15,6 +15,40 @@ use crate::{
 };
 
 impl<K: Kind> View<K> {
+    /// What is written through this view is checked and answered as if it
+    /// were, but nothing is kept.
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let maps = cluster.configmaps().in_namespace("default")?;
+    /// let data = serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
+    /// maps.clone().dry_run().create(&data).await?;
+    /// assert!(maps.find("a").await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dry_run(mut self) -> Self {
+        self.writing.dry_run = true;
+        self
+    }
+
+    /// What is written through this view is recorded under the manager's name
+    /// in `managedFields`; without it, under the user agent's.
+    #[must_use]
+    pub fn field_manager(mut self, name: &str) -> Self {
+        self.writing.manager = Some(name.to_owned());
+        self
+    }
+
+    /// Fields that the server does not know, and fields named twice, are
+    /// refused, where they would be dropped.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.writing.strict = true;
+        self
+    }
+
     /// Makes an object. `apiVersion` and `kind` may be left out; a namespaced
     /// kind needs the view's namespace or the data's.
     ///
@@ -24,7 +58,9 @@ impl<K: Kind> View<K> {
     /// data of another kind, before any request.
     pub async fn create(&self, data: &impl Serialize) -> Result<Item<K>> {
         let (view, data) = self.prepare(data, None)?;
-        let call = Call::new(Method::POST, view.collection_path()).json(&data)?;
+        let call = Call::new(Method::POST, view.collection_path())
+            .queries(self.writing.query())
+            .json(&data)?;
         view.written(&call).await
     }
 
@@ -49,8 +85,10 @@ impl<K: Kind> View<K> {
     async fn put(&self, name: &str, sub: &str, data: &impl Serialize) -> Result<Item<K>> {
         let (view, data) = self.prepare(data, Some(name))?;
         let path = format!("{}{sub}", view.object_path(name)?);
-        view.written(&Call::new(Method::PUT, path).json(&data)?)
-            .await
+        let call = Call::new(Method::PUT, path)
+            .queries(self.writing.query())
+            .json(&data)?;
+        view.written(&call).await
     }
 
     /// Changes an object; with [`Patch::apply`], makes it when it is absent.
@@ -77,10 +115,50 @@ impl<K: Kind> View<K> {
         }
         let path = format!("{}{sub}", view.object_path(name)?);
         let mut call = Call::new(Method::PATCH, path)
-            .queries(patch.query())
+            .queries(patch.query(&self.writing))
             .json(&body)?;
         call.content_type = patch.kind.media_type();
         view.written(&call).await
+    }
+
+    /// Changes an object as a function says: reads it, lets `change` change it,
+    /// and replaces that version; when somebody else was faster, again, from
+    /// the newer version.
+    ///
+    /// # Errors
+    /// As `change`, [`View::fetch`] and [`View::replace`]; a conflict after
+    /// [`Timing::retries`](crate::Timing::retries) tries.
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let maps = cluster.configmaps().in_namespace("default")?;
+    /// maps.update("counter", |object| {
+    ///     let count: u64 = object["data"]["count"].as_str().unwrap_or("0").parse().unwrap_or(0);
+    ///     object["data"]["count"] = (count + 1).to_string().into();
+    ///     Ok(())
+    /// })
+    /// .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn update(
+        &self,
+        name: &str,
+        mut change: impl FnMut(&mut Value) -> Result<()> + Send,
+    ) -> Result<Item<K>> {
+        let timing = &self.cluster().timing;
+        let mut attempt = 0;
+        loop {
+            let mut object = self.fetch(name).await?.raw()?;
+            change(&mut object)?;
+            match self.replace(name, &object).await {
+                Err(error) if error.is_conflict() && attempt < timing.retries => {
+                    tokio::time::sleep(timing.backoff().wait(attempt) / 10).await;
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     async fn written(&self, call: &Call) -> Result<Item<K>> {
@@ -95,7 +173,9 @@ impl<K: Kind> View<K> {
     /// [`Error::is_conflict`] when the options ask for another uid or
     /// version.
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()> {
-        let call = Call::new(Method::DELETE, self.object_path(name)?).json(&options.body())?;
+        let call = Call::new(Method::DELETE, self.object_path(name)?)
+            .queries(self.writing.dry())
+            .json(&options.body())?;
         match self.cluster().bytes(&call).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
@@ -119,7 +199,7 @@ impl<K: Kind> View<K> {
         if self.kind().is_namespaced() && self.namespace().is_none() {
             return Err(self.needs_namespace());
         }
-        let mut call = self.selection();
+        let mut call = self.selection().queries(self.writing.dry());
         call.method = Method::DELETE;
         self.cluster()
             .bytes(&call.json(&options.body())?)

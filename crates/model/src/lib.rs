@@ -10,6 +10,7 @@ pub mod patch;
 pub mod quantity;
 pub mod selector;
 pub mod status;
+pub mod text;
 pub mod time;
 
 pub use kind::{Gvk, KindInfo, Scope};

@@ -2,11 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Condition;
 use crate::{error::Result, item::Item, kinds::Job};
-
-/// A condition of a Job.
-pub type JobCondition = Condition;
 
 impl Item<Job> {
     /// How many pods must succeed; `None` when one success is enough for a
@@ -79,34 +75,19 @@ impl Item<Job> {
         self.status_field(&["completionTime"])
     }
 
-    /// Its conditions; empty at first.
-    ///
-    /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
-    pub fn conditions(&self) -> Result<Vec<JobCondition>> {
-        Ok(self.field(&["status", "conditions"])?.unwrap_or_default())
-    }
-
     /// Whether it is complete.
     ///
     /// # Errors
-    /// As [`Item::conditions`].
+    /// As [`Item::condition`].
     pub fn is_complete(&self) -> Result<bool> {
-        self.has("Complete")
+        self.holds("Complete")
     }
 
     /// Whether it has failed for good.
     ///
     /// # Errors
-    /// As [`Item::conditions`].
+    /// As [`Item::condition`].
     pub fn is_failed(&self) -> Result<bool> {
-        self.has("Failed")
-    }
-
-    fn has(&self, kind: &str) -> Result<bool> {
-        let conditions = self.conditions()?;
-        Ok(conditions
-            .iter()
-            .any(|condition| condition.kind == kind && condition.holds()))
+        self.holds("Failed")
     }
 }

@@ -1,16 +1,25 @@
 //! What is asked of the common kinds most, with types of its own. A status
 //! field that is absent is an [`Error::Status`](crate::Error::Status).
 
+mod condition;
 mod container;
+mod event;
 mod job;
 mod node;
 mod pod;
+mod resources;
 mod simple;
+mod storage;
+mod workloads;
 
+pub use condition::Condition;
 pub use container::{Container, ContainerState};
-pub use job::JobCondition;
-pub use node::{Address, AddressType, Condition, Resources};
+pub use event::{EventType, ObjectReference};
+pub use node::{Address, AddressType};
+pub use resources::Resources;
 pub use simple::{IngressPoint, SecretType};
+pub use storage::{ClaimPhase, VolumePhase};
+pub use workloads::ActiveJob;
 
 /// An enum of words that keeps those it does not know: a newer server may
 /// have more of them.

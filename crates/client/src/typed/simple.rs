@@ -1,4 +1,4 @@
-//! Namespaces, Services, Secrets and ConfigMaps.
+//! Namespaces, Services, Ingresses, Secrets and ConfigMaps.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use super::{NamespacePhase, open_enum};
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::{ConfigMap, Namespace, Secret, Service},
+    kinds::{ConfigMap, Ingress, Kind, Namespace, Secret, Service},
 };
 
 impl Item<Namespace> {
@@ -40,30 +40,44 @@ struct RawIngress {
     hostname: Option<String>,
 }
 
+fn ingress<K: Kind>(item: &Item<K>) -> Result<BTreeSet<IngressPoint>> {
+    let raw: Vec<RawIngress> = item
+        .field(&["status", "loadBalancer", "ingress"])?
+        .unwrap_or_default();
+    let mut points = BTreeSet::new();
+    for RawIngress { ip, hostname } in raw {
+        if let Some(text) = ip.filter(|text| !text.is_empty()) {
+            let ip = text.parse().map_err(|error| {
+                Error::decode(format!("the ingress of {}", item.described()), error)
+            })?;
+            points.insert(IngressPoint::Ip(ip));
+        }
+        points.extend(
+            hostname
+                .filter(|name| !name.is_empty())
+                .map(IngressPoint::Hostname),
+        );
+    }
+    Ok(points)
+}
+
+impl Item<Ingress> {
+    /// Where its load balancer lets traffic in; empty while there is none.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when the status is malformed.
+    pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
+        ingress(self)
+    }
+}
+
 impl Item<Service> {
     /// Where its load balancer lets traffic in; empty while there is none.
     ///
     /// # Errors
     /// [`Error::Decode`] when the status is malformed.
     pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
-        let raw: Vec<RawIngress> = self
-            .field(&["status", "loadBalancer", "ingress"])?
-            .unwrap_or_default();
-        let mut points = BTreeSet::new();
-        for RawIngress { ip, hostname } in raw {
-            if let Some(text) = ip.filter(|text| !text.is_empty()) {
-                let ip = text.parse().map_err(|error| {
-                    Error::decode(format!("the ingress of {}", self.described()), error)
-                })?;
-                points.insert(IngressPoint::Ip(ip));
-            }
-            points.extend(
-                hostname
-                    .filter(|name| !name.is_empty())
-                    .map(IngressPoint::Hostname),
-            );
-        }
-        Ok(points)
+        ingress(self)
     }
 
     /// Its address in the cluster; `None` when it is headless or has none yet.

@@ -62,6 +62,15 @@ impl LabelSelector {
         Ok(selector)
     }
 
+    /// One requirement.
+    pub(super) fn of(key: String, test: Test) -> Result<Self, SelectorError> {
+        let selector = Self {
+            requirements: vec![(key, test)],
+        };
+        selector.check(&selector.to_string())?;
+        Ok(selector)
+    }
+
     /// Whether it has no requirement.
     #[must_use]
     pub fn is_everything(&self) -> bool {

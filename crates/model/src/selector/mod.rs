@@ -3,9 +3,11 @@
 mod field;
 mod label;
 mod parse;
+mod structured;
 
 pub use field::FieldSelector;
 pub use label::LabelSelector;
+pub use structured::{Requirement, StructuredSelector};
 
 /// A selector that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What only pods have: logs, and being bound to a node.
+//! What only pods have: logs, being bound to a node, and being evicted.
 
 use bytes::Bytes;
 use futures::Stream;
@@ -6,7 +6,12 @@ use http::Method;
 use serde_json::json;
 
 use crate::{
-    error::Result, item::Item, kinds::Pod, options::LogOptions, stream::pieces, transport::Call,
+    error::Result,
+    item::Item,
+    kinds::Pod,
+    options::{DeleteOptions, LogOptions},
+    stream::pieces,
+    transport::Call,
     view::View,
 };
 
@@ -43,6 +48,34 @@ impl View<Pod> {
         }))?;
         self.cluster().bytes(&call).await.map(|_| ())
     }
+
+    /// Deletes a pod as far as its PodDisruptionBudget allows it. That it is
+    /// gone already is no error.
+    ///
+    /// # Errors
+    /// [`Error::is_too_many_requests`](crate::Error::is_too_many_requests)
+    /// when the budget is used up: try again after
+    /// [`Error::retry_after`](crate::Error::retry_after).
+    pub async fn evict(&self, name: &str, options: &DeleteOptions) -> Result<()> {
+        let path = format!("{}/eviction", self.object_path(name)?);
+        let mut body = json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": { "name": name, "namespace": self.namespace() },
+            "deleteOptions": options.body(),
+        });
+        if self.writing.dry_run {
+            body["deleteOptions"]["dryRun"] = json!(["All"]);
+        }
+        let mut call = Call::new(Method::POST, path)
+            .queries(self.writing.dry())
+            .json(&body)?;
+        call.once = true;
+        match self.cluster().bytes(&call).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Item<Pod> {
@@ -54,10 +87,14 @@ impl Item<Pod> {
         &self,
         options: &LogOptions,
     ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
-        let view = self
-            .cluster()
-            .pods()
-            .with_namespace(self.namespace().map(str::to_owned));
-        view.logs(self.name(), options).await
+        self.view().logs(self.name(), options).await
+    }
+
+    /// As [`View::evict`], of this pod.
+    ///
+    /// # Errors
+    /// As [`View::evict`].
+    pub async fn evict(&self, options: &DeleteOptions) -> Result<()> {
+        self.view().evict(self.name(), options).await
     }
 }

@@ -1,0 +1,184 @@
+//! Objects of any kind, which their own words tell: made and applied, singly
+//! or as a manifest.
+
+use std::time::Duration;
+
+use longshore_model::Gvk;
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    error::{Error, Result},
+    item::Item,
+    kinds::{Any, BuiltinKind, Kind},
+    manifest,
+    options::Patch,
+    until,
+    view::View,
+};
+
+/// A new kind is served so soon, or not at all.
+const ESTABLISHED: Duration = Duration::from_secs(30);
+
+impl Cluster {
+    /// Makes an object of any kind, which its `apiVersion` and `kind` tell.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] without a known kind; [`Error::Namespace`] when
+    /// `namespace` contradicts the data's, or neither is there for a kind
+    /// that needs one.
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let item = cluster.create(&serde_json::json!({
+    ///     "apiVersion": "v1", "kind": "ConfigMap",
+    ///     "metadata": {"generateName": "settings-"}, "data": {"colour": "blue"},
+    /// }), Some("default")).await?;
+    /// assert!(item.name().starts_with("settings-"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn create(&self, data: &Value, namespace: Option<&str>) -> Result<Item<Any>> {
+        self.view_for(data, namespace).await?.create(data).await
+    }
+
+    /// Makes all objects of a manifest, in its order: see [`manifest::read`].
+    /// A namespace in the manifest stands before `namespace`, unless they
+    /// contradict each other.
+    ///
+    /// Nothing is sent unless the whole manifest can be read. The first object
+    /// that is refused ends it; those before it are there.
+    ///
+    /// # Errors
+    /// As [`manifest::read`] and [`Cluster::create`].
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let made = cluster.create_manifest("
+    /// apiVersion: v1
+    /// kind: ConfigMap
+    /// metadata: {name: a}
+    /// ---
+    /// apiVersion: v1
+    /// kind: ConfigMap
+    /// metadata: {name: b}
+    /// ", Some("default")).await?;
+    /// assert_eq!(made.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn create_manifest(
+        &self,
+        text: &str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Item<Any>>> {
+        let mut made = Vec::new();
+        for object in manifest::read(text)? {
+            let view = self.placed(&object, namespace).await?;
+            made.push(settled(view.create(&object).await?).await?);
+        }
+        Ok(made)
+    }
+
+    /// Applies an object of any kind: server-side, as `manager`, which then
+    /// owns the fields given here and no others. `force` takes over fields
+    /// that others own.
+    ///
+    /// # Errors
+    /// As [`Cluster::create`], and [`Error::conflicts`].
+    pub async fn apply(
+        &self,
+        data: &Value,
+        namespace: Option<&str>,
+        manager: &str,
+        force: bool,
+    ) -> Result<Item<Any>> {
+        let view = self.view_for(data, namespace).await?;
+        applied_to(&view, data, manager, force).await
+    }
+
+    /// Applies all objects of a manifest, in its order, as
+    /// [`Cluster::create_manifest`] makes them.
+    ///
+    /// # Errors
+    /// As [`manifest::read`] and [`Cluster::apply`].
+    pub async fn apply_manifest(
+        &self,
+        text: &str,
+        namespace: Option<&str>,
+        manager: &str,
+        force: bool,
+    ) -> Result<Vec<Item<Any>>> {
+        let mut applied = Vec::new();
+        for object in manifest::read(text)? {
+            let view = self.placed(&object, namespace).await?;
+            let item = applied_to(&view, &object, manager, force).await?;
+            applied.push(settled(item).await?);
+        }
+        Ok(applied)
+    }
+
+    /// As [`Cluster::view_for`]; a namespace is no matter to an object that
+    /// lives in none.
+    async fn placed(&self, data: &Value, namespace: Option<&str>) -> Result<View<Any>> {
+        let view = self.view_for(data, None).await?;
+        match namespace {
+            Some(namespace) if view.kind().is_namespaced() => {
+                self.view_for(data, Some(namespace)).await
+            }
+            _ => Ok(view),
+        }
+    }
+
+    /// The view that an object belongs into.
+    ///
+    /// # Errors
+    /// As [`Cluster::create`].
+    pub async fn view_for(&self, data: &Value, namespace: Option<&str>) -> Result<View<Any>> {
+        let word = |key: &str| {
+            data.get(key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+                .ok_or_else(|| {
+                    Error::Invalid(format!("the object has no {key}: every object needs one"))
+                })
+        };
+        let gvk = Gvk::from_api_version(word("apiVersion")?, word("kind")?);
+        let view = self.view_of(self.kind_of(&gvk).await?);
+        let own = data["metadata"]["namespace"]
+            .as_str()
+            .filter(|own| !own.is_empty());
+        match (own, namespace) {
+            (Some(own), Some(other)) if own != other => Err(Error::Namespace(format!(
+                "the data's namespace {own:?} contradicts {other:?}: leave one out"
+            ))),
+            (None, None) => Ok(view),
+            (Some(namespace), _) | (None, Some(namespace)) => view.in_namespace(namespace),
+        }
+    }
+}
+
+async fn applied_to(
+    view: &View<Any>,
+    data: &Value,
+    manager: &str,
+    force: bool,
+) -> Result<Item<Any>> {
+    let name = data["metadata"]["name"].as_str().unwrap_or_default();
+    if name.is_empty() {
+        return Err(Error::Invalid(
+            "the object has no metadata.name: what is applied needs one".to_owned(),
+        ));
+    }
+    let patch = Patch::apply(data.clone(), manager, force);
+    view.patch(name, &patch).await
+}
+
+/// The item, once what comes after it in a manifest can rely on it: a new kind
+/// is served a moment after its definition is made.
+async fn settled(item: Item<Any>) -> Result<Item<Any>> {
+    if item.kind().gvk != BuiltinKind::CustomResourceDefinition.info().gvk {
+        return Ok(item);
+    }
+    item.wait(until::ready, ESTABLISHED).await
+}

@@ -1,0 +1,151 @@
+//! Objects written down in YAML or JSON: one text, several documents.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// Brackets may be nested so deep; the parser's time grows with the square.
+const DEPTH: usize = 400;
+
+/// Reads the objects of a text: YAML documents between `---` lines, or JSON. A
+/// `List` counts as its items. Empty documents are passed over.
+///
+/// # Errors
+/// [`Error::Invalid`] names the document, the line and what is wrong with it;
+/// also when there is no object at all, and when one lacks `apiVersion` or
+/// `kind`.
+///
+/// ```
+/// let objects = longshore_client::manifest::read("
+/// apiVersion: v1
+/// kind: ConfigMap
+/// metadata: {name: a}
+/// ---
+/// apiVersion: v1
+/// kind: Secret
+/// metadata: {name: b}
+/// ")?;
+/// assert_eq!(objects.len(), 2);
+/// assert_eq!(objects[1]["kind"], "Secret");
+/// # Ok::<(), longshore_client::Error>(())
+/// ```
+pub fn read(text: &str) -> Result<Vec<Value>> {
+    if longshore_model::text::nesting(text.as_bytes()) > DEPTH {
+        return Err(Error::Invalid(format!(
+            "the manifest cannot be read: its brackets are nested more than {DEPTH} deep"
+        )));
+    }
+    let mut objects = Vec::new();
+    for (i, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
+        let number = i + 1;
+        let value = Value::deserialize(document).map_err(|error| {
+            Error::Invalid(format!(
+                "document {number} of the manifest is no YAML: {error}"
+            ))
+        })?;
+        if !value.is_null() {
+            take(value, number, &mut objects)?;
+        }
+    }
+    if objects.is_empty() {
+        return Err(Error::Invalid(
+            "the manifest has no object in it: write apiVersion, kind and metadata".to_owned(),
+        ));
+    }
+    Ok(objects)
+}
+
+fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()> {
+    let refuse = |problem: String| {
+        Err(Error::Invalid(format!(
+            "document {number} of the manifest is no object of Kubernetes: {problem}"
+        )))
+    };
+    if !value.is_object() {
+        return refuse("it is no map of fields".to_owned());
+    }
+    for key in ["apiVersion", "kind"] {
+        match value.get(key) {
+            Some(Value::String(text)) if !text.is_empty() => {}
+            None | Some(Value::Null | Value::String(_)) => {
+                return refuse(format!("it has no {key}: every object needs one"));
+            }
+            Some(_) => return refuse(format!("its {key} is no text: put quotes around it")),
+        }
+    }
+    let is_list = value["apiVersion"] == "v1" && value["kind"] == "List";
+    if !is_list {
+        objects.push(value);
+        return Ok(());
+    }
+    match value["items"].take() {
+        Value::Array(items) => items
+            .into_iter()
+            .try_for_each(|item| take(item, number, objects)),
+        Value::Null => Ok(()),
+        _ => refuse("the items of its List are no list".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn documents_lists_and_json_are_read() {
+        let text = "# nothing\n---\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A}\n- {apiVersion: v1, kind: B}\n--- \n{\"apiVersion\": \"v1\", \"kind\": \"C\"}\n...\n";
+        let kinds: Vec<String> = read(text)
+            .unwrap()
+            .iter()
+            .map(|object| object["kind"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(kinds, ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(
+            refusal("a: [1\n---\n"),
+            "document 1 of the manifest is no YAML: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4"
+        );
+        assert_eq!(
+            refusal("{apiVersion: v1, kind: A}\n---\nhello\n"),
+            "document 2 of the manifest is no object of Kubernetes: it is no map of fields"
+        );
+        assert_eq!(
+            refusal("kind: A\n"),
+            "document 1 of the manifest is no object of Kubernetes: it has no apiVersion: every object needs one"
+        );
+        assert_eq!(
+            refusal("{apiVersion: 1, kind: A}"),
+            "document 1 of the manifest is no object of Kubernetes: its apiVersion is no text: put quotes around it"
+        );
+        assert!(refusal("").contains("no object in it"));
+        assert!(refusal(&"[".repeat(500)).contains("more than 400 deep"));
+    }
+
+    #[test]
+    fn a_bomb_of_aliases_is_refused() {
+        let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for i in 1..12 {
+            let before = format!("*a{},", i - 1).repeat(10);
+            text += &format!("a{i}: &a{i} [{before}]\n");
+        }
+        assert!(refusal(&text).contains("limit"), "{}", refusal(&text));
+    }
+
+    proptest! {
+        #[test]
+        fn noise_never_panics(text in r#"[\[\]{}&*!|>:\-a-c "'\n#?,0-9]{0,60}"#) {
+            let _ = read(&text);
+        }
+    }
+}

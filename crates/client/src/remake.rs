@@ -1,0 +1,102 @@
+//! Objects as they could be made anew.
+
+use serde_json::{Map, Value};
+
+use crate::{error::Result, item::Item, kinds::Kind};
+
+/// Metadata that are the maker's, not the server's.
+const META: [&str; 3] = ["name", "labels", "annotations"];
+
+/// Annotations and labels that tell of one object alone.
+const OWN: [&str; 8] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision",
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "kubernetes.io/metadata.name",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+];
+
+/// What the server sets in a spec, by kind.
+const SET: [(&str, &[&str]); 5] = [
+    ("Pod", &["nodeName"]),
+    ("Namespace", &["finalizers"]),
+    ("PersistentVolumeClaim", &["volumeName"]),
+    (
+        "Service",
+        &["clusterIP", "clusterIPs", "healthCheckNodePort"],
+    ),
+    ("Job", &["selector"]),
+];
+
+impl<K: Kind> Item<K> {
+    /// The object as it could be made anew, elsewhere or later: without its
+    /// status, and without what the server has set or what tells of this
+    /// object alone, as its namespace, uid and node.
+    ///
+    /// # Errors
+    /// As [`Item::raw`].
+    ///
+    /// ```
+    /// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
+    /// let copy = pod.manifest()?;
+    /// pod.cluster().create(&copy, Some("elsewhere")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn manifest(&self) -> Result<Value> {
+        let mut object = self.raw()?;
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|key, _| META.contains(&key.as_str()));
+            forget(metadata, "labels");
+            forget(metadata, "annotations");
+        }
+        let kind = self.kind().gvk.kind.as_ref();
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+            remake(kind, spec);
+        }
+        if let Some(object) = object.as_object_mut() {
+            object.remove("status");
+        }
+        Ok(object)
+    }
+}
+
+/// Takes off the words of [`OWN`] from the map at `key`.
+fn forget(metadata: &mut Map<String, Value>, key: &str) {
+    if let Some(words) = metadata.get_mut(key).and_then(Value::as_object_mut) {
+        words.retain(|word, _| !OWN.contains(&word.as_str()));
+        if words.is_empty() {
+            metadata.remove(key);
+        }
+    }
+}
+
+fn remake(kind: &str, spec: &mut Map<String, Value>) {
+    let set = SET.iter().find(|(of, _)| *of == kind);
+    let own_selector = spec.get("manualSelector") == Some(&Value::Bool(true));
+    let headless = spec.get("clusterIP").is_some_and(|ip| ip == "None");
+    for field in set.map_or(&[][..], |(_, fields)| fields) {
+        let kept = match *field {
+            "selector" => own_selector,
+            "clusterIP" | "clusterIPs" => headless,
+            _ => false,
+        };
+        if !kept {
+            spec.remove(*field);
+        }
+    }
+    let template = spec
+        .get_mut("template")
+        .and_then(|it| it.get_mut("metadata"));
+    if let Some(metadata) = template.and_then(Value::as_object_mut) {
+        forget(metadata, "labels");
+        metadata.remove("creationTimestamp");
+    }
+    let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+        port.remove("nodePort");
+    }
+}

@@ -1,0 +1,136 @@
+//! Events and Leases.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::open_enum;
+use crate::{
+    error::Result,
+    item::Item,
+    kinds::{Event, Lease},
+};
+
+open_enum! {
+    /// How much an event matters.
+    EventType {
+        /// For information.
+        Normal = "Normal",
+        /// Something is not as it should be.
+        Warning = "Warning",
+    }
+}
+
+/// The object that an event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectReference {
+    /// Its type's group and version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; empty for objects of the whole cluster.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid; empty when it is not told.
+    pub uid: String,
+    /// Which part of it, as `spec.containers{main}`.
+    pub field_path: String,
+}
+
+impl Item<Event> {
+    /// What happened, for people; empty when nothing is said.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    pub fn message(&self) -> Result<String> {
+        Ok(self.field(&["message"])?.unwrap_or_default())
+    }
+
+    /// What happened, in a word, as `FailedScheduling`.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    pub fn reason(&self) -> Result<String> {
+        Ok(self.field(&["reason"])?.unwrap_or_default())
+    }
+
+    /// How much it matters; `Normal` when nothing is said.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    pub fn event_type(&self) -> Result<EventType> {
+        Ok(self.field(&["type"])?.unwrap_or(EventType::Normal))
+    }
+
+    /// The object that it is about.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is malformed.
+    pub fn regarding(&self) -> Result<ObjectReference> {
+        Ok(self.field(&["involvedObject"])?.unwrap_or_default())
+    }
+
+    /// Who told of it, as `kubelet`; empty when nobody is named.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    pub fn source(&self) -> Result<String> {
+        let reporter: Option<String> = self.field(&["reportingComponent"])?;
+        match reporter.filter(|name| !name.is_empty()) {
+            Some(name) => Ok(name),
+            None => Ok(self.field(&["source", "component"])?.unwrap_or_default()),
+        }
+    }
+
+    /// How often it has happened.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no number.
+    pub fn count(&self) -> Result<u64> {
+        let series: Option<u64> = self.field(&["series", "count"])?;
+        match series {
+            Some(count) => Ok(count),
+            None => Ok(self.field(&["count"])?.unwrap_or(1).max(1)),
+        }
+    }
+
+    /// When it last happened; `None` when no time is told.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no time.
+    pub fn last_seen(&self) -> Result<Option<Timestamp>> {
+        const TIMES: [&[&str]; 5] = [
+            &["series", "lastObservedTime"],
+            &["lastTimestamp"],
+            &["eventTime"],
+            &["firstTimestamp"],
+            &["metadata", "creationTimestamp"],
+        ];
+        for path in TIMES {
+            if let Some(time) = self.field(path)? {
+                return Ok(Some(time));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Item<Lease> {
+    /// Who holds it; `None` when nobody does.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    pub fn holder(&self) -> Result<Option<String>> {
+        let holder: Option<String> = self.field(&["spec", "holderIdentity"])?;
+        Ok(holder.filter(|holder| !holder.is_empty()))
+    }
+
+    /// When it was last renewed; `None` when it never was.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) when it is no time.
+    pub fn renewed(&self) -> Result<Option<Timestamp>> {
+        self.field(&["spec", "renewTime"])
+    }
+}

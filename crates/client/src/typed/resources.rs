@@ -1,0 +1,59 @@
+//! Amounts of resources: of a node, a volume, a claim.
+
+use std::collections::BTreeMap;
+
+use longshore_model::Quantity;
+
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::Kind,
+};
+
+/// Amounts of resources, by name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Resources(BTreeMap<String, Quantity>);
+
+impl Resources {
+    /// Cores, with fractions.
+    #[must_use]
+    pub fn cpu(&self) -> Option<f64> {
+        self.get("cpu").map(Quantity::value)
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        // Quantities are finite; a negative one counts as nothing.
+        self.get("memory")
+            .map(|quantity| quantity.value().max(0.0) as u64)
+    }
+
+    /// Any resource by its name, as `nvidia.com/gpu`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Quantity> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Quantity)> {
+        self.0
+            .iter()
+            .map(|(name, quantity)| (name.as_str(), quantity))
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// Amounts by name at a path; absent ones are a status error.
+    pub(super) fn resources(&self, path: &[&str]) -> Result<Resources> {
+        let name = || path.join(".");
+        let raw: BTreeMap<String, String> = self.field(path)?.ok_or_else(|| self.lacks(&name()))?;
+        let parsed: Result<_, _> = raw
+            .into_iter()
+            .map(|(name, text)| text.parse::<Quantity>().map(|quantity| (name, quantity)))
+            .collect();
+        parsed
+            .map(Resources)
+            .map_err(|error| Error::decode(format!("{} of {}", name(), self.described()), error))
+    }
+}

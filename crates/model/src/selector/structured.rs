@@ -1,0 +1,71 @@
+//! Label selectors as objects hold them: `matchLabels`, `matchExpressions`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{LabelSelector, SelectorError, label::Test};
+
+/// A label selector as it stands in an object's spec.
+///
+/// ```
+/// use longshore_model::{LabelSelector, selector::StructuredSelector};
+/// let structured: StructuredSelector = serde_json::from_value(serde_json::json!({
+///     "matchLabels": {"app": "web"},
+///     "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
+/// }))?;
+/// assert_eq!(LabelSelector::try_from(structured)?.to_string(), "app=web,tier in (a,b)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StructuredSelector {
+    /// Labels with exactly these values.
+    pub match_labels: BTreeMap<String, String>,
+    /// Requirements besides.
+    pub match_expressions: Vec<Requirement>,
+}
+
+/// What one expression asks of a label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Requirement {
+    /// The label's key.
+    pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+    pub operator: String,
+    /// The values that `In` and `NotIn` speak of.
+    pub values: Vec<String>,
+}
+
+impl TryFrom<StructuredSelector> for LabelSelector {
+    type Error = SelectorError;
+
+    fn try_from(structured: StructuredSelector) -> Result<Self, SelectorError> {
+        let mut selector = Self::exactly(structured.match_labels)?;
+        for Requirement {
+            key,
+            operator,
+            values,
+        } in structured.match_expressions
+        {
+            let test = match operator.as_str() {
+                "In" => Test::In(values),
+                "NotIn" => Test::NotIn(values),
+                "Exists" => Test::Exists,
+                "DoesNotExist" => Test::Absent,
+                other => {
+                    return Err(SelectorError {
+                        selector: format!("{key} {other}"),
+                        opening: String::new(),
+                        problem: format!(
+                            "{other:?} is no operator: there are In, NotIn, Exists, DoesNotExist"
+                        ),
+                    });
+                }
+            };
+            selector = selector.and(Self::of(key, test)?);
+        }
+        Ok(selector)
+    }
+}
