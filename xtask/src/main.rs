@@ -32,8 +32,8 @@ struct Arguments {
 enum Chore {
     /// Build everything and run every test; leaves no process behind.
     Test(test::Arguments),
-    /// Run the rules' tests on the embedded server and on a real one, and write
-    /// docs/conformance.md.
+    /// Run the tests of rules and points on the embedded server and on a real one, and write
+    /// docs/conformance.md and docs/client-points.md.
     Conformance(conformance::Arguments),
     /// Check the map of the crates and the habits that no compiler checks.
     Tidy,

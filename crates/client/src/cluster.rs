@@ -17,6 +17,7 @@ use crate::{
     kinds::{Any, Kind},
     proxy::ApiServerProxy,
     retry::Backoff,
+    versions::Versions,
     view::View,
 };
 
@@ -82,6 +83,7 @@ pub(crate) struct Shared {
     url: String,
     pub(crate) closed: CancellationToken,
     pub(crate) discovery: Discovery,
+    pub(crate) versions: Versions,
 }
 
 type Make = Box<dyn FnOnce() -> Client + Send>;
@@ -104,6 +106,7 @@ impl Cluster {
             url,
             closed: CancellationToken::new(),
             discovery: Discovery::default(),
+            versions: Versions::default(),
         };
         Self {
             shared: Arc::new(shared),

@@ -67,6 +67,19 @@ impl Discovery {
             })
     }
 
+    /// The kind at a place of the API, in whichever version.
+    pub(crate) async fn of_place(
+        &self,
+        cluster: &Cluster,
+        group: &str,
+        plural: &str,
+    ) -> Result<Option<Arc<KindInfo>>> {
+        self.find(cluster, |served| {
+            served.info.gvk.group == group && served.info.plural == plural
+        })
+        .await
+    }
+
     /// What is not known may have come since: then the cluster is asked anew.
     async fn find(
         &self,
@@ -115,7 +128,7 @@ async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
         return parse::<Aggregated>(path, value).map(Aggregated::served);
     }
     let versions: Vec<String> = if path == "/api" {
-        parse::<Versions>(path, value)?
+        parse::<CoreVersions>(path, value)?
             .versions
             .into_iter()
             .take(1)
@@ -142,6 +155,7 @@ async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
 async fn read(cluster: &Cluster, path: &str, accept: &'static str) -> Result<Value> {
     let mut call = Call::get(path);
     call.accept = accept;
+    call.exact = true;
     let bytes = cluster.bytes(&call).await?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))
@@ -282,7 +296,7 @@ impl Aggregated {
 }
 
 #[derive(Deserialize)]
-struct Versions {
+struct CoreVersions {
     #[serde(default)]
     versions: Vec<String>,
 }

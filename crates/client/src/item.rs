@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     json,
     kinds::Kind,
-    labels::ResourceLabels,
+    labels::{ResourceAnnotations, ResourceLabels},
     options::{DeleteOptions, Patch},
     view::View,
     watch::Watch,
@@ -195,7 +195,7 @@ impl<K: Kind> Item<K> {
             let info = self.kind.info();
             object
                 .entry("apiVersion")
-                .or_insert_with(|| info.api_version().into());
+                .or_insert_with(|| self.cluster.shared.versions.api_version(info).into());
             object
                 .entry("kind")
                 .or_insert_with(|| info.gvk.kind.as_ref().into());
@@ -284,6 +284,12 @@ impl<K: Kind> Item<K> {
     #[must_use]
     pub fn labels(&self) -> ResourceLabels<K> {
         ResourceLabels::new(self.clone())
+    }
+
+    /// Its annotations, to read and to change.
+    #[must_use]
+    pub fn annotations(&self) -> ResourceAnnotations<K> {
+        ResourceAnnotations::new(self.clone())
     }
 
     pub(crate) fn view(&self) -> View<K> {

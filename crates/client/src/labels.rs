@@ -1,43 +1,132 @@
-//! The labels of an item, to read and to change.
+//! The labels and annotations of an item, to read and to change.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
-use longshore_model::name;
+use longshore_model::{ObjectMeta, name};
 use serde_json::{Value, json};
 
 use crate::{error::Result, item::Item, kinds::Kind, options::Patch};
 
-/// An item's labels as they were in its snapshot; changes go to the cluster
-/// and give the new item.
-#[derive(Debug, Clone)]
-pub struct ResourceLabels<K: Kind> {
-    item: Item<K>,
+/// Labels, as [`Words`].
+#[derive(Debug, Clone, Copy)]
+pub struct Labels;
+
+/// Annotations, as [`Words`].
+#[derive(Debug, Clone, Copy)]
+pub struct Annotations;
+
+/// Which words of the metadata are meant.
+pub trait Part: Clone + Send + Sync + 'static + sealed::Sealed {
+    /// Their name in the metadata.
+    const FIELD: &'static str;
+
+    /// They.
+    fn of(meta: &ObjectMeta) -> &BTreeMap<String, String>;
+
+    /// Checks a key.
+    ///
+    /// # Errors
+    /// Names the key and the rule.
+    fn key(text: &str) -> Result<()>;
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// Names the value and the rule.
+    fn value(text: &str) -> Result<()>;
 }
 
-impl<K: Kind> ResourceLabels<K> {
-    pub(crate) fn new(item: Item<K>) -> Self {
-        Self { item }
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Labels {}
+    impl Sealed for super::Annotations {}
+}
+
+impl Part for Labels {
+    const FIELD: &'static str = "labels";
+
+    fn of(meta: &ObjectMeta) -> &BTreeMap<String, String> {
+        &meta.labels
     }
 
-    /// The value of a label.
+    fn key(text: &str) -> Result<()> {
+        Ok(name::label_key(text)?)
+    }
+
+    fn value(text: &str) -> Result<()> {
+        Ok(name::label_value(text)?)
+    }
+}
+
+impl Part for Annotations {
+    const FIELD: &'static str = "annotations";
+
+    fn of(meta: &ObjectMeta) -> &BTreeMap<String, String> {
+        &meta.annotations
+    }
+
+    fn key(text: &str) -> Result<()> {
+        Ok(name::annotation_key(text)?)
+    }
+
+    fn value(_: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// An item's labels: see [`Words`].
+pub type ResourceLabels<K> = Words<K, Labels>;
+
+/// An item's annotations: see [`Words`].
+pub type ResourceAnnotations<K> = Words<K, Annotations>;
+
+/// An item's labels, or annotations, as they were in its snapshot; changes go
+/// to the cluster and give the new item.
+///
+/// ```
+/// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
+/// let pod = pod.labels().set("tier", "front").await?;
+/// assert_eq!(pod.labels().get("tier"), Some("front"));
+/// let pod = pod.annotations().set("note", "any text").await?;
+/// let pod = pod.labels().delete("tier").await?;
+/// assert!(pod.labels().get("tier").is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Words<K: Kind, P: Part> {
+    item: Item<K>,
+    part: PhantomData<P>,
+}
+
+impl<K: Kind, P: Part> Words<K, P> {
+    pub(crate) fn new(item: Item<K>) -> Self {
+        Self {
+            item,
+            part: PhantomData,
+        }
+    }
+
+    fn words(&self) -> &BTreeMap<String, String> {
+        P::of(self.item.meta())
+    }
+
+    /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.item.meta().labels.get(key).map(String::as_str)
+        self.words().get(key).map(String::as_str)
     }
 
-    /// All labels, by key.
+    /// All of them, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.item
-            .meta()
-            .labels
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()))
+        let pairs = self.words().iter();
+        pairs.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// How many labels there are.
+    /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.item.meta().labels.len()
+        self.words().len()
     }
 
     /// Whether there is none.
@@ -46,13 +135,13 @@ impl<K: Kind> ResourceLabels<K> {
         self.len() == 0
     }
 
-    /// A copy of all labels.
+    /// A copy of all of them.
     #[must_use]
     pub fn to_map(&self) -> BTreeMap<String, String> {
-        self.item.meta().labels.clone()
+        self.words().clone()
     }
 
-    /// Sets a label; the new item.
+    /// Sets one; the new item.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key or value,
@@ -61,41 +150,40 @@ impl<K: Kind> ResourceLabels<K> {
         self.set_many([(key, value)]).await
     }
 
-    /// Sets several labels in one request; the new item.
+    /// Sets several in one request; the new item.
     ///
     /// # Errors
-    /// As [`ResourceLabels::set`]; then none is set.
+    /// As [`Words::set`]; then none is set.
     pub async fn set_many<Key, Val>(
         &self,
-        labels: impl IntoIterator<Item = (Key, Val)>,
+        words: impl IntoIterator<Item = (Key, Val)>,
     ) -> Result<Item<K>>
     where
         Key: AsRef<str>,
         Val: AsRef<str>,
     {
         let mut wanted = serde_json::Map::new();
-        for (key, value) in labels {
-            name::label_key(key.as_ref())?;
-            name::label_value(value.as_ref())?;
+        for (key, value) in words {
+            P::key(key.as_ref())?;
+            P::value(value.as_ref())?;
             wanted.insert(key.as_ref().to_owned(), value.as_ref().into());
         }
         self.merge(wanted).await
     }
 
-    /// Takes a label off; the new item. That it is not there is no error.
+    /// Takes one off; the new item. That it is not there is no error.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key, before
     /// any request.
     pub async fn delete(&self, key: &str) -> Result<Item<K>> {
-        name::label_key(key)?;
+        P::key(key)?;
         self.merge(serde_json::Map::from_iter([(key.to_owned(), Value::Null)]))
             .await
     }
 
-    async fn merge(&self, labels: serde_json::Map<String, Value>) -> Result<Item<K>> {
-        self.item
-            .patch(&Patch::merge(json!({ "metadata": { "labels": labels } })))
-            .await
+    async fn merge(&self, words: serde_json::Map<String, Value>) -> Result<Item<K>> {
+        let patch = Patch::merge(json!({ "metadata": { P::FIELD: words } }));
+        self.item.patch(&patch).await
     }
 }

@@ -41,6 +41,7 @@ mod stream;
 mod transport;
 pub mod typed;
 pub mod until;
+mod versions;
 mod view;
 mod wait;
 mod watch;
@@ -55,7 +56,7 @@ pub use kinds::{
     Kind, NamespaceItem, NodeItem, PodItem, ReplicaSetItem, ReplicationControllerItem, SecretItem,
     ServiceItem, StatefulSetItem,
 };
-pub use labels::ResourceLabels;
+pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};

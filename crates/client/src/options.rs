@@ -84,7 +84,10 @@ pub(crate) struct Writing {
 impl Writing {
     /// The query of a write.
     pub(crate) fn query(&self) -> Vec<(String, String)> {
-        let mut query = self.dry();
+        let all = self
+            .dry_run
+            .then(|| ("dryRun".to_owned(), "All".to_owned()));
+        let mut query: Vec<_> = all.into_iter().collect();
         if self.strict {
             query.push(("fieldValidation".to_owned(), "Strict".to_owned()));
         }
@@ -92,14 +95,6 @@ impl Writing {
             query.push(("fieldManager".to_owned(), manager.clone()));
         }
         query
-    }
-
-    /// The part that deletes and evictions have, too.
-    pub(crate) fn dry(&self) -> Vec<(String, String)> {
-        let all = self
-            .dry_run
-            .then(|| ("dryRun".to_owned(), "All".to_owned()));
-        all.into_iter().collect()
     }
 }
 
@@ -137,8 +132,13 @@ impl DeleteOptions {
         }
     }
 
-    pub(crate) fn body(&self) -> Value {
+    /// As the server reads them: beside a body, the query of a delete counts
+    /// for nothing.
+    pub(crate) fn body(&self, writing: &Writing) -> Value {
         let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+        if writing.dry_run {
+            body["dryRun"] = json!(["All"]);
+        }
         if let Some(propagation) = self.propagation {
             body["propagationPolicy"] = match propagation {
                 Propagation::Background => "Background",
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn delete_options_say_only_what_was_asked() {
         assert_eq!(
-            DeleteOptions::default().body(),
+            DeleteOptions::default().body(&Writing::default()),
             json!({"apiVersion": "v1", "kind": "DeleteOptions"})
         );
         let options = DeleteOptions {
@@ -220,7 +220,7 @@ mod tests {
             version: Some("7".into()),
         };
         assert_eq!(
-            options.body(),
+            options.body(&Writing::default()),
             json!({
                 "apiVersion": "v1", "kind": "DeleteOptions",
                 "propagationPolicy": "Foreground", "gracePeriodSeconds": 0,

@@ -58,17 +58,14 @@ impl View<Pod> {
     /// [`Error::retry_after`](crate::Error::retry_after).
     pub async fn evict(&self, name: &str, options: &DeleteOptions) -> Result<()> {
         let path = format!("{}/eviction", self.object_path(name)?);
-        let mut body = json!({
+        let body = json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": { "name": name, "namespace": self.namespace() },
-            "deleteOptions": options.body(),
+            "deleteOptions": options.body(&self.writing),
         });
-        if self.writing.dry_run {
-            body["deleteOptions"]["dryRun"] = json!(["All"]);
-        }
         let mut call = Call::new(Method::POST, path)
-            .queries(self.writing.dry())
+            .queries(self.writing.query())
             .json(&body)?;
         call.once = true;
         match self.cluster().bytes(&call).await {

@@ -51,11 +51,11 @@ impl ApiServerProxy {
 
     fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Call {
         let path = format!("/{}", path.trim_start_matches('/'));
-        Call::new(method, path).queries(
-            query
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-        )
+        let query = query.iter().copied();
+        let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut call = Call::new(method, path).queries(query);
+        call.exact = true;
+        call
     }
 
     async fn value(&self, call: Call) -> Result<Value> {

@@ -16,7 +16,7 @@ use crate::{
     cluster::Cluster,
     config::explain,
     error::{Error, Result},
-    retry,
+    retry, versions,
 };
 
 /// What stands for itself in a path segment or a query value.
@@ -43,6 +43,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// A busy server is not asked again: its refusal is the answer.
     pub(crate) once: bool,
+    /// No other version of the kind will do.
+    pub(crate) exact: bool,
 }
 
 pub(crate) const JSON: &str = "application/json";
@@ -57,6 +59,7 @@ impl Call {
             accept: JSON,
             body: Bytes::new(),
             once: false,
+            exact: false,
         }
     }
 
@@ -118,8 +121,24 @@ impl Call {
 }
 
 impl Cluster {
-    /// Sends a request; an answer other than 2xx is an error.
+    /// Sends a request; an answer other than 2xx is an error. A kind that the
+    /// server has in another version is asked for in that.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<Body>> {
+        let adapted = self.shared.versions.adapt(call).filter(|_| !call.exact);
+        let call = adapted.as_ref().unwrap_or(call);
+        match self.send_as_is(call).await {
+            Err(error) if error.is_not_found() => {
+                // Discovery sends requests of its own, of exact paths.
+                match Box::pin(versions::instead(self, call, &error)).await? {
+                    Some(call) => self.send_as_is(&call).await,
+                    None => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn send_as_is(&self, call: &Call) -> Result<Response<Body>> {
         tokio::select! {
             biased;
             () = self.shared.closed.cancelled() => Err(Error::Closed),

@@ -127,6 +127,11 @@ fn state<K: Kind>(item: &Item<K>) -> String {
         let reason = text(&["status", "reason"]).map(|reason| format!(" ({reason})"));
         return format!("phase {phase}{}", reason.unwrap_or_default());
     }
+    let number = |path: &[&str]| item.field::<u64>(path).ok().flatten();
+    if let Some(wanted) = number(&["spec", "replicas"]) {
+        let ready = number(&["status", "readyReplicas"]).unwrap_or(0);
+        return format!("{ready} of {wanted} replicas are ready");
+    }
     let conditions: Vec<Value> = item
         .field(&["status", "conditions"])
         .ok()

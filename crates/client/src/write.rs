@@ -173,9 +173,8 @@ impl<K: Kind> View<K> {
     /// [`Error::is_conflict`] when the options ask for another uid or
     /// version.
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()> {
-        let call = Call::new(Method::DELETE, self.object_path(name)?)
-            .queries(self.writing.dry())
-            .json(&options.body())?;
+        let options_sent = options.body(&self.writing);
+        let call = Call::new(Method::DELETE, self.object_path(name)?).json(&options_sent)?;
         match self.cluster().bytes(&call).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
@@ -199,10 +198,10 @@ impl<K: Kind> View<K> {
         if self.kind().is_namespaced() && self.namespace().is_none() {
             return Err(self.needs_namespace());
         }
-        let mut call = self.selection().queries(self.writing.dry());
+        let mut call = self.selection();
         call.method = Method::DELETE;
         self.cluster()
-            .bytes(&call.json(&options.body())?)
+            .bytes(&call.json(&options.body(&self.writing))?)
             .await
             .map(|_| ())
     }

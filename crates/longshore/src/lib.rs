@@ -10,7 +10,10 @@ pub use longshore_launcher as launcher;
 pub use longshore_model as model;
 pub use longshore_resolver as resolver;
 
-pub use longshore_client::Cluster;
+pub use longshore_client::{
+    Cache, Cluster, Error, FieldSelector, Item, Kind, LabelSelector, List, Patch, Result, View,
+    Watch, WatchEvent, kinds, manifest, until,
+};
 
 /// The examples of the documents, so that they stay true.
 #[cfg(all(doctest, feature = "embedded"))]

@@ -92,16 +92,27 @@ pub fn dns_subdomain(what: &'static str, text: &str) -> Result<(), NameError> {
     check(is_subdomain(text), what, text, DNS_SUBDOMAIN)
 }
 
-/// Checks a label or annotation key.
+/// Checks a label key.
 ///
 /// # Errors
 /// Names the text and the rule.
 pub fn label_key(text: &str) -> Result<(), NameError> {
-    let ok = match text.split_once('/') {
+    check(is_key(text), "label key", text, LABEL_KEY)
+}
+
+/// Checks an annotation key: the rule is that of label keys.
+///
+/// # Errors
+/// Names the text and the rule.
+pub fn annotation_key(text: &str) -> Result<(), NameError> {
+    check(is_key(text), "annotation key", text, LABEL_KEY)
+}
+
+fn is_key(text: &str) -> bool {
+    match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_label(name),
         None => is_label(text),
-    };
-    check(ok, "label key", text, LABEL_KEY)
+    }
 }
 
 /// Checks a label value.

@@ -1,15 +1,17 @@
-//! `cargo xtask conformance`: the rules' tests on the embedded server and on
-//! the real one, and the table of what came of it, docs/conformance.md.
+//! `cargo xtask conformance`: the tests of the rules and of the client's points
+//! on the embedded server and on the real one, and the tables of what came of it,
+//! docs/conformance.md and docs/client-points.md.
 
 mod names;
 mod results;
-mod rules;
+mod subjects;
 mod table;
 
 use std::{fs, path::PathBuf};
 
 pub(crate) use names::check;
 use results::Results;
+use subjects::{SUBJECTS, Subject};
 
 use crate::{
     leftovers, real,
@@ -18,7 +20,8 @@ use crate::{
 
 /// The tests that go to whichever server they are given.
 #[rustfmt::skip]
-pub(crate) const JUDGED: [&str; 4] = ["--package", "longshore-conformance", "--test", "rules"];
+pub(crate) const JUDGED: [&str; 6] =
+    ["--package", "longshore-conformance", "--test", "rules", "--test", "points"];
 /// Tells the tests where the real server is.
 pub(crate) const REAL: &str = "LONGSHORE_TEST_REAL";
 /// Names the file to which tests write what they remark.
@@ -32,11 +35,14 @@ pub(crate) struct Arguments {
     dev: bool,
 }
 
-fn document() -> PathBuf {
-    root().join("docs/conformance.md")
+impl Subject {
+    /// Where its table is.
+    fn path(&self) -> PathBuf {
+        root().join("docs").join(self.document)
+    }
 }
 
-/// Runs both, writes the table.
+/// Runs both, writes the tables.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     leftovers::watch(|| judge(arguments))
 }
@@ -45,17 +51,17 @@ fn judge(arguments: &Arguments) -> Outcome {
     let embedded = tests(arguments.dev, None)?;
     let cluster = real::Cluster::start()?;
     let real = tests(arguments.dev, Some(&cluster))?;
-    let text = table::render(&cluster.version, &embedded, &real);
+    for subject in &SUBJECTS {
+        let text = table::render(subject, &cluster.version, &embedded, &real);
+        let path = subject.path();
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
     drop(cluster);
-    let path = document();
-    fs::create_dir_all(root().join("docs"))
-        .and_then(|()| fs::write(&path, text))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
     println!("embedded: {}", embedded.summary());
     println!("real:     {}", real.summary());
-    println!("wrote {}", path.display());
     if embedded.failed() + real.failed() > 0 {
-        return Err("some tests failed: the table says which".into());
+        return Err("some tests failed: the tables say which".into());
     }
     Ok(())
 }
@@ -69,7 +75,11 @@ fn tests(dev: bool, cluster: Option<&real::Cluster>) -> Outcome<Results> {
     if !dev {
         command.arg("--release");
     }
-    command.args(JUDGED).env(NOTES, &notes).env_remove(REAL);
+    command
+        .args(["--no-fail-fast"])
+        .args(JUDGED)
+        .env(NOTES, &notes)
+        .env_remove(REAL);
     if let Some(cluster) = cluster {
         command.env(REAL, cluster.description());
     }

@@ -4,53 +4,72 @@ use std::fmt::Write as _;
 
 use super::{
     results::{End, Note, Results},
-    rules::RULES,
+    subjects::Subject,
 };
 
 /// The whole document.
-pub(super) fn render(version: &str, embedded: &Results, real: &Results) -> String {
-    let mut text = format!(
-        "# Conformance\n\n\
-         The rules that clients of the Kubernetes API depend on, each with its tests in\n\
-         `crates/conformance/tests/rules`. They are written from the rules, at the level of\n\
-         HTTP, and run on the embedded server (`cargo xtask test`) and on a real kube-apiserver\n\
-         with etcd ({version}, without controllers: `cargo xtask real-apiserver` builds it,\n\
-         `cargo xtask test --cluster real` runs them on it). The embedded server is as\n\
-         Kubernetes 1.34; what the older one has not is marked, not dropped.\n\n\
-         Logs, exec and binding (26 to 28) and what controllers and the node do (33 to 39) are\n\
-         tested beside the crates that do it.\n\n\
-         This file is written by `cargo xtask conformance`, from a run of both.\n\n\
-         | Rule | What it is about | Embedded | Real |\n\
-         |---|---|---|---|\n"
+pub(super) fn render(
+    subject: &Subject,
+    version: &str,
+    embedded: &Results,
+    real: &Results,
+) -> String {
+    let Subject { word, rows, .. } = subject;
+    let mut text = subject.opening.replace("{version}", version);
+    let _ = write!(
+        text,
+        "\nThis file is written by `cargo xtask conformance`, from a run of both.\n\n\
+         | {} | What it is about | Embedded | Real |\n\
+         |---|---|---|---|\n",
+        capital(word),
     );
-    for (number, words) in RULES {
-        let tests = || of_rule(embedded, *number);
+    for (number, words) in *rows {
+        let tests = || subject.tests_of(embedded, *number);
         let _ = writeln!(
             text,
-            "| [{number}](#rule-{number}) | {words} | {} | {} |",
+            "| [{number}](#{word}-{number}) | {words} | {} | {} |",
             embedded.summary_of(tests()),
             real.summary_of(tests()),
         );
     }
+    let all = || {
+        rows.iter()
+            .flat_map(|(number, _)| subject.tests_of(embedded, *number))
+    };
     let _ = writeln!(
         text,
         "| all | | {} | {} |",
-        embedded.summary(),
-        real.summary()
+        embedded.summary_of(all()),
+        real.summary_of(all())
     );
-    for (number, words) in RULES {
-        let _ = writeln!(text, "\n## Rule {number}\n\n{}:\n", capital(words));
-        for test in of_rule(embedded, *number) {
+    for (number, words) in *rows {
+        let tests: Vec<&str> = subject.tests_of(embedded, *number).collect();
+        if tests.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "\n## {} {number}\n\n{}:\n",
+            capital(word),
+            capital(words)
+        );
+        for test in tests {
             let _ = writeln!(text, "- `{test}`{}", remarks(test, embedded, real));
         }
     }
     text
 }
 
-fn of_rule(results: &Results, number: u32) -> impl Iterator<Item = &str> {
-    let prefix = format!("rule_{number:02}_");
-    let tests = results.ends.keys().map(String::as_str);
-    tests.filter(move |test| test.starts_with(&prefix))
+impl Subject {
+    fn tests_of<'a>(
+        &self,
+        results: &'a Results,
+        number: u32,
+    ) -> impl Iterator<Item = &'a str> + use<'a> {
+        let prefix = format!("{}_{number:02}_", self.word);
+        let tests = results.ends.keys().map(String::as_str);
+        tests.filter(move |test| test.starts_with(&prefix))
+    }
 }
 
 /// What is to be said of a test besides that it passes on both.
@@ -83,7 +102,7 @@ fn capital(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::subjects::SUBJECTS, *};
 
     #[test]
     fn tells_what_came_of_both() {
@@ -93,7 +112,7 @@ mod tests {
             results.read_line("test rule_07::rule_07_b ... ok");
         }
         real.read_note("rule_07::rule_07_a\tlacks\tof 1.27");
-        let text = render("Kubernetes v1", &embedded, &real);
+        let text = render(&SUBJECTS[0], "Kubernetes v1", &embedded, &real);
         assert!(text.contains("| 2 pass | 1 pass, 1 not in it |"), "{text}");
         assert!(
             text.contains("- `rule_07_a`: not on the real one, of 1.27\n"),

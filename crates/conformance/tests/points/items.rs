@@ -1,0 +1,311 @@
+//! Points 21 to 31: items, their metadata and labels, and errors.
+
+use longshore::client::{
+    BuiltinKind, DeleteOptions, Error, Kind, Propagation,
+    kinds::{ConfigMap, Job, Namespace, Secret},
+};
+use serde_json::json;
+
+use crate::common::{Here, SOON, invalid, workload};
+
+#[tokio::test]
+async fn point_21_items_are_snapshots_and_changes_give_the_newest() {
+    let here = Here::start().await;
+    let first = here.config_map("a").await;
+    let second = first.labels().set("x", "1").await.unwrap();
+    assert_eq!(first.labels().get("x"), None);
+    assert_eq!(second.labels().get("x"), Some("1"));
+    assert_ne!(first.version(), second.version());
+    // A change does not depend on the version of the snapshot.
+    let third = first.labels().set("y", "2").await.unwrap();
+    assert_eq!(
+        (third.labels().get("x"), third.labels().get("y")),
+        (Some("1"), Some("2"))
+    );
+}
+
+#[tokio::test]
+async fn point_22_an_item_knows_where_it_is_from() {
+    let here = Here::start().await;
+    let map = here.config_map("a").await;
+    assert_eq!(map.cluster().url(), here.cluster.url());
+    assert_eq!(map.kind(), ConfigMap.info());
+    assert_eq!(map.meta().name, "a");
+    let raw = map.raw().unwrap();
+    assert_eq!(
+        (&raw["apiVersion"], &raw["kind"]),
+        (&json!("v1"), &json!("ConfigMap"))
+    );
+    // Items of lists come without them on the wire.
+    let listed = here
+        .view::<ConfigMap>()
+        .filter("called")
+        .unwrap()
+        .list()
+        .await
+        .unwrap();
+    assert_eq!(listed.items[0].raw().unwrap(), raw);
+}
+
+#[tokio::test]
+async fn point_23_a_spec_and_a_manifest_make_the_object_again() {
+    let here = Here::start().await;
+    let jobs = here.view::<Job>();
+    let data = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"template": {
+        "metadata": {"labels": {"app": "z"}}, "spec": workload(1)["template"]["spec"],
+    }}});
+    let mut data = data;
+    data["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
+    let job = jobs.create(&data).await.unwrap();
+    let mut spec = job.spec().unwrap();
+    assert_eq!(spec["template"]["spec"]["containers"][0]["image"], "image");
+    spec["template"] = json!(null);
+    assert!(
+        job.spec().unwrap()["template"].is_object(),
+        "a copy was changed"
+    );
+    let mut manifest = job.manifest().unwrap();
+    assert_eq!(
+        manifest["metadata"],
+        json!({"name": "a", "labels": {"x": "y"}})
+    );
+    manifest["metadata"]["name"] = "b".into();
+    let again = jobs.create(&manifest).await.unwrap();
+    assert_ne!(again.uid(), job.uid());
+    assert_eq!(
+        again.spec().unwrap()["template"]["metadata"]["labels"]["app"],
+        "z"
+    );
+}
+
+#[tokio::test]
+async fn point_24_fetch_gives_the_latest_version() {
+    let here = Here::start().await;
+    let old = here.config_map("a").await;
+    let new = old.labels().set("x", "1").await.unwrap();
+    assert_eq!(old.fetch().await.unwrap(), new);
+    old.delete(&DeleteOptions::default()).await.unwrap();
+    assert!(old.fetch().await.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
+async fn point_25_delete_and_its_options() {
+    let here = Here::start().await;
+    let map = here.config_map("a").await;
+    let of_another = DeleteOptions {
+        uid: Some("other".into()),
+        ..DeleteOptions::default()
+    };
+    assert!(map.delete(&of_another).await.unwrap_err().is_conflict());
+    let exact = DeleteOptions {
+        uid: Some(map.uid().into()),
+        version: Some(map.version().into()),
+        propagation: Some(Propagation::Background),
+        grace_seconds: Some(0),
+    };
+    map.delete(&exact).await.unwrap();
+    // Gone already is no error.
+    map.delete(&DeleteOptions::default()).await.unwrap();
+    map.wait_gone(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn point_27_items_are_equal_by_uid_and_version() {
+    let here = Here::start().await;
+    let map = here.config_map("a").await;
+    let read = here.view::<ConfigMap>().fetch("a").await.unwrap();
+    let listed = here
+        .view::<ConfigMap>()
+        .filter("called")
+        .unwrap()
+        .list()
+        .await
+        .unwrap();
+    assert_eq!(map, read);
+    assert_eq!(map, listed.items[0]);
+    assert_ne!(map, map.labels().set("x", "1").await.unwrap());
+    assert_ne!(map, here.config_map("b").await);
+}
+
+#[tokio::test]
+async fn point_28_kinds_are_their_names() {
+    assert!(BuiltinKind::ALL.len() >= 18);
+    for kind in BuiltinKind::ALL {
+        assert_eq!(kind.to_string(), kind.info().gvk.kind);
+        assert_eq!(kind.as_str().parse::<BuiltinKind>().unwrap(), *kind);
+    }
+}
+
+#[tokio::test]
+async fn point_29_metadata() {
+    let here = Here::start().await;
+    let data = json!({"metadata": {
+        "name": "a", "labels": {"l": "1"}, "annotations": {"n": "2"}, "finalizers": ["example.com/hold"],
+    }});
+    let map = here.view::<ConfigMap>().create(&data).await.unwrap();
+    let owned = json!({"metadata": {"name": "b", "ownerReferences": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": map.uid(),
+    }]}});
+    let owned = here.view::<ConfigMap>().create(&owned).await.unwrap();
+    let meta = map.meta();
+    assert_eq!(
+        (meta.name.as_str(), meta.namespace.as_deref()),
+        ("a", Some(here.namespace()))
+    );
+    assert_eq!(
+        (meta.uid.as_str(), meta.resource_version.as_str()),
+        (map.uid(), map.version())
+    );
+    assert_eq!(
+        (&meta.labels["l"], &meta.annotations["n"]),
+        (&"1".to_owned(), &"2".to_owned())
+    );
+    assert_eq!(meta.finalizers, ["example.com/hold"]);
+    assert_eq!(owned.meta().owner_references[0].uid, map.uid());
+    let age = jiff::Timestamp::now() - meta.creation_timestamp.unwrap();
+    assert!(
+        age.total(jiff::Unit::Second).unwrap().abs() < 600.0,
+        "{age}"
+    );
+    assert_eq!(
+        map.link(),
+        format!("/api/v1/namespaces/{}/configmaps/a", here.namespace())
+    );
+    map.delete(&DeleteOptions::default()).await.unwrap();
+    let going = map.fetch().await.unwrap();
+    assert!(going.meta().deletion_timestamp.is_some());
+    let release = longshore::client::Patch::merge(json!({"metadata": {"finalizers": null}}));
+    going.patch(&release).await.unwrap();
+    map.wait_gone(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn point_29_generation_counts_specs() {
+    let here = Here::start().await;
+    let deployments = here.view::<longshore::client::kinds::Deployment>();
+    let data = json!({"metadata": {"name": "a"}, "spec": workload(1)});
+    let first = deployments.create(&data).await.unwrap();
+    assert_eq!(first.meta().generation, Some(1));
+    let labelled = first.labels().set("x", "y").await.unwrap();
+    assert_eq!(labelled.meta().generation, Some(1));
+    first.set_scale(2).await.unwrap();
+    assert_eq!(first.fetch().await.unwrap().meta().generation, Some(2));
+}
+
+#[tokio::test]
+async fn point_30_labels_are_set_and_taken_off() {
+    let here = Here::start().await;
+    let map = here.config_map("a").await;
+    let map = map
+        .labels()
+        .set_many([("x", "1"), ("example.com/y", "")])
+        .await
+        .unwrap();
+    assert_eq!(map.labels().len(), 3);
+    assert_eq!(map.labels().iter().next(), Some(("called", "a")));
+    let map = map.labels().delete("x").await.unwrap();
+    assert_eq!(
+        (map.labels().get("x"), map.labels().get("example.com/y")),
+        (None, Some(""))
+    );
+    map.labels().delete("never-there").await.unwrap();
+    let annotated = map
+        .annotations()
+        .set("note", "anything, at all")
+        .await
+        .unwrap();
+    assert_eq!(
+        annotated.annotations().get("note"),
+        Some("anything, at all")
+    );
+    assert_eq!(annotated.labels().to_map(), map.labels().to_map());
+    let bare = annotated.annotations().delete("note").await.unwrap();
+    assert!(bare.annotations().is_empty());
+}
+
+#[tokio::test]
+async fn point_30_wrong_labels_are_refused_before_any_request() {
+    let here = Here::start().await;
+    let map = here.config_map("a").await;
+    here.cluster.close();
+    for (key, value) in [
+        ("", "x"),
+        ("a b", "x"),
+        ("-a", "x"),
+        ("a/b/c", "x"),
+        ("a", "x y"),
+    ] {
+        let refused = invalid(map.labels().set(key, value).await);
+        assert!(refused.contains("label"), "{refused}");
+    }
+    invalid(map.labels().delete("a b").await);
+    let refused = invalid(map.annotations().set("a b", "x").await);
+    assert!(refused.contains("annotation"), "{refused}");
+    // What is valid meets the closed connection.
+    assert!(matches!(
+        map.labels().set("a", "b").await,
+        Err(Error::Closed)
+    ));
+}
+
+#[tokio::test]
+async fn point_31_errors_tell_request_message_and_code() {
+    let here = Here::start().await;
+    here.config_map("a").await;
+    let data = json!({"metadata": {"name": "a"}});
+    let error = here.view::<ConfigMap>().create(&data).await.unwrap_err();
+    let path = here.judge.path("v1", "configmaps");
+    assert_eq!(
+        error.to_string(),
+        format!("POST {path}: configmaps \"a\" already exists (409 AlreadyExists)")
+    );
+    assert!(error.is_already_exists() && !error.is_conflict());
+    assert_eq!((error.code(), error.retry_after()), (Some(409), None));
+    let details = error.status().unwrap().details.as_ref().unwrap();
+    assert_eq!(
+        (details.name.as_str(), details.kind.as_str()),
+        ("a", "configmaps")
+    );
+}
+
+#[tokio::test]
+async fn point_31_absent_status_fields_and_lost_connections_are_told() {
+    let here = Here::start().await;
+    let data = json!({"metadata": {"name": "a"}});
+    let map = here.view::<ConfigMap>().create(&data).await.unwrap();
+    assert!(map.conditions().is_err());
+    let data = json!({"metadata": {"name": "a"}, "spec": workload(1)});
+    let deployment = here
+        .view::<longshore::client::kinds::Deployment>()
+        .create(&data)
+        .await;
+    let error = deployment.unwrap().available_replicas().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Deployment a has no status.availableReplicas"
+    );
+    let nobody = longshore::Cluster::from_url("http://127.0.0.1:1/").unwrap();
+    let error = nobody.view::<Namespace>().list().await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cannot reach the cluster at http://127.0.0.1:1"),
+        "{text}"
+    );
+    assert!(error.is_unreachable() && error.code().is_none());
+}
+
+#[tokio::test]
+async fn point_31_no_secret_stands_in_an_error() {
+    let here = Here::start().await;
+    let secrets = here.view::<Secret>();
+    let data = json!({"metadata": {"name": "a"}, "data": {"key": "bm90LWJhc2U2NC1odW50ZXIy!"}});
+    let text = secrets.create(&data).await.unwrap_err().to_string();
+    assert!(!text.contains("aHVudGVyMg"), "{text}");
+    let data = json!({"metadata": {"name": "a"}, "stringData": {"key": "hunter2"}});
+    let made = secrets.create(&data).await.unwrap();
+    let shown = format!("{made:?} {:?}", here.cluster);
+    assert!(
+        !shown.contains("hunter2") && !shown.contains("aHVudGVyMg"),
+        "{shown}"
+    );
+}

@@ -1,0 +1,14 @@
+//! What the Python library `kube` promised, point by point, of our client: a
+//! test is named `point_NN_what`, after the point's number in
+//! docs/client-points.md. They run on the embedded server and on a real
+//! kube-apiserver alike.
+#![allow(clippy::unwrap_used)]
+
+mod beyond;
+mod cluster;
+mod common;
+mod items;
+mod proxy;
+mod status;
+mod views;
+mod watching;
