@@ -33,7 +33,8 @@ pub(super) fn on_create(job: &mut Object) {
         (JOB_NAME, &name),
         ("job-name", &name),
     ] {
-        labels.insert(key.to_owned(), value.clone().into());
+        // One of the user's that is another is refused later.
+        labels.entry(key).or_insert_with(|| value.clone().into());
     }
     let selector = json::child(json::child(spec, "selector"), "matchLabels");
     selector.entry(CONTROLLER_UID).or_insert_with(|| uid.into());

@@ -13,8 +13,52 @@ use crate::json::{self, Object};
 /// What is wrong with a Job.
 pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(own)) = job.get("spec") {
+        generated(job, own, causes);
         spec(own, "spec", causes);
         selector(own, causes);
+    }
+}
+
+/// Without `manualSelector`, the server makes the selector and the labels that
+/// it selects; those of the user must not be others.
+fn generated(job: &Object, spec: &Object, causes: &mut Vec<StatusCause>) {
+    let manual = json::at(spec, "manualSelector").and_then(Value::as_bool);
+    let Some(selector) = spec.get("selector").filter(|_| manual != Some(true)) else {
+        return;
+    };
+    let (uid, name) = (
+        json::text(job, "metadata.uid"),
+        json::text(job, "metadata.name"),
+    );
+    let expected = [
+        ("controller-uid", uid),
+        ("job-name", name),
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name),
+    ];
+    let labels = json::at(spec, "template.metadata.labels");
+    for (key, value) in expected {
+        let field = format!("spec.template.metadata.labels[{key}]");
+        let detail = format!("must be '{value}'");
+        match labels.and_then(|labels| labels.get(key)) {
+            None => causes.push(Cause::required(&field, &detail)),
+            Some(own) if own != value => {
+                let labels = labels.cloned().unwrap_or_default();
+                causes.push(Cause::invalid(&field, labels, &detail));
+            }
+            Some(_) => {}
+        }
+    }
+    let wanted = selector.get("matchLabels").and_then(Value::as_object);
+    let ours = wanted.into_iter().flatten().all(|(key, value)| {
+        expected
+            .iter()
+            .any(|(own, expected)| own == key && value == expected)
+    });
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    if !ours || expressions.is_some_and(|expressions| !expressions.is_empty()) {
+        let detail = "`selector` not auto-generated";
+        causes.push(Cause::invalid("spec.selector", selector.clone(), detail));
     }
 }
 
@@ -72,8 +116,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// The selector must select the template; without `manualSelector` it is made
-/// by the server alone.
+/// The selector must select the template.
 fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
     let wanted = json::at(spec, "selector.matchLabels").and_then(Value::as_object);
     let labels = json::at(spec, "template.metadata.labels").and_then(Value::as_object);
@@ -90,22 +133,6 @@ fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
             "spec.template.metadata.labels",
             labels,
             "`selector` does not match template `labels`",
-        ));
-    }
-    let manual = json::at(spec, "manualSelector")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
-    let generated = wanted.is_some_and(|wanted| {
-        wanted.len() == 1
-            && (wanted.contains_key("batch.kubernetes.io/controller-uid")
-                || wanted.contains_key("controller-uid"))
-    }) && json::at(spec, "selector.matchExpressions").is_none();
-    if !manual && selects && !generated && spec.get("selector").is_some() {
-        let selector = spec.get("selector").cloned().unwrap_or_default();
-        causes.push(Cause::invalid(
-            "spec.selector",
-            selector,
-            "`selector` not auto-generated",
         ));
     }
 }
@@ -159,5 +186,48 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     }
     if was.as_ref() != is {
         causes.push(Cause::immutable("spec.template", is));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_makes_is_not_the_users() {
+        let problems = |labels: Value, selector: Value| {
+            let job = json!({"metadata": {"name": "a", "uid": "u"}, "spec": {
+                "selector": {"matchLabels": selector}, "template": {"metadata": {"labels": labels}},
+            }});
+            let (job, mut causes) = (job.as_object().unwrap().clone(), Vec::new());
+            let spec = job["spec"].as_object().unwrap().clone();
+            generated(&job, &spec, &mut causes);
+            let told = causes
+                .iter()
+                .map(|cause| format!("{}: {}", cause.field, cause.message));
+            told.collect::<Vec<String>>()
+        };
+        let labels = json!({
+            "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
+            "job-name": "a", "batch.kubernetes.io/job-name": "a", "x": "y",
+        });
+        let selector = json!({"batch.kubernetes.io/controller-uid": "u"});
+        assert_eq!(problems(labels.clone(), selector.clone()), [""; 0]);
+        let mut of_another = labels.clone();
+        of_another["job-name"] = "b".into();
+        let told = problems(of_another, selector);
+        assert!(told[0].starts_with("spec.template.metadata.labels[job-name]: Invalid value: "));
+        assert!(
+            told[0].ends_with(": must be 'a'") && told.len() == 1,
+            "{told:?}"
+        );
+        let told = problems(labels, json!({"x": "y"}));
+        assert!(
+            told[0].ends_with("`selector` not auto-generated"),
+            "{told:?}"
+        );
     }
 }
