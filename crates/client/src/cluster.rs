@@ -348,6 +348,26 @@ impl Cluster {
         Ok(self.view_of(Any(info)))
     }
 
+    /// All objects of the kind of an object's own words: its `apiVersion` and
+    /// `kind`. What this crate does not know is looked up in the cluster.
+    ///
+    /// # Errors
+    /// As [`Cluster::kind`].
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let certificates = cluster.kind_in("cert-manager.io/v1", "Certificate").await?;
+    /// for certificate in certificates.list().await? {
+    ///     println!("{}", certificate.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn kind_in(&self, api_version: &str, kind: &str) -> Result<View<Any>> {
+        let gvk = Gvk::from_api_version(api_version, kind);
+        Ok(self.view_of(self.kind_of(&gvk).await?))
+    }
+
     /// The kind of an object's own words.
     pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<Any> {
         let known = BUILTIN.iter().find(|info| info.gvk == *gvk);

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use longshore_model::{
     Gvk, KindInfo, Scope,
     kind::{self, Words},
@@ -120,8 +121,11 @@ async fn ask(cluster: &Cluster) -> Result<Vec<Served>> {
     Ok(core.into_iter().chain(groups).collect())
 }
 
+/// So many versions are asked for at a time.
+const AT_ONCE: usize = 8;
+
 /// One root: with all its resources when the server aggregates them, else
-/// with one request more for each group's preferred version.
+/// with one request more for each version of each group.
 async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
     let value = read(cluster, path, AGGREGATED).await?;
     if value["kind"] == "APIGroupDiscoveryList" {
@@ -135,21 +139,40 @@ async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
             .collect()
     } else {
         let groups = parse::<Groups>(path, value)?.groups;
-        groups.into_iter().filter_map(Group::preferred).collect()
+        groups.into_iter().flat_map(Group::versions).collect()
     };
-    let mut served = Vec::new();
-    for version in versions {
+    let asked = versions.into_iter().map(|version| {
         let path = format!("{path}/{version}");
-        match read(cluster, &path, JSON).await {
-            Ok(value) => served.extend(parse::<Resources>(&path, value)?.served(&version)),
-            // A group whose own server is away must not hide the others.
-            Err(error) if error.code().is_some() => {
-                tracing::warn!(%error, "a group's kinds are not known");
-            }
-            Err(error) => return Err(error),
-        }
+        of_version(cluster.clone(), path, version)
+    });
+    let answers: Vec<Vec<Served>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+    let mut all = Vec::new();
+    for served in answers.into_iter().flatten() {
+        keep(&mut all, served);
     }
-    Ok(served)
+    Ok(all)
+}
+
+async fn of_version(cluster: Cluster, path: String, version: String) -> Result<Vec<Served>> {
+    match read(&cluster, &path, JSON).await {
+        Ok(value) => Ok(parse::<Resources>(&path, value)?.served(&version)),
+        // A group whose own server is away must not hide the others.
+        Err(error) if error.code().is_some() => {
+            tracing::warn!(%error, "a group's kinds are not known");
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps a kind, unless a version that stands before has it, too.
+fn keep(all: &mut Vec<Served>, served: Served) {
+    let known = all.iter().any(|known| {
+        known.info.gvk.group == served.info.gvk.group && known.info.plural == served.info.plural
+    });
+    if !known {
+        all.push(served);
+    }
 }
 
 async fn read(cluster: &Cluster, path: &str, accept: &'static str) -> Result<Value> {
@@ -265,19 +288,12 @@ impl Aggregated {
         for group in self.items {
             for version in group.versions {
                 for resource in version.resources {
-                    let known = all.iter().any(|known| {
-                        known.info.gvk.group == group.metadata.name
-                            && known.info.plural == resource.resource
-                    });
-                    if known {
-                        continue;
-                    }
                     let subresources: Vec<&str> = resource
                         .subresources
                         .iter()
                         .map(|sub| sub.subresource.as_str())
                         .collect();
-                    all.push(served(
+                    let served = served(
                         (
                             &group.metadata.name,
                             &version.version,
@@ -287,7 +303,8 @@ impl Aggregated {
                         resource.scope == "Namespaced",
                         &subresources,
                         resource.short_names,
-                    ));
+                    );
+                    keep(&mut all, served);
                 }
             }
         }
@@ -322,10 +339,16 @@ struct GroupVersion {
 }
 
 impl Group {
-    fn preferred(self) -> Option<String> {
-        self.preferred_version
-            .or_else(|| self.versions.into_iter().next())
-            .map(|version| version.group_version)
+    /// Group and version, the preferred one first.
+    fn versions(self) -> Vec<String> {
+        let preferred = self.preferred_version.into_iter();
+        let mut names: Vec<String> = Vec::new();
+        for GroupVersion { group_version } in preferred.chain(self.versions) {
+            if !names.contains(&group_version) {
+                names.push(group_version);
+            }
+        }
+        names
     }
 }
 

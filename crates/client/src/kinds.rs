@@ -93,6 +93,16 @@ macro_rules! kinds {
                 }
             )*
         }
+
+        impl crate::blocking::Cluster {
+            $(
+                #[doc = concat!("The ", stringify!($view), " of all namespaces, if they are in any.")]
+                #[must_use]
+                pub fn $view(&self) -> crate::blocking::View<$name> {
+                    self.view()
+                }
+            )*
+        }
     };
 }
 

@@ -13,9 +13,17 @@
 //! # }
 //! ```
 //!
+//! Each request is a `tracing` span, `request`, of level DEBUG: `method`, `path`
+//! without the query, `code`. With the feature `metrics`, requests are counted,
+//! too, by the recorder that the program has installed for the `metrics` crate:
+//! `longshore_requests` by `method` and `code` (0: no answer),
+//! `longshore_request_seconds` until the answer begins, and
+//! `longshore_request_retries`.
+//!
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
+pub mod blocking;
 mod blocks;
 mod body;
 mod cache;
@@ -30,6 +38,7 @@ pub mod kinds;
 mod labels;
 mod make;
 pub mod manifest;
+mod measure;
 mod options;
 mod pods;
 mod proxy;

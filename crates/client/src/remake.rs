@@ -8,13 +8,14 @@ use crate::{error::Result, item::Item, kinds::Kind};
 const META: [&str; 3] = ["name", "labels", "annotations"];
 
 /// Annotations and labels that tell of one object alone.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "deployment.kubernetes.io/revision",
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
     "kubernetes.io/metadata.name",
     "controller-uid",
+    "job-name",
     "batch.kubernetes.io/controller-uid",
     "batch.kubernetes.io/job-name",
 ];

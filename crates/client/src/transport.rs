@@ -16,7 +16,7 @@ use crate::{
     cluster::Cluster,
     config::explain,
     error::{Error, Result},
-    retry, versions,
+    measure, retry, versions,
 };
 
 /// What stands for itself in a path segment or a query value.
@@ -142,7 +142,7 @@ impl Cluster {
         tokio::select! {
             biased;
             () = self.shared.closed.cancelled() => Err(Error::Closed),
-            response = self.send_open(call) => response,
+            response = measure::request(call, self.send_open(call)) => response,
         }
     }
 
@@ -186,7 +186,7 @@ impl Cluster {
             );
             match wait {
                 Some(wait) if attempt < self.timing.retries && !call.once => {
-                    tracing::debug!(request = call.name(), %code, ?wait, "trying again");
+                    measure::retry(call, code, wait);
                     attempt += 1;
                     tokio::time::sleep(wait).await;
                 }

@@ -14,9 +14,12 @@ use crate::{
     transport::Call,
 };
 
-/// What kube-apiserver says of a path that leads to no kind. What has no such
-/// name is told by a `Status`.
-const NO_KIND: &str = "404 page not found";
+/// What API servers say of a path that leads to no kind; of an object that is
+/// not there they say more.
+const NO_KIND: [&str; 2] = [
+    "404 page not found",
+    "the server could not find the requested resource",
+];
 
 /// Where a kind is, in paths.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -108,7 +111,7 @@ fn moved(call: &Call, place: &Place, version: &str) -> Call {
 pub(crate) async fn instead(cluster: &Cluster, call: &Call, error: &Error) -> Result<Option<Call>> {
     let unknown = error
         .status()
-        .is_some_and(|status| status.code == 404 && status.message == NO_KIND);
+        .is_some_and(|status| NO_KIND.contains(&status.message.as_str()));
     if call.exact || !unknown {
         return Ok(None);
     }

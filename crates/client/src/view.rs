@@ -203,7 +203,7 @@ impl<K: Kind> View<K> {
     /// and none is missed that was there all the time.
     ///
     /// An error ends the stream.
-    pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static {
+    pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {
         let first = ahead(self.clone(), String::new());
         let pages = stream::unfold(Some((self.clone(), first)), |state| async {
             let (view, next) = state?;

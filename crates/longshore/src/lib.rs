@@ -4,6 +4,7 @@
 //! This crate only gathers the others under one name.
 
 pub use longshore_client as client;
+pub use longshore_client::blocking;
 #[cfg(feature = "embedded")]
 pub use longshore_embedded as embedded;
 pub use longshore_launcher as launcher;
@@ -17,5 +18,10 @@ pub use longshore_client::{
 
 /// The examples of the documents, so that they stay true.
 #[cfg(all(doctest, feature = "embedded"))]
-#[doc = include_str!("../../../docs/faults.md")]
-struct Documents;
+mod documents {
+    #[doc = include_str!("../../../docs/client.md")]
+    struct Client;
+
+    #[doc = include_str!("../../../docs/faults.md")]
+    struct Faults;
+}

@@ -98,6 +98,12 @@ async fn point_03_any_kind_by_its_words() {
         let view = here.cluster.kind(word).await.unwrap();
         assert_eq!(view.kind().gvk.kind, "Deployment", "{word}");
     }
+    let sets = here
+        .cluster
+        .kind_in("apps/v1", "StatefulSet")
+        .await
+        .unwrap();
+    assert_eq!(sets.kind().plural, "statefulsets");
     let refused = invalid(here.cluster.kind("shoe").await);
     assert!(refused.contains("has no kind \"shoe\""), "{refused}");
 }

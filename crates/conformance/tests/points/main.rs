@@ -5,9 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod beyond;
+mod blocking;
 mod cluster;
 mod common;
 mod items;
+mod measured;
 mod proxy;
 mod status;
 mod views;

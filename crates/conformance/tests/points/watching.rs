@@ -26,6 +26,12 @@ async fn point_17_a_watch_begins_now_or_at_a_version() {
 #[tokio::test]
 async fn point_17_history_that_is_forgotten_is_told_by_a_resync() {
     let here = Here::alone().await;
+    if here
+        .judge
+        .lacks("its cache remembers what etcd has forgotten")
+    {
+        return;
+    }
     let view = here.view::<ConfigMap>().filter("called").unwrap();
     let version = view.list().await.unwrap().version;
     here.config_map("a").await;

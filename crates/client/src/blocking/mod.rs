@@ -1,0 +1,153 @@
+//! The same client without `async`, for scripts and small programs: the same
+//! names, and each function waits for its answer.
+//!
+//! What an item tells is read from the asynchronous item inside, which every
+//! type here gives out by dereferencing.
+//!
+//! ```no_run
+//! use longshore_client::blocking::Cluster;
+//!
+//! # fn main() -> longshore_client::Result<()> {
+//! let cluster = Cluster::connect()?;
+//! for pod in cluster.pods().in_namespace("default")?.filter("app=web")?.list()?.items {
+//!     println!("{} {}", pod.name(), pod.phase()?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The work is done by threads of this process that start with the first
+//! request. Inside an asynchronous runtime, where waiting would stop others,
+//! every function is an [`Error::Config`]: use the asynchronous
+//! [`Cluster`](crate::Cluster) there.
+
+mod cache;
+mod cluster;
+mod item;
+mod proxy;
+mod view;
+mod watch;
+
+use std::{future::Future, sync::OnceLock};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+pub use cache::{Cache, Changes};
+pub use cluster::Cluster;
+pub use item::{Item, List, Words};
+pub use proxy::ApiServerProxy;
+pub use view::{Logs, View};
+pub use watch::{Watch, WatchEvent};
+
+use crate::error::{Error, Result};
+
+/// Threads that drive connections: little work, but a slow one must not hold
+/// up the rest.
+const THREADS: usize = 2;
+
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if Handle::try_current().is_ok() {
+        return Err(Error::Config(
+            "a blocking call inside an asynchronous runtime would stop it: \
+             use longshore_client::Cluster, or tokio::task::spawn_blocking"
+                .to_owned(),
+        ));
+    }
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let mut builder = Builder::new_multi_thread();
+    let builder = builder.worker_threads(THREADS).thread_name("longshore");
+    let made = builder.enable_all().build().map_err(|error| {
+        Error::Config(format!(
+            "the threads for requests cannot be started: {error}"
+        ))
+    })?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+/// Waits for a result.
+fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    runtime()?.block_on(future)
+}
+
+/// What an asynchronous value is here.
+trait Mirror {
+    type Here;
+
+    fn mirror(self) -> Self::Here;
+}
+
+impl<T: Mirror> Mirror for Option<T> {
+    type Here = Option<T::Here>;
+
+    fn mirror(self) -> Self::Here {
+        self.map(T::mirror)
+    }
+}
+
+impl<T: Mirror> Mirror for Vec<T> {
+    type Here = Vec<T::Here>;
+
+    fn mirror(self) -> Self::Here {
+        self.into_iter().map(T::mirror).collect()
+    }
+}
+
+/// Values that are the same in both.
+macro_rules! same {
+    ($($kind:ty),* $(,)?) => {
+        $(impl Mirror for $kind {
+            type Here = Self;
+
+            fn mirror(self) -> Self {
+                self
+            }
+        })*
+    };
+}
+
+same!((), serde_json::Value, bytes::Bytes, crate::Scale);
+
+/// Functions that wait for those of the same names.
+macro_rules! waits {
+    ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
+        $(
+            #[doc = concat!("As [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn $name(&self, $($argument: $kind),*) -> crate::error::Result<$here> {
+                let waiting = self.inner.$name($($argument),*);
+                crate::blocking::run(waiting).map(crate::blocking::Mirror::mirror)
+            }
+        )*
+    };
+}
+use waits;
+
+/// A stream, one after the other.
+struct Taken<T> {
+    stream: BoxStream<'static, Result<T>>,
+}
+
+impl<T> Taken<T> {
+    fn new(stream: impl Stream<Item = Result<T>> + Send + 'static) -> Self {
+        Self {
+            stream: stream.boxed(),
+        }
+    }
+}
+
+impl<T> Iterator for Taken<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        match runtime() {
+            Ok(runtime) => runtime.block_on(self.stream.next()),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Views, and logs to read from.
+
+use std::{
+    io::{self, Read},
+    ops::Deref,
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes};
+use futures::Stream;
+use longshore_model::{FieldSelector, LabelSelector};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Cache, Item, List, Mirror, Taken, Watch, run, waits};
+use crate::{
+    Scale,
+    error::Result,
+    item,
+    kinds::{Kind, Pod},
+    options::{DeleteOptions, LogOptions, Patch},
+    view,
+};
+
+/// The objects of a kind, of one namespace or all, that selectors match: see
+/// [`View`](crate::View).
+#[derive(Debug, Clone)]
+pub struct View<K: Kind> {
+    inner: view::View<K>,
+}
+
+impl<K: Kind> Deref for View<K> {
+    type Target = view::View<K>;
+
+    fn deref(&self) -> &view::View<K> {
+        &self.inner
+    }
+}
+
+impl<K: Kind> Mirror for view::View<K> {
+    type Here = View<K>;
+
+    fn mirror(self) -> View<K> {
+        View { inner: self }
+    }
+}
+
+impl<K: Kind> View<K> {
+    pub(super) fn inside(&self) -> &view::View<K> {
+        &self.inner
+    }
+
+    /// As [`View::in_namespace`](crate::View::in_namespace).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn in_namespace(self, namespace: &str) -> Result<Self> {
+        self.inner.in_namespace(namespace).map(Mirror::mirror)
+    }
+
+    /// As [`View::filter`](crate::View::filter).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn filter(self, labels: &str) -> Result<Self> {
+        self.inner.filter(labels).map(Mirror::mirror)
+    }
+
+    /// As [`View::labels`](crate::View::labels).
+    #[must_use]
+    pub fn labels(self, selector: LabelSelector) -> Self {
+        self.inner.labels(selector).mirror()
+    }
+
+    /// As [`View::fields`](crate::View::fields).
+    #[must_use]
+    pub fn fields(self, selector: FieldSelector) -> Self {
+        self.inner.fields(selector).mirror()
+    }
+
+    /// As [`View::dry_run`](crate::View::dry_run).
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        self.inner.dry_run().mirror()
+    }
+
+    /// As [`View::field_manager`](crate::View::field_manager).
+    #[must_use]
+    pub fn field_manager(self, name: &str) -> Self {
+        self.inner.field_manager(name).mirror()
+    }
+
+    /// As [`View::strict`](crate::View::strict).
+    #[must_use]
+    pub fn strict(self) -> Self {
+        self.inner.strict().mirror()
+    }
+
+    waits! {
+        "View": list() -> List<K>;
+        "View": fetch(name: &str) -> Item<K>;
+        "View": find(name: &str) -> Option<Item<K>>;
+        "View": patch(name: &str, patch: &Patch) -> Item<K>;
+        "View": patch_status(name: &str, patch: &Patch) -> Item<K>;
+        "View": delete(name: &str, options: &DeleteOptions) -> ();
+        "View": delete_all(options: &DeleteOptions) -> ();
+        "View": scale(name: &str) -> Scale;
+        "View": set_scale(name: &str, replicas: u32) -> Scale;
+        "View": wait_gone(name: &str, timeout: Duration) -> ();
+        "View": watch() -> Watch<K>;
+        "View": watch_since(version: &str) -> Watch<K>;
+        "View": cache() -> Cache<K>;
+    }
+
+    /// As [`View::create`](crate::View::create).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create(&self, data: &impl Serialize) -> Result<Item<K>> {
+        run(self.inner.create(data)).map(Mirror::mirror)
+    }
+
+    /// As [`View::replace`](crate::View::replace).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn replace(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+        run(self.inner.replace(name, data)).map(Mirror::mirror)
+    }
+
+    /// As [`View::replace_status`](crate::View::replace_status).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn replace_status(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+        run(self.inner.replace_status(name, data)).map(Mirror::mirror)
+    }
+
+    /// As [`View::update`](crate::View::update).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update(
+        &self,
+        name: &str,
+        change: impl FnMut(&mut Value) -> Result<()> + Send,
+    ) -> Result<Item<K>> {
+        run(self.inner.update(name, change)).map(Mirror::mirror)
+    }
+
+    /// As [`View::wait`](crate::View::wait).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait(
+        &self,
+        name: &str,
+        until: impl FnMut(&item::Item<K>) -> bool + Send,
+        timeout: Duration,
+    ) -> Result<Item<K>> {
+        run(self.inner.wait(name, until, timeout)).map(Mirror::mirror)
+    }
+
+    /// As [`View::stream`](crate::View::stream), one after the other.
+    pub fn stream(&self) -> impl Iterator<Item = Result<Item<K>>> + use<K> {
+        // Pages are read ahead by a task, which needs the runtime around it.
+        let view = self.inner.clone();
+        let stream = async move { view.stream() };
+        let stream = futures::FutureExt::flatten_stream(stream);
+        Taken::new(stream).map(|item| item.map(Mirror::mirror))
+    }
+}
+
+impl View<Pod> {
+    waits! {
+        "View": bind(name: &str, node: &str) -> ();
+        "View": evict(name: &str, options: &DeleteOptions) -> ();
+    }
+
+    /// As [`View::logs`](crate::View::logs), to read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
+        run(self.inner.logs(name, options)).map(Logs::new)
+    }
+}
+
+/// A container's log, to read from.
+///
+/// ```no_run
+/// use std::io::{BufRead, BufReader};
+/// # fn example(pod: longshore_client::blocking::Item<longshore_client::kinds::Pod>) -> Result<(), Box<dyn std::error::Error>> {
+/// for line in BufReader::new(pod.logs(&Default::default())?).lines() {
+///     println!("{}", line?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Logs {
+    pieces: Taken<Bytes>,
+    /// What is not read yet of the last piece.
+    rest: Bytes,
+}
+
+impl Logs {
+    pub(super) fn new(stream: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
+        Self {
+            pieces: Taken::new(stream),
+            rest: Bytes::new(),
+        }
+    }
+}
+
+impl Read for Logs {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.pieces.next() {
+                None => return Ok(0),
+                Some(Ok(piece)) => self.rest = piece,
+                Some(Err(error)) => return Err(io::Error::other(error)),
+            }
+        }
+        let length = buffer.len().min(self.rest.len());
+        self.rest.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}
+
+impl std::fmt::Debug for Logs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Logs").finish_non_exhaustive()
+    }
+}
