@@ -10,6 +10,7 @@ mod error;
 mod follow;
 mod output;
 mod progress;
+mod select;
 mod target;
 mod ui;
 

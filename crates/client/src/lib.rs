@@ -47,6 +47,7 @@ mod remake;
 mod retry;
 mod scale;
 mod stream;
+mod table;
 mod transport;
 pub mod typed;
 pub mod until;
@@ -71,5 +72,6 @@ pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, Ow
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
 pub use proxy::ApiServerProxy;
 pub use scale::Scale;
+pub use table::{Column, Row, Table};
 pub use view::View;
 pub use watch::{Watch, WatchEvent};

@@ -1,8 +1,6 @@
 //! Objects of any kind, which their own words tell: made and applied, singly
 //! or as a manifest.
 
-use std::time::Duration;
-
 use longshore_model::Gvk;
 use serde_json::Value;
 
@@ -10,15 +8,10 @@ use crate::{
     cluster::Cluster,
     error::{Error, Result},
     item::Item,
-    kinds::{Any, BuiltinKind, Kind},
+    kinds::Any,
     manifest,
-    options::Patch,
-    until,
     view::View,
 };
-
-/// A new kind is served so soon, or not at all.
-const ESTABLISHED: Duration = Duration::from_secs(30);
 
 impl Cluster {
     /// Makes an object of any kind, which its `apiVersion` and `kind` tell.
@@ -75,7 +68,9 @@ impl Cluster {
         let mut made = Vec::new();
         for object in manifest::read(text)? {
             let view = self.placed(&object, namespace).await?;
-            made.push(settled(view.create(&object).await?).await?);
+            let item = view.create(&object).await?;
+            manifest::settled(&item).await?;
+            made.push(item);
         }
         Ok(made)
     }
@@ -94,7 +89,7 @@ impl Cluster {
         force: bool,
     ) -> Result<Item<Any>> {
         let view = self.view_for(data, namespace).await?;
-        applied_to(&view, data, manager, force).await
+        view.apply(data, manager, force).await
     }
 
     /// Applies all objects of a manifest, in its order, as
@@ -112,21 +107,31 @@ impl Cluster {
         let mut applied = Vec::new();
         for object in manifest::read(text)? {
             let view = self.placed(&object, namespace).await?;
-            let item = applied_to(&view, &object, manager, force).await?;
-            applied.push(settled(item).await?);
+            let item = view.apply(&object, manager, force).await?;
+            manifest::settled(&item).await?;
+            applied.push(item);
         }
         Ok(applied)
     }
 
-    /// As [`Cluster::view_for`]; a namespace is no matter to an object that
-    /// lives in none.
     async fn placed(&self, data: &Value, namespace: Option<&str>) -> Result<View<Any>> {
-        let view = self.view_for(data, None).await?;
         match namespace {
-            Some(namespace) if view.kind().is_namespaced() => {
-                self.view_for(data, Some(namespace)).await
-            }
-            _ => Ok(view),
+            Some(namespace) => self.place(data, namespace).await,
+            None => self.view_for(data, None).await,
+        }
+    }
+
+    /// The view that an object of a manifest belongs into: in `namespace`, if
+    /// its kind lives in namespaces.
+    ///
+    /// # Errors
+    /// As [`Cluster::create`].
+    pub async fn place(&self, data: &Value, namespace: &str) -> Result<View<Any>> {
+        let view = self.view_for(data, None).await?;
+        if view.kind().is_namespaced() {
+            self.view_for(data, Some(namespace)).await
+        } else {
+            Ok(view)
         }
     }
 
@@ -156,29 +161,4 @@ impl Cluster {
             (Some(namespace), _) | (None, Some(namespace)) => view.in_namespace(namespace),
         }
     }
-}
-
-async fn applied_to(
-    view: &View<Any>,
-    data: &Value,
-    manager: &str,
-    force: bool,
-) -> Result<Item<Any>> {
-    let name = data["metadata"]["name"].as_str().unwrap_or_default();
-    if name.is_empty() {
-        return Err(Error::Invalid(
-            "the object has no metadata.name: what is applied needs one".to_owned(),
-        ));
-    }
-    let patch = Patch::apply(data.clone(), manager, force);
-    view.patch(name, &patch).await
-}
-
-/// The item, once what comes after it in a manifest can rely on it: a new kind
-/// is served a moment after its definition is made.
-async fn settled(item: Item<Any>) -> Result<Item<Any>> {
-    if item.kind().gvk != BuiltinKind::CustomResourceDefinition.info().gvk {
-        return Ok(item);
-    }
-    item.wait(until::ready, ESTABLISHED).await
 }

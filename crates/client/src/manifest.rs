@@ -1,9 +1,19 @@
 //! Objects written down in YAML or JSON: one text, several documents.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::{CustomResourceDefinition, Kind},
+    until,
+};
+
+/// A new kind is served so soon, or not at all.
+const ESTABLISHED: Duration = Duration::from_secs(30);
 
 /// Brackets may be nested so deep; the parser's time grows with the square.
 const DEPTH: usize = 400;
@@ -54,6 +64,19 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
         ));
     }
     Ok(objects)
+}
+
+/// Waits until what comes after an object in a manifest can rely on it: a new
+/// kind is served a moment after its definition is made. Other objects need
+/// nothing.
+///
+/// # Errors
+/// As [`Item::wait`].
+pub async fn settled<K: Kind>(item: &Item<K>) -> Result<()> {
+    if item.kind() == CustomResourceDefinition.info() {
+        item.wait(until::ready, ESTABLISHED).await?;
+    }
+    Ok(())
 }
 
 fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()> {

@@ -80,13 +80,20 @@ impl<K: Kind> View<K> {
             Err(_) => Err(Error::Timeout {
                 waiting_for: format!("waiting for {} {name}{aim}", self.kind().singular),
                 after: timeout,
-                last: last.map_or_else(|| "it is not there".to_owned(), |item| state(&item)),
+                last: last.map_or_else(|| "it is not there".to_owned(), |item| item.state()),
             }),
         }
     }
 }
 
 impl<K: Kind> Item<K> {
+    /// The state of the object in a few words: its phase, how many replicas
+    /// are ready, or the conditions that hold.
+    #[must_use]
+    pub fn state(&self) -> String {
+        state(self)
+    }
+
     /// Waits until this object is as wanted; that version of it. See
     /// [`until`](crate::until) for conditions. That the object is deleted
     /// meanwhile only means more waiting.
@@ -117,7 +124,6 @@ impl<K: Kind> Item<K> {
     }
 }
 
-/// An item's state in a few words: its phase, or the conditions that hold.
 fn state<K: Kind>(item: &Item<K>) -> String {
     if item.meta().deletion_timestamp.is_some() {
         return "it is being deleted".to_owned();

@@ -100,6 +100,23 @@ impl<K: Kind> View<K> {
         self.patch_at(name, "", patch).await
     }
 
+    /// Applies an object, server-side: as [`Patch::apply`], under the name in the
+    /// data.
+    ///
+    /// # Errors
+    /// As [`View::patch`]; [`Error::Invalid`] for data without a name, before
+    /// any request.
+    pub async fn apply(&self, data: &Value, manager: &str, force: bool) -> Result<Item<K>> {
+        let name = data["metadata"]["name"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            return Err(Error::Invalid(
+                "the object has no metadata.name: what is applied needs one".to_owned(),
+            ));
+        }
+        self.patch(name, &Patch::apply(data.clone(), manager, force))
+            .await
+    }
+
     /// Changes an object's status and nothing else.
     ///
     /// # Errors

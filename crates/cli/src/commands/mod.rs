@@ -1,16 +1,21 @@
 //! The verbs: one file each, with its arguments and what it does.
 
+mod apply;
 pub(crate) mod bootstrap;
 mod cancel;
 mod completions;
+mod delete;
 mod down;
 mod get;
+mod label;
 mod logs;
 mod resolve;
 mod run;
 mod runs;
 mod status;
 mod up;
+mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -26,6 +31,12 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     Cancel(cancel::CancelArgs),
     Get(get::GetArgs),
+    Watch(watch::WatchArgs),
+    Create(apply::CreateArgs),
+    Apply(apply::ApplyArgs),
+    Label(label::LabelArgs),
+    Wait(wait::WaitArgs),
+    Delete(delete::DeleteArgs),
     Resolve(resolve::ResolveArgs),
     Up(up::UpArgs),
     Down(down::DownArgs),
@@ -50,6 +61,12 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Logs(args) => logs::logs(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Get(args) => get::get(args).await,
+        Command::Watch(args) => watch::watch(args).await,
+        Command::Create(args) => apply::create(args).await,
+        Command::Apply(args) => apply::apply(args).await,
+        Command::Label(args) => label::label(args).await,
+        Command::Wait(args) => wait::wait(args).await,
+        Command::Delete(args) => delete::delete(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,
         Command::Up(args) => up::up(args).await,
         Command::Down(args) => down::down(args).await,

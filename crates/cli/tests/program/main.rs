@@ -8,5 +8,6 @@ mod help;
 mod history;
 mod interrupt;
 mod lifecycle;
+mod objects;
 mod refusals;
 mod run;

@@ -109,7 +109,13 @@ macro_rules! same {
     };
 }
 
-same!((), serde_json::Value, bytes::Bytes, crate::Scale);
+same!(
+    (),
+    serde_json::Value,
+    bytes::Bytes,
+    crate::Scale,
+    crate::Table
+);
 
 /// Functions that wait for those of the same names.
 macro_rules! waits {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{Cache, Item, List, Mirror, Taken, Watch, run, waits};
 use crate::{
-    Scale,
+    Scale, Table,
     error::Result,
     item,
     kinds::{Kind, Pod},
@@ -98,8 +98,11 @@ impl<K: Kind> View<K> {
 
     waits! {
         "View": list() -> List<K>;
+        "View": table() -> Table;
+        "View": table_of(name: &str) -> Table;
         "View": fetch(name: &str) -> Item<K>;
         "View": find(name: &str) -> Option<Item<K>>;
+        "View": apply(data: &Value, manager: &str, force: bool) -> Item<K>;
         "View": patch(name: &str, patch: &Patch) -> Item<K>;
         "View": patch_status(name: &str, patch: &Patch) -> Item<K>;
         "View": delete(name: &str, options: &DeleteOptions) -> ();

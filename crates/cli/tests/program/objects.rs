@@ -1,0 +1,251 @@
+//! The verbs for any object: create, apply, get, label, wait, watch, delete.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+
+use std::process::Stdio;
+
+use crate::desk::Desk;
+
+const TWO: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: colours, labels: {app: shop}}
+data: {door: red}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: quick, labels: {app: shop}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: any, command: [sh, -c, 'echo done']}]
+";
+
+#[test]
+fn objects_are_made_seen_changed_and_deleted() {
+    let desk = Desk::new();
+    desk.write("two.yaml", TWO);
+    let tried = desk
+        .longshore(&["create", "-f", "two.yaml", "--dry-run"])
+        .expect(0);
+    assert!(
+        tried.out.contains("configmap/colours created (only tried)"),
+        "{}",
+        tried.out
+    );
+
+    let made = desk.longshore(&["create", "-f", "two.yaml"]).expect(0);
+    assert_eq!(
+        made.out,
+        "configmap/colours created\njob.batch/quick created\n"
+    );
+    let again = desk.longshore(&["create", "-f", "two.yaml"]).expect(1);
+    assert!(
+        again.err.contains("configmaps \"colours\" already exists"),
+        "{}",
+        again.err
+    );
+
+    let waited = desk
+        .longshore(&["wait", "job", "quick", "--until", "finished"])
+        .expect(0);
+    assert_eq!(waited.out, "job.batch/quick finished\n");
+
+    let table = desk.longshore(&["get", "jobs"]).expect(0).out;
+    assert!(
+        table.starts_with("NAME") && table.contains("quick") && table.contains("1/1"),
+        "{table}"
+    );
+    let names = ["get", "configmap", "colours", "-o", "name"];
+    assert_eq!(desk.longshore(&names).expect(0).out, "configmap/colours\n");
+    let by_slash = desk
+        .longshore(&["get", "cm/colours", "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(by_slash["data"]["door"], "red");
+    let by_field = [
+        "get",
+        "pods",
+        "--field-selector",
+        "status.phase=Succeeded",
+        "-o",
+        "json",
+    ];
+    let pods = desk.longshore(&by_field).expect(0).json();
+    assert_eq!(pods["items"].as_array().unwrap().len(), 1);
+    let selected = ["get", "cm", "-l", "app=shop", "-o", "name"];
+    assert_eq!(
+        desk.longshore(&selected).expect(0).out,
+        "configmap/colours\n"
+    );
+
+    let label = ["label", "cm", "colours", "tier=front", "app-"];
+    assert_eq!(
+        desk.longshore(&label).expect(0).out,
+        "configmap/colours labelled\n"
+    );
+    let refused = desk
+        .longshore(&["label", "cm", "colours", "tier=back"])
+        .expect(2);
+    assert!(
+        refused
+            .err
+            .contains("configmap/colours has tier=front already"),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains("--overwrite"), "{}", refused.err);
+    desk.longshore(&["label", "cm", "colours", "tier=back", "--overwrite"])
+        .expect(0);
+
+    let deleted = desk.longshore(&["delete", "cm", "colours"]).expect(0);
+    assert_eq!(deleted.out, "configmap/colours deleted\n");
+    let gone = desk.longshore(&["get", "cm", "colours"]).expect(1);
+    assert!(
+        gone.err.contains("configmaps \"colours\" not found"),
+        "{}",
+        gone.err
+    );
+    let none = ["delete", "cm", "colours", "--ignore-not-found"];
+    assert!(
+        desk.longshore(&none)
+            .expect(0)
+            .err
+            .contains("No configmaps")
+    );
+    desk.longshore(&["delete", "jobs", "--all"]).expect(0);
+    let empty = desk.longshore(&["get", "jobs"]).expect(0);
+    assert_eq!(empty.err, "No jobs in the namespace default.\n");
+    desk.longshore(&["down"]).expect(0);
+}
+
+#[test]
+fn apply_owns_fields_and_says_who_else_does() {
+    let desk = Desk::new();
+    let map = |door: &str| {
+        format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {{door: {door}}}}}"
+        )
+    };
+    desk.write("a.yaml", &map("red"));
+    desk.longshore(&["create", "-f", "a.yaml"]).expect(0);
+    // What was created so is not yet owned by what is applied.
+    let mut apply = desk.command(&["apply", "-f", "-"]);
+    let apply = apply.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut apply = apply.spawn().unwrap();
+    apply
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(map("blue").as_bytes())
+        .unwrap();
+    let refused = apply.wait_with_output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("  .data.door belongs to longshore\n"),
+        "{told}"
+    );
+    assert!(told.contains("--force-conflicts"), "{told}");
+    desk.write("a.yaml", &map("blue"));
+    let forced = desk
+        .longshore(&["apply", "-f", "a.yaml", "--force-conflicts"])
+        .expect(0);
+    assert_eq!(forced.out, "configmap/a applied\n");
+    let again = desk
+        .longshore(&["apply", "-f", "a.yaml", "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(again["data"]["door"], "blue");
+    desk.longshore(&["down"]).expect(0);
+}
+
+#[test]
+fn a_watch_shows_changes_line_by_line() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let mut command = desk.command(&["watch", "cm", "-o", "json"]);
+    let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    // The watch begins at some time: changes go on until one is seen.
+    let desk = std::sync::Arc::new(desk);
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let changing = std::thread::spawn({
+        let (desk, stop) = (desk.clone(), stop.clone());
+        move || {
+            desk.write(
+                "a.yaml",
+                "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+            );
+            desk.longshore(&["apply", "-f", "a.yaml"]).expect(0);
+            let mut n = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                n += 1;
+                let label = format!("n={n}");
+                desk.longshore(&["label", "cm", "a", &label, "--overwrite"])
+                    .expect(0);
+            }
+        }
+    });
+    let event: serde_json::Value = loop {
+        let event: serde_json::Value =
+            serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if event["object"]["metadata"]["name"] == "a" {
+            break event;
+        }
+    };
+    assert!(
+        ["ADDED", "MODIFIED"].contains(&event["type"].as_str().unwrap()),
+        "{event}"
+    );
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    changing.join().unwrap();
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    desk.longshore(&["down"]).expect(0);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
+    let desk = Desk::new();
+    desk.write("bad.yaml", "apiVersion: v1\nkind: [");
+    desk.write("empty.yaml", "# nothing\n");
+    for (arguments, told) in [
+        (
+            &["create", "-f", "bad.yaml"][..],
+            "document 1 of the manifest is no YAML",
+        ),
+        (
+            &["create", "-f", "empty.yaml"],
+            "the manifest has no object in it",
+        ),
+        (&["create", "-f", "none.yaml"], "cannot read none.yaml"),
+        (&["delete", "pods"], "which objects?"),
+        (
+            &["delete", "pods", "a", "--all"],
+            "--all means every object",
+        ),
+        (
+            &["get", "pods", "a", "-l", "x=y"],
+            "\"a\" is the name of one object",
+        ),
+        (
+            &["get", "pods", "-l", "a in b"],
+            "invalid selector \"a in b\"",
+        ),
+        (&["label", "pod", "a"], "which label?"),
+        (
+            &["label", "pod", "a", "x=a b"],
+            "invalid label value \"a b\"",
+        ),
+        (
+            &["wait", "pod", "a", "--until", "tomorrow"],
+            "write ready, finished, gone",
+        ),
+    ] {
+        let answer = desk.longshore(arguments).expect(2);
+        assert!(answer.err.contains(told), "{arguments:?}: {}", answer.err);
+    }
+    assert!(!desk.data().exists(), "no cluster was started");
+}

@@ -1,0 +1,122 @@
+//! Objects as the server shows them to people: its own columns.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    kinds::Kind,
+    transport::Call,
+    view::View,
+};
+
+/// Objects as rows, with the columns that the server knows for their kind.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The columns, in order.
+    pub columns: Vec<Column>,
+    /// A row for each object.
+    pub rows: Vec<Row>,
+}
+
+/// One column of a [`Table`].
+#[derive(Debug, Clone, Deserialize)]
+pub struct Column {
+    /// Its name, as `Ready`.
+    pub name: String,
+    /// What it means; empty when it is not told.
+    #[serde(default)]
+    pub description: String,
+    /// 0 for columns that are always shown, more for those of wide tables.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// One row of a [`Table`].
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The object's name.
+    pub name: String,
+    /// Its namespace; empty for objects of the whole cluster.
+    pub namespace: String,
+    /// A value for each column: texts, numbers, booleans.
+    pub cells: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw {
+    #[serde(default)]
+    column_definitions: Vec<Column>,
+    #[serde(default)]
+    rows: Vec<RawRow>,
+}
+
+#[derive(Deserialize)]
+struct RawRow {
+    #[serde(default)]
+    cells: Vec<Value>,
+    #[serde(default)]
+    object: RawObject,
+}
+
+#[derive(Deserialize, Default)]
+struct RawObject {
+    #[serde(default)]
+    metadata: RawMeta,
+}
+
+#[derive(Deserialize, Default)]
+struct RawMeta {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    namespace: String,
+}
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+impl<K: Kind> View<K> {
+    /// All objects, as the server shows them to people.
+    ///
+    /// # Errors
+    /// As [`View::list`](crate::View::list); an [`Error::Api`] with code 406
+    /// from a server that shows no tables.
+    ///
+    /// ```
+    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// let table = cluster.pods().in_namespace("default")?.table().await?;
+    /// for row in &table.rows {
+    ///     println!("{} {}", row.name, row.cells[1]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn table(&self) -> Result<Table> {
+        self.tabled(self.selection()).await
+    }
+
+    /// One object, as the server shows it to people.
+    ///
+    /// # Errors
+    /// As [`View::fetch`](crate::View::fetch) and [`View::table`].
+    pub async fn table_of(&self, name: &str) -> Result<Table> {
+        self.tabled(Call::get(self.object_path(name)?)).await
+    }
+
+    async fn tabled(&self, mut call: Call) -> Result<Table> {
+        call.accept = TABLE;
+        let body = self.cluster().bytes(&call).await?;
+        let raw: Raw = serde_json::from_slice(&body)
+            .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))?;
+        let rows = raw.rows.into_iter().map(|row| Row {
+            name: row.object.metadata.name,
+            namespace: row.object.metadata.namespace,
+            cells: row.cells,
+        });
+        Ok(Table {
+            columns: raw.column_definitions,
+            rows: rows.collect(),
+        })
+    }
+}
