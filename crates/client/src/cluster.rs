@@ -19,6 +19,7 @@ use crate::{
     retry::Backoff,
     versions::Versions,
     view::View,
+    watch::WatchLists,
 };
 
 /// The user agent where no other is given.
@@ -84,6 +85,7 @@ pub(crate) struct Shared {
     pub(crate) closed: CancellationToken,
     pub(crate) discovery: Discovery,
     pub(crate) versions: Versions,
+    pub(crate) watch_lists: WatchLists,
 }
 
 type Make = Box<dyn FnOnce() -> Client + Send>;
@@ -107,6 +109,7 @@ impl Cluster {
             closed: CancellationToken::new(),
             discovery: Discovery::default(),
             versions: Versions::default(),
+            watch_lists: WatchLists::default(),
         };
         Self {
             shared: Arc::new(shared),

@@ -1,9 +1,6 @@
 //! Items: immutable snapshots of objects, parsed as far as they are asked.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use longshore_model::{FieldSelector, KindInfo, ObjectMeta};
@@ -12,12 +9,11 @@ use serde_json::Value;
 
 use crate::{
     cluster::Cluster,
-    decode::{self, Index},
     error::{Error, Result},
-    json,
     kinds::Kind,
     labels::{ResourceAnnotations, ResourceLabels},
     options::{DeleteOptions, Patch},
+    snapshot::Snapshot,
     view::View,
     watch::Watch,
 };
@@ -27,44 +23,15 @@ use crate::{
 ///
 /// Two items are equal when they are the same version of the same object.
 pub struct Item<K: Kind> {
-    inner: Arc<Inner>,
+    snapshot: Arc<Snapshot>,
     kind: K,
     cluster: Cluster,
 }
 
-struct Inner {
-    bytes: Bytes,
-    index: Index,
-    meta: OnceLock<ObjectMeta>,
-}
-
-/// A list response: items, and the version of the collection, from which a
-/// watch can go on.
-#[derive(Debug, Clone)]
-pub struct List<K: Kind> {
-    /// The items, in the server's order.
-    pub items: Vec<Item<K>>,
-    /// The collection's resourceVersion.
-    pub version: String,
-}
-
-impl<K: Kind> IntoIterator for List<K> {
-    type Item = Item<K>;
-    type IntoIter = std::vec::IntoIter<Item<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.into_iter()
-    }
-}
-
 impl<K: Kind> Item<K> {
-    pub(crate) fn new(cluster: Cluster, kind: K, (bytes, index): (Bytes, Index)) -> Self {
+    pub(crate) fn new(cluster: Cluster, kind: K, snapshot: Arc<Snapshot>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                bytes,
-                index,
-                meta: OnceLock::new(),
-            }),
+            snapshot,
             kind,
             cluster,
         }
@@ -73,75 +40,58 @@ impl<K: Kind> Item<K> {
     /// Reads a response that is one object.
     pub(crate) fn read(cluster: Cluster, kind: K, body: &Bytes, request: &str) -> Result<Self> {
         let what = format!("the answer to {request}");
-        let parts = decode::object(body, &what)?;
-        if parts.1.name.get(&parts.0).is_none() {
+        let snapshot = Snapshot::whole(body, &what)?;
+        if snapshot.name().is_empty() {
             return Err(Error::decode(
                 what,
                 "it is no object: metadata.name is missing",
             ));
         }
-        Ok(Self::new(cluster, kind, parts))
+        Ok(Self::new(cluster, kind, Arc::new(snapshot)))
     }
 
-    /// Its own copy of the text, without `managedFields`: for keeping.
-    pub(crate) fn compact(&self) -> Self {
-        let bytes = decode::without_managed_fields(&self.inner.bytes, &self.inner.index);
-        match decode::part(&bytes, "an item") {
-            Ok(parts) => Self::new(self.cluster.clone(), self.kind.clone(), parts),
-            Err(_) => self.clone(),
-        }
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
     }
 
-    /// The object's name.
+    /// Reads the whole text once, to see whether all of it is sound: the rest
+    /// of this type's functions look at no more than they need.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] names the item and says what is wrong, and where.
+    pub fn check(&self) -> Result<()> {
+        self.snapshot.check(|| self.described())
+    }
+
+    /// The object's name; empty when the text cannot be read.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.inner
-            .index
-            .name
-            .get(&self.inner.bytes)
-            .unwrap_or_default()
+        self.snapshot.name()
     }
 
     /// Its namespace; `None` for objects of the whole cluster.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        self.inner
-            .index
-            .namespace
-            .get(&self.inner.bytes)
-            .filter(|text| !text.is_empty())
+        self.snapshot.namespace()
     }
 
     /// Unique over time, also when the name is used again.
     #[must_use]
     pub fn uid(&self) -> &str {
-        self.inner
-            .index
-            .uid
-            .get(&self.inner.bytes)
-            .unwrap_or_default()
+        self.snapshot.uid()
     }
 
     /// This snapshot's resourceVersion: opaque, to be compared for equality.
     #[must_use]
     pub fn version(&self) -> &str {
-        self.inner
-            .index
-            .version
-            .get(&self.inner.bytes)
-            .unwrap_or_default()
+        self.snapshot.version()
     }
 
     /// The metadata, parsed on the first call. A part that is not what the
     /// API promises is left out; [`Item::checked_meta`] reports it instead.
     #[must_use]
     pub fn meta(&self) -> &ObjectMeta {
-        self.inner.meta.get_or_init(|| {
-            self.checked_meta().unwrap_or_else(|error| {
-                tracing::warn!(%error, "metadata are read in part");
-                self.lenient_meta()
-            })
-        })
+        self.snapshot.meta(|| self.described())
     }
 
     /// The metadata, parsed anew.
@@ -149,39 +99,14 @@ impl<K: Kind> Item<K> {
     /// # Errors
     /// [`Error::Decode`] when a part is not what the API promises.
     pub fn checked_meta(&self) -> Result<ObjectMeta> {
-        let text = self
-            .inner
-            .index
-            .metadata
-            .get(&self.inner.bytes)
-            .unwrap_or(b"{}");
-        serde_json::from_slice(text)
-            .map_err(|error| Error::decode(format!("the metadata of {}", self.described()), error))
-    }
-
-    fn lenient_meta(&self) -> ObjectMeta {
-        let part = |key: &str| self.inner.part(&["metadata", key]).unwrap_or_default();
-        let texts = |key: &str| {
-            part(key)
-                .and_then(|text| serde_json::from_slice(text).ok())
-                .unwrap_or_default()
-        };
-        ObjectMeta {
-            name: self.name().to_owned(),
-            namespace: self.namespace().map(str::to_owned),
-            uid: self.uid().to_owned(),
-            resource_version: self.version().to_owned(),
-            labels: texts("labels"),
-            annotations: texts("annotations"),
-            ..ObjectMeta::default()
-        }
+        self.snapshot.checked_meta(|| self.described())
     }
 
     /// The object's JSON text as it came. Items of lists may lack
     /// `apiVersion` and `kind`.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
-        &self.inner.bytes
+        self.snapshot.bytes()
     }
 
     /// The whole object as a value, with `apiVersion` and `kind`.
@@ -208,8 +133,8 @@ impl<K: Kind> Item<K> {
     /// # Errors
     /// [`Error::Decode`] when the type does not fit.
     pub fn typed<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(&self.inner.bytes)
-            .map_err(|error| Error::decode(self.described(), error))
+        self.snapshot.intact()?;
+        serde_json::from_slice(self.bytes()).map_err(|error| Error::decode(self.described(), error))
     }
 
     /// A copy of the desired state; empty when the kind has none.
@@ -229,8 +154,9 @@ impl<K: Kind> Item<K> {
     /// [`Error::Decode`] when the type does not fit.
     pub fn field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Option<T>> {
         let what = || format!("{} of {}", path.join("."), self.described());
+        self.snapshot.intact()?;
         let text = self
-            .inner
+            .snapshot
             .part(path)
             .map_err(|fault| Error::decode(what(), fault))?;
         text.map(serde_json::from_slice)
@@ -345,35 +271,12 @@ impl<K: Kind> Item<K> {
             None => format!("{} {}", self.kind.info().plural, self.name()),
         }
     }
-
-    /// The key in caches: namespace and name.
-    pub(crate) fn key(&self) -> String {
-        key(self.namespace(), self.name())
-    }
-}
-
-pub(crate) fn key(namespace: Option<&str>, name: &str) -> String {
-    format!("{}/{name}", namespace.unwrap_or_default())
-}
-
-impl Inner {
-    fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::Fault> {
-        let place = match path.first() {
-            Some(&"metadata") => self.index.metadata,
-            Some(&"spec") => self.index.spec,
-            Some(&"status") => self.index.status,
-            _ => return json::find(&self.bytes, path),
-        };
-        place
-            .get(&self.bytes)
-            .map_or(Ok(None), |part| json::find(part, &path[1..]))
-    }
 }
 
 impl<K: Kind> Clone for Item<K> {
     fn clone(&self) -> Self {
         Self {
-            inner: self.inner.clone(),
+            snapshot: self.snapshot.clone(),
             kind: self.kind.clone(),
             cluster: self.cluster.clone(),
         }

@@ -36,6 +36,7 @@ mod item;
 mod json;
 pub mod kinds;
 mod labels;
+mod list;
 mod make;
 pub mod manifest;
 mod measure;
@@ -46,6 +47,7 @@ mod relations;
 mod remake;
 mod retry;
 mod scale;
+mod snapshot;
 mod stream;
 mod table;
 mod transport;
@@ -57,16 +59,17 @@ mod wait;
 mod watch;
 mod write;
 
-pub use cache::{Cache, Change, Changes};
+pub use cache::{Cache, CacheSnapshot, Change, Changes};
 pub use cluster::{Cluster, Timing};
 pub use error::{Conflict, Error, Result};
-pub use item::{Item, List};
+pub use item::Item;
 pub use kinds::{
     BuiltinKind, ConfigMapItem, CronJobItem, DaemonSetItem, DeploymentItem, EventItem, JobItem,
     Kind, NamespaceItem, NodeItem, PodItem, ReplicaSetItem, ReplicationControllerItem, SecretItem,
     ServiceItem, StatefulSetItem,
 };
 pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
+pub use list::{Expired, List, Paging};
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};

@@ -1,24 +1,21 @@
 //! Views: which objects are meant, and how to read them. Making one does no
-//! I/O. Writing is in `write.rs`.
+//! I/O. Lists are in `list.rs`, writing is in `write.rs`.
 
-use futures::{Stream, stream};
+use std::sync::Arc;
+
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     cache::Cache,
     cluster::Cluster,
-    decode,
     error::{Error, Result},
-    item::{Item, List},
+    item::Item,
     kinds::Kind,
     options::Writing,
+    snapshot::Snapshot,
     transport::{Call, escape},
     watch::Watch,
 };
-
-/// Items a page holds when a list is streamed.
-const PAGE: usize = 500;
 
 /// The objects of a kind, of one namespace or all, that selectors match.
 ///
@@ -39,6 +36,8 @@ pub struct View<K: Kind> {
     labels: LabelSelector,
     fields: FieldSelector,
     pub(crate) writing: Writing,
+    /// Lists may come from the server's cache, see [`View::from_cache`].
+    pub(crate) cached: bool,
 }
 
 impl<K: Kind> View<K> {
@@ -50,6 +49,7 @@ impl<K: Kind> View<K> {
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
             writing: Writing::default(),
+            cached: false,
         }
     }
 
@@ -123,6 +123,10 @@ impl<K: Kind> View<K> {
         &self.cluster
     }
 
+    pub(crate) fn marker(&self) -> &K {
+        &self.kind
+    }
+
     pub(crate) fn collection_path(&self) -> String {
         self.kind.info().collection_path(self.namespace())
     }
@@ -162,67 +166,8 @@ impl<K: Kind> View<K> {
         Item::read(self.cluster.clone(), self.kind.clone(), body, request)
     }
 
-    pub(crate) fn wrap(&self, parts: (bytes::Bytes, decode::Index)) -> Item<K> {
-        Item::new(self.cluster.clone(), self.kind.clone(), parts)
-    }
-
-    async fn page(&self, call: &Call) -> Result<(List<K>, String)> {
-        let body = self.cluster.bytes(call).await?;
-        let list = decode::list(&body, &format!("the answer to {}", call.name()))?;
-        let items = list
-            .items
-            .into_iter()
-            .map(|parts| self.wrap(parts))
-            .collect();
-        Ok((
-            List {
-                items,
-                version: list.version,
-            },
-            list.cursor,
-        ))
-    }
-
-    /// Reads the latest state of all objects, in one response.
-    ///
-    /// # Errors
-    /// As the server refuses; [`Error::Decode`] for a malformed answer.
-    pub async fn list(&self) -> Result<List<K>> {
-        self.page(&self.selection()).await.map(|(list, _)| list)
-    }
-
-    /// The version of the collection now, without its objects.
-    pub(crate) async fn version(&self) -> Result<String> {
-        let call = self.selection().with("limit", "1");
-        self.page(&call).await.map(|(list, _)| list.version)
-    }
-
-    /// Reads all objects page by page, the next page while this one is used.
-    /// When a long pause lets the server forget the snapshot, the rest comes
-    /// from a newer one if the server offers that: no object comes twice,
-    /// and none is missed that was there all the time.
-    ///
-    /// An error ends the stream.
-    pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {
-        let first = ahead(self.clone(), String::new());
-        let pages = stream::unfold(Some((self.clone(), first)), |state| async {
-            let (view, next) = state?;
-            let outcome = next.await.unwrap_or_else(|error| {
-                Err(Error::Decode {
-                    what: "a page".into(),
-                    problem: error.to_string(),
-                })
-            });
-            match outcome {
-                Err(error) => Some((vec![Err(error)], None)),
-                Ok((list, cursor)) => {
-                    let items = list.items.into_iter().map(Ok).collect();
-                    let rest = (!cursor.is_empty()).then(|| (view.clone(), ahead(view, cursor)));
-                    Some((items, rest))
-                }
-            }
-        });
-        futures::StreamExt::flat_map(pages, stream::iter)
+    pub(crate) fn wrap(&self, snapshot: Arc<Snapshot>) -> Item<K> {
+        Item::new(self.cluster.clone(), self.kind.clone(), snapshot)
     }
 
     /// Reads one object.
@@ -273,34 +218,4 @@ impl<K: Kind> View<K> {
     pub async fn cache(&self) -> Result<Cache<K>> {
         Cache::open(self.clone()).await
     }
-}
-
-type Page<K> = Result<(List<K>, String)>;
-
-/// Begins to read a page; dropping the handle gives it up.
-fn ahead<K: Kind>(view: View<K>, cursor: String) -> AbortOnDropHandle<Page<K>> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let page = |cursor: &str| {
-            let call = view.selection().with("limit", PAGE.to_string());
-            if cursor.is_empty() {
-                call
-            } else {
-                call.with("continue", cursor)
-            }
-        };
-        match view.page(&page(&cursor)).await {
-            Err(error) if error.is_gone() => {
-                // The answer may hold a cursor into the newest snapshot.
-                let offered = error
-                    .status()
-                    .and_then(|status| status.metadata.get("continue")?.as_str())
-                    .filter(|offered| !offered.is_empty() && *offered != cursor);
-                match offered {
-                    Some(offered) => view.page(&page(offered)).await,
-                    None => Err(error),
-                }
-            }
-            outcome => outcome,
-        }
-    }))
 }

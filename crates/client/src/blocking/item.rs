@@ -67,7 +67,7 @@ impl<K: Kind> IntoIterator for List<K> {
     }
 }
 
-impl<K: Kind> Mirror for item::List<K> {
+impl<K: Kind> Mirror for crate::List<K> {
     type Here = List<K>;
 
     fn mirror(self) -> List<K> {

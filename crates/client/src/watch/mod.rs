@@ -1,9 +1,11 @@
 //! Watches: changes as they happen, over as many connections as it takes.
 
+mod fill;
 mod session;
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,11 +14,14 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 
 use crate::{
     error::{Error, Result},
-    item::{Item, List},
+    item::Item,
     kinds::Kind,
+    list::List,
+    snapshot::Snapshot,
     view::View,
 };
-use session::Session;
+pub(crate) use fill::{Filled, Keep, WatchLists, fill};
+pub(crate) use session::{Session, Step};
 
 /// A change that a [`Watch`] saw.
 #[derive(Debug, Clone)]
@@ -56,13 +61,31 @@ pub struct Watch<K: Kind> {
     what: String,
 }
 
+/// The next event, with texts of its own: an item that is kept must not keep
+/// the connection's buffer.
+async fn next<K: Kind>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
+    let step = session.step().await?;
+    let item = |snapshot: Snapshot| session.view().wrap(Arc::new(snapshot.own()));
+    Ok(match step {
+        Step::Added(snapshot) => WatchEvent::Added(item(snapshot)),
+        Step::Modified(snapshot) => WatchEvent::Modified(item(snapshot)),
+        Step::Deleted(snapshot) => WatchEvent::Deleted(item(snapshot)),
+        Step::Expired => {
+            let (snapshots, version) = session.refill(Keep::Whole).await?;
+            let wrap = |snapshot| session.view().wrap(snapshot);
+            let items = snapshots.into_iter().map(wrap).collect();
+            WatchEvent::Resync(List { items, version })
+        }
+    })
+}
+
 impl<K: Kind> Watch<K> {
     pub(crate) async fn open(view: View<K>, version: String) -> Result<Self> {
         let what = format!("waiting for a change of {}", view.kind().qualified());
         let session = Session::open(view, version).await?;
         let events = futures::stream::unfold(Some(session), |session| async {
             let mut session = session?;
-            match session.next().await {
+            match next(&mut session).await {
                 Ok(event) => Some((Ok(event), Some(session))),
                 Err(error) => Some((Err(error), None)),
             }
@@ -73,7 +96,8 @@ impl<K: Kind> Watch<K> {
         })
     }
 
-    /// The next change. `None` waits for ever, zero takes only what is there.
+    /// The next change. `None` waits for ever; zero does not wait, it takes
+    /// what has come.
     /// May be given up and called again; no event is lost.
     ///
     /// # Errors
@@ -85,9 +109,9 @@ impl<K: Kind> Watch<K> {
         };
         let outcome = match timeout {
             None => events.next().await,
-            Some(after) => match tokio::time::timeout(after, events.next()).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
+            Some(after) => match within(after, events.next()).await {
+                Some(outcome) => outcome,
+                None => {
                     let waiting_for = self.what.clone();
                     return Err(Error::Timeout {
                         waiting_for,
@@ -107,6 +131,22 @@ impl<K: Kind> Watch<K> {
     pub fn close(&mut self) {
         self.events = None;
     }
+}
+
+/// What comes of `work` in time. Without time it still gets to see what the
+/// connection's own task has received: also for a caller who asks in a loop.
+async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    if !time.is_zero() {
+        return tokio::time::timeout(time, work).await.ok();
+    }
+    let mut work = pin!(work);
+    for _ in 0..2 {
+        if let Poll::Ready(outcome) = futures::poll!(work.as_mut()) {
+            return Some(outcome);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
 }
 
 impl<K: Kind> Stream for Watch<K> {

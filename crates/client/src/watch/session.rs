@@ -1,20 +1,20 @@
-//! What a watch does between events: connect, resume, list anew, back off.
+//! What a watch does between events: connect, resume, fill anew, back off.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::StatusCode;
 use longshore_model::Status;
 use rand::Rng;
 
-use super::WatchEvent;
+use super::fill::{Filled, Keep, fill};
 use crate::{
     decode,
     error::{Error, Result},
-    item::List,
     kinds::Kind,
+    snapshot::Snapshot,
     stream::Lines,
-    transport,
+    transport::{self, Call},
     view::View,
 };
 
@@ -22,8 +22,18 @@ use crate::{
 const MALFORMED: u32 = 3;
 /// So many refused credentials in a row are borne.
 const UNAUTHORIZED: u32 = 1;
+const EVENT: &str = "an event of a watch";
 
-pub(super) struct Session<K: Kind> {
+/// One thing that happened. The texts are slices of the connection's buffer.
+pub(crate) enum Step {
+    Added(Snapshot),
+    Modified(Snapshot),
+    Deleted(Snapshot),
+    /// The history since the last event is lost.
+    Expired,
+}
+
+pub(crate) struct Session<K: Kind> {
     view: View<K>,
     /// Everything up to here has been told.
     version: String,
@@ -36,18 +46,35 @@ pub(super) struct Session<K: Kind> {
     unauthorized: u32,
 }
 
+/// A request for a watch of a view.
+pub(super) fn watching<K: Kind>(view: &View<K>) -> Call {
+    // Spread, so that many watches do not come back at once.
+    let wanted = view.cluster().timing.watch_connection;
+    let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
+    view.selection()
+        .with("watch", "true")
+        .with("allowWatchBookmarks", "true")
+        .with("timeoutSeconds", spread.as_secs().max(1).to_string())
+}
+
 impl<K: Kind> Session<K> {
-    /// Connects; a version that has expired is no error yet.
-    pub(super) async fn open(view: View<K>, version: String) -> Result<Self> {
-        let mut session = Self {
+    /// A session that has nothing yet.
+    pub(crate) fn new(view: View<K>) -> Self {
+        Self {
             view,
-            version,
+            version: String::new(),
             lines: None,
-            expired: false,
+            expired: true,
             failures: 0,
             malformed: 0,
             unauthorized: 0,
-        };
+        }
+    }
+
+    /// Connects; a version that has expired is no error yet.
+    pub(super) async fn open(view: View<K>, version: String) -> Result<Self> {
+        let mut session = Self::new(view);
+        session.go_on(version, None);
         match session.connect().await {
             Err(error) if error.is_gone() => session.expired = true,
             outcome => outcome?,
@@ -55,40 +82,48 @@ impl<K: Kind> Session<K> {
         Ok(session)
     }
 
+    pub(crate) fn view(&self) -> &View<K> {
+        &self.view
+    }
+
+    /// Everything up to `version` is known.
+    pub(crate) fn go_on(&mut self, version: String, lines: Option<Lines>) {
+        (self.version, self.lines, self.expired) = (version, lines, false);
+        self.heard();
+    }
+
+    /// What was known is not worth going on from.
+    pub(crate) fn forget(&mut self) {
+        (self.lines, self.expired) = (None, true);
+        self.heard();
+    }
+
+    fn heard(&mut self) {
+        (self.failures, self.malformed, self.unauthorized) = (0, 0, 0);
+    }
+
     async fn connect(&mut self) -> Result<()> {
+        let call = watching(&self.view).with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
-        // Spread, so that many watches do not come back at once.
-        let wanted = cluster.timing.watch_connection;
-        let seconds = wanted
-            .mul_f64(rand::rng().random_range(0.8..=1.0))
-            .as_secs()
-            .max(1);
-        let call = self
-            .view
-            .selection()
-            .with("watch", "true")
-            .with("allowWatchBookmarks", "true")
-            .with("resourceVersion", self.version.as_str())
-            .with("timeoutSeconds", seconds.to_string());
         let response = cluster.send(&call).await?;
         self.lines = Some(Lines::new(cluster.clone(), response));
         Ok(())
     }
 
-    /// The next event; an error is final.
-    pub(super) async fn next(&mut self) -> Result<WatchEvent<K>> {
+    /// The next step; an error is final.
+    pub(crate) async fn step(&mut self) -> Result<Step> {
         loop {
             let outcome = if self.expired {
-                self.resync().await.map(Some)
+                return Ok(Step::Expired);
             } else if self.lines.is_none() {
                 self.connect().await.map(|()| None)
             } else {
                 self.read().await
             };
             match outcome {
-                Ok(Some(event)) => {
-                    (self.failures, self.malformed, self.unauthorized) = (0, 0, 0);
-                    return Ok(event);
+                Ok(Some(step)) => {
+                    self.heard();
+                    return Ok(step);
                 }
                 Ok(None) => {}
                 Err(error) => self.recover(error).await?,
@@ -96,16 +131,26 @@ impl<K: Kind> Session<K> {
         }
     }
 
-    async fn resync(&mut self) -> Result<WatchEvent<K>> {
-        let list: List<K> = self.view.list().await?;
-        self.version.clone_from(&list.version);
-        self.expired = false;
-        self.lines = None;
-        Ok(WatchEvent::Resync(list))
+    /// After [`Step::Expired`]: everything as it is now, and its version. The
+    /// session goes on from there.
+    pub(crate) async fn refill(&mut self, keep: Keep) -> Result<(Vec<Arc<Snapshot>>, String)> {
+        loop {
+            match fill(&self.view, keep).await {
+                Ok(Filled {
+                    snapshots,
+                    version,
+                    lines,
+                }) => {
+                    self.go_on(version.clone(), lines);
+                    return Ok((snapshots, version));
+                }
+                Err(error) => self.recover(error).await?,
+            }
+        }
     }
 
-    /// One line: an event, or nothing to tell of.
-    async fn read(&mut self) -> Result<Option<WatchEvent<K>>> {
+    /// One line: a step, or nothing to tell of.
+    async fn read(&mut self) -> Result<Option<Step>> {
         let Some(lines) = &mut self.lines else {
             return Ok(None);
         };
@@ -129,28 +174,28 @@ impl<K: Kind> Session<K> {
         }
     }
 
-    fn event(&mut self, line: &Bytes) -> Result<Option<WatchEvent<K>>> {
-        let what = "an event of a watch";
-        let (kind, object) = decode::watch_line(line, what)?;
+    fn event(&mut self, line: &Bytes) -> Result<Option<Step>> {
+        let (kind, object) = decode::watch_line(line, EVENT)?;
         if kind == "ERROR" {
-            let status: Status = serde_json::from_slice(object)
+            let status: Status = serde_json::from_slice(&object)
                 .map_err(|error| Error::decode("an error event of a watch", error))?;
             let code = StatusCode::from_u16(status.code);
             let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let request = format!("WATCH {}", self.view.collection_path());
-            return Err(Error::from_status(request, transport::status(code, object)));
+            return Err(Error::from_status(
+                request,
+                transport::status(code, &object),
+            ));
         }
-        // A copy: an item that is kept must not keep the connection's buffer.
-        let parts = decode::part(&Bytes::copy_from_slice(object), what)?;
-        let item = self.view.wrap(parts);
-        if item.version().is_empty() {
-            return Err(Error::decode(what, "metadata.resourceVersion is missing"));
+        let snapshot = Snapshot::part_of(&object, EVENT)?;
+        if snapshot.version().is_empty() {
+            return Err(Error::decode(EVENT, "metadata.resourceVersion is missing"));
         }
-        self.version = item.version().to_owned();
+        snapshot.version().clone_into(&mut self.version);
         Ok(match kind {
-            "ADDED" => Some(WatchEvent::Added(item)),
-            "MODIFIED" => Some(WatchEvent::Modified(item)),
-            "DELETED" => Some(WatchEvent::Deleted(item)),
+            "ADDED" => Some(Step::Added(snapshot)),
+            "MODIFIED" => Some(Step::Modified(snapshot)),
+            "DELETED" => Some(Step::Deleted(snapshot)),
             _ => {
                 // A bookmark, or something newer: the version is what counts.
                 self.failures = 0;

@@ -90,6 +90,12 @@ pub fn list(version: u64, items: &[Value]) -> Value {
     })
 }
 
+/// The answer of a server without watch lists to the request for one.
+pub fn no_watch_lists() -> Answer {
+    let message = "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden";
+    Answer::status(422, "Invalid", message)
+}
+
 /// A request as the fake saw it.
 #[derive(Debug, Clone)]
 pub struct Seen {

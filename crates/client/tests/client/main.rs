@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod cache;
+mod corpus;
 mod fake;
+mod lists;
 mod requests;
 mod typed;
 mod watches;

@@ -347,7 +347,7 @@ async fn malformed_answers_are_errors() {
         "[]",
         "null",
         r#"{"items":[{]}"#,
-        r#"{"items":[[]]}"#,
+        r#"{"items":[{}"#,
         "\u{1}",
         "<html>",
     ] {

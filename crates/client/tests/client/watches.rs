@@ -1,9 +1,9 @@
-//! Watches, caches and waits, on a fake API server.
+//! Watches and waits, on a fake API server.
 
 use std::time::Duration;
 
-use crate::fake::{Answer, End, Fake, bookmark, event, list, pod, status};
-use longshore_client::{Change, Error, Item, Watch, WatchEvent, kinds::Pod};
+use crate::fake::{Answer, End, Fake, bookmark, event, list, no_watch_lists, pod, status};
+use longshore_client::{Error, Item, Watch, WatchEvent, kinds::Pod};
 use serde_json::json;
 
 const LONG: Option<Duration> = Some(Duration::from_secs(20));
@@ -79,6 +79,7 @@ async fn lost_history_is_a_resync() {
     let fake = Fake::new([
         // At the connection …
         Answer::status(410, "Expired", "too old resource version"),
+        no_watch_lists(),
         Answer::json(200, &list(20, &[pod("x", 15)])),
         // … and in the stream.
         Answer::events(
@@ -180,6 +181,7 @@ async fn closing_ends_watches() {
 async fn dropping_frees_the_connection() {
     let fake = Fake::new([
         Answer::events(&[], End::Silent),
+        no_watch_lists(),
         Answer::json(200, &list(5, &[])),
         Answer::events(&[], End::Silent),
     ]);
@@ -197,85 +199,6 @@ async fn dropping_frees_the_connection() {
     fake.opened(1).await;
     drop(changes);
     fake.opened(0).await;
-}
-
-fn told(change: &Change<Pod>) -> String {
-    match change {
-        Change::Upsert(item) => format!("+{}@{}", item.name(), item.version()),
-        Change::Gone(item) => format!("-{}@{}", item.name(), item.version()),
-    }
-}
-
-#[tokio::test]
-async fn a_cache_tells_differences_alone_after_a_resync() {
-    let mut reborn = pod("c", 30);
-    reborn["metadata"]["uid"] = "another".into();
-    let mut managed = pod("a", 1);
-    managed["metadata"]["managedFields"] = json!([{"manager": "m"}]);
-    let fake = Fake::new([
-        Answer::json(200, &list(5, &[managed, pod("b", 2), pod("c", 3)])),
-        Answer::events(
-            &[event("ERROR", &status(410, "Expired", "too old"))],
-            End::Clean,
-        ),
-        Answer::json(200, &list(31, &[pod("a", 1), reborn, pod("d", 29)])),
-        Answer::events(&[event("DELETED", &pod("d", 32))], End::Silent),
-    ]);
-    let cache = fake
-        .cluster()
-        .pods()
-        .in_namespace("n")
-        .unwrap()
-        .cache()
-        .await
-        .unwrap();
-    let mut changes = cache.subscribe();
-    let mut seen = Vec::new();
-    while seen.last().map(String::as_str) != Some("-d@32") {
-        let change = tokio::time::timeout(LONG.unwrap(), changes.next())
-            .await
-            .unwrap()
-            .unwrap();
-        seen.push(told(&change));
-    }
-    // What comes together may be told as its last state.
-    seen.retain(|change| change != "+d@29");
-    assert_eq!(
-        seen,
-        ["+a@1", "+b@2", "+c@3", "-b@2", "-c@3", "+c@30", "-d@32"]
-    );
-    let a = cache.get(Some("n"), "a").unwrap();
-    assert!(a.raw().unwrap()["metadata"].get("managedFields").is_none());
-    let names: Vec<String> = cache
-        .items()
-        .iter()
-        .map(|item| item.name().to_owned())
-        .collect();
-    assert_eq!(names, ["a", "c"]);
-    assert!(cache.get(None, "a").is_none());
-}
-
-#[tokio::test]
-async fn a_cache_survives_a_lost_permission_and_ends_on_close() {
-    let fake = Fake::new([
-        Answer::json(200, &list(5, &[])),
-        Answer::status(403, "Forbidden", "not now"),
-        Answer::json(200, &list(8, &[pod("a", 7)])),
-        Answer::events(&[], End::Silent),
-    ]);
-    let cluster = fake.cluster();
-    let mut changes = cluster.pods().cache().await.unwrap().subscribe();
-    let change = tokio::time::timeout(LONG.unwrap(), changes.next())
-        .await
-        .unwrap();
-    assert_eq!(told(&change.unwrap()), "+a@7");
-    cluster.close();
-    assert!(
-        tokio::time::timeout(LONG.unwrap(), changes.next())
-            .await
-            .unwrap()
-            .is_none()
-    );
 }
 
 #[tokio::test]

@@ -98,8 +98,14 @@ where
                 query: head.uri.query().unwrap_or_default().to_owned(),
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             };
-            fake.asked.lock().unwrap().push(asked.clone());
-            let (code, pieces, end) = match (fake.handler)(&asked) {
+            // It is of the time before watch lists.
+            let answer = if asked.query.contains("sendInitialEvents") {
+                status(422, "Invalid", "sendInitialEvents: Forbidden")
+            } else {
+                fake.asked.lock().unwrap().push(asked.clone());
+                (fake.handler)(&asked)
+            };
+            let (code, pieces, end) = match answer {
                 Answer::Json(code, value) => (code, vec![value.to_string()], End::Ends),
                 Answer::Stream(pieces, end) => (200, pieces, end),
             };

@@ -84,6 +84,27 @@ impl LabelSelector {
         self
     }
 
+    /// A label that must have one of a few values, and these; of several such
+    /// the one with the fewest. For those who keep an index by labels.
+    ///
+    /// ```
+    /// use longshore_model::LabelSelector;
+    /// let selector: LabelSelector = "tier in (a,b),app=web,!canary".parse().unwrap();
+    /// assert_eq!(selector.narrowest(), Some(("app", &["web".to_owned()][..])));
+    /// assert_eq!("!canary".parse::<LabelSelector>().unwrap().narrowest(), None);
+    /// ```
+    #[must_use]
+    pub fn narrowest(&self) -> Option<(&str, &[String])> {
+        let one_of = self
+            .requirements
+            .iter()
+            .filter_map(|(key, test)| match test {
+                Test::In(values) => Some((key.as_str(), values.as_slice())),
+                _ => None,
+            });
+        one_of.min_by_key(|(_, values)| values.len())
+    }
+
     /// Whether labels meet every requirement.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {

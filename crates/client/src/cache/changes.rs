@@ -1,0 +1,204 @@
+//! What a cache's subscribers have not taken yet.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::DropGuard;
+
+use super::table::{self, Table};
+use crate::{cluster::Cluster, item::Item, kinds::Kind, snapshot::Snapshot};
+
+/// A change of a [`Cache`](crate::Cache).
+#[derive(Debug, Clone)]
+pub enum Change<K: Kind> {
+    /// The object is there, as here.
+    Upsert(Item<K>),
+    /// The object is gone; the last state known.
+    Gone(Item<K>),
+}
+
+impl<K: Kind> Change<K> {
+    /// The object.
+    #[must_use]
+    pub fn item(&self) -> &Item<K> {
+        match self {
+            Self::Upsert(item) | Self::Gone(item) => item,
+        }
+    }
+}
+
+/// A change, before it is an item's.
+#[derive(Clone)]
+pub(super) enum Told {
+    Upsert(Arc<Snapshot>),
+    Gone(Arc<Snapshot>),
+}
+
+impl Told {
+    fn snapshot(&self) -> &Arc<Snapshot> {
+        match self {
+            Self::Upsert(snapshot) | Self::Gone(snapshot) => snapshot,
+        }
+    }
+}
+
+/// Per object only the latest state is kept, so a slow subscriber costs no more
+/// than the objects there are; but each object that went is told, also when its
+/// name is used again.
+#[derive(Default)]
+pub(super) struct Subscriber {
+    waiting: Mutex<Waiting>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    order: VecDeque<String>,
+    changes: HashMap<String, VecDeque<Told>>,
+    ended: bool,
+}
+
+impl Subscriber {
+    fn push(&self, change: &Told) {
+        let mut waiting = self.waiting.lock();
+        let key = table::key_of(change.snapshot());
+        let changes = waiting.changes.entry(key.clone()).or_default();
+        let first = changes.is_empty();
+        let uid = change.snapshot().uid();
+        if matches!(changes.back(), Some(Told::Upsert(old)) if old.uid() == uid) {
+            changes.pop_back();
+        }
+        changes.push_back(change.clone());
+        if first {
+            waiting.order.push_back(key);
+        }
+        drop(waiting);
+        self.news.notify_one();
+    }
+
+    fn end(&self) {
+        self.waiting.lock().ended = true;
+        self.news.notify_one();
+    }
+
+    fn take(&self) -> Taken {
+        let mut waiting = self.waiting.lock();
+        let Some(key) = waiting.order.pop_front() else {
+            return if waiting.ended {
+                Taken::End
+            } else {
+                Taken::Nothing
+            };
+        };
+        let Some(changes) = waiting.changes.get_mut(&key) else {
+            return Taken::Nothing;
+        };
+        let change = changes.pop_front();
+        if changes.is_empty() {
+            waiting.changes.remove(&key);
+        } else {
+            waiting.order.push_front(key);
+        }
+        change.map_or(Taken::Nothing, Taken::Change)
+    }
+}
+
+/// Those who are told.
+#[derive(Default)]
+pub(super) struct Subscribers {
+    all: Vec<Weak<Subscriber>>,
+    ended: bool,
+}
+
+impl Subscribers {
+    pub(super) fn add(&mut self) -> Arc<Subscriber> {
+        let subscriber = Arc::new(Subscriber::default());
+        if self.ended {
+            subscriber.end();
+        }
+        self.all.push(Arc::downgrade(&subscriber));
+        subscriber
+    }
+
+    pub(super) fn tell(&mut self, change: &Told) {
+        let tell = |weak: &Weak<Subscriber>| weak.upgrade().map(|one| one.push(change)).is_some();
+        self.all.retain(tell);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        for subscriber in self.all.drain(..).filter_map(|weak| weak.upgrade()) {
+            subscriber.end();
+        }
+    }
+}
+
+/// The changes of a [`Cache`](crate::Cache), from
+/// [`Cache::subscribe`](crate::Cache::subscribe). Several changes of one object,
+/// not yet taken, become one: the latest. Keeps the cache alive.
+pub struct Changes<K: Kind> {
+    pub(super) cluster: Cluster,
+    pub(super) kind: K,
+    /// What was there at the beginning, and the last key of it that was told.
+    pub(super) initial: Option<(Table, String)>,
+    pub(super) subscriber: Arc<Subscriber>,
+    pub(super) _guard: Arc<DropGuard>,
+}
+
+enum Taken {
+    Change(Told),
+    Nothing,
+    End,
+}
+
+impl<K: Kind> Changes<K> {
+    /// The next change; `None` once the [`Cluster`] is closed. May be given
+    /// up and called again; no change is lost.
+    pub async fn next(&mut self) -> Option<Change<K>> {
+        loop {
+            match self.take() {
+                Taken::Change(change) => return Some(self.wrap(change)),
+                Taken::End => return None,
+                Taken::Nothing => self.subscriber.news.notified().await,
+            }
+        }
+    }
+
+    /// The next change if there is one now.
+    pub fn try_next(&mut self) -> Option<Change<K>> {
+        match self.take() {
+            Taken::Change(change) => Some(self.wrap(change)),
+            Taken::End | Taken::Nothing => None,
+        }
+    }
+
+    fn take(&mut self) -> Taken {
+        if let Some((table, last)) = &mut self.initial {
+            if let Some((key, snapshot)) = table.after(last) {
+                let told = Told::Upsert(snapshot.clone());
+                *last = key.to_string();
+                return Taken::Change(told);
+            }
+            self.initial = None;
+        }
+        self.subscriber.take()
+    }
+
+    fn wrap(&self, change: Told) -> Change<K> {
+        let item = |snapshot| Item::new(self.cluster.clone(), self.kind.clone(), snapshot);
+        match change {
+            Told::Upsert(snapshot) => Change::Upsert(item(snapshot)),
+            Told::Gone(snapshot) => Change::Gone(item(snapshot)),
+        }
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for Changes<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Changes").finish_non_exhaustive()
+    }
+}

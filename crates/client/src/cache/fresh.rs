@@ -1,0 +1,81 @@
+//! Fills a cache and keeps it fresh, in the background.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::store::Store;
+use crate::{
+    cluster::Cluster,
+    error::{Error, Result},
+    kinds::Kind,
+    snapshot::Snapshot,
+    view::View,
+    watch::{Filled, Keep, Session, Step, fill},
+};
+
+/// Everything as it is now, each object with a text of its own.
+pub(super) async fn first<K: Kind>(view: &View<K>) -> Result<Filled> {
+    let filled = fill(view, Keep::Compact).await?;
+    check(&filled.snapshots)?;
+    Ok(filled)
+}
+
+/// What cannot be read has no name to be kept by.
+fn check(snapshots: &[Arc<Snapshot>]) -> Result<()> {
+    snapshots.iter().try_for_each(|one| one.intact())
+}
+
+/// Follows the watch until the cache is dropped or the cluster is closed.
+pub(super) async fn run<K: Kind>(
+    mut session: Session<K>,
+    store: Arc<Store>,
+    dropped: CancellationToken,
+) {
+    tokio::select! {
+        () = dropped.cancelled() => {}
+        () = keep_fresh(&mut session, &store) => {}
+    }
+    store.end();
+}
+
+/// What ends a watch, a lost permission for instance, may come right again:
+/// then all is listed anew.
+async fn keep_fresh<K: Kind>(session: &mut Session<K>, store: &Store) {
+    let cluster: Cluster = session.view().cluster().clone();
+    let mut failures = 0;
+    loop {
+        let error = match follow(session, store, &mut failures).await {
+            Err(Error::Closed) => return,
+            Err(error) => error,
+            Ok(never) => match never {},
+        };
+        let wait = cluster.timing.backoff().wait(failures);
+        tracing::warn!(%error, ?wait, kind = %session.view().kind().gvk, "a cache is stale");
+        failures = failures.saturating_add(1);
+        tokio::select! {
+            () = cluster.shared.closed.cancelled() => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+        session.forget();
+    }
+}
+
+async fn follow<K: Kind>(
+    session: &mut Session<K>,
+    store: &Store,
+    failures: &mut u32,
+) -> Result<std::convert::Infallible> {
+    loop {
+        match session.step().await? {
+            Step::Added(snapshot) | Step::Modified(snapshot) => store.upsert(snapshot.compact()),
+            Step::Deleted(snapshot) => store.remove(snapshot.compact()),
+            Step::Expired => {
+                let (snapshots, _) = session.refill(Keep::Compact).await?;
+                check(&snapshots)?;
+                store.replace(snapshots);
+            }
+        }
+        *failures = 0;
+    }
+}

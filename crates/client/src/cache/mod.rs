@@ -1,0 +1,204 @@
+//! A copy of a view's objects, kept fresh by a watch in the background, and
+//! the changes to it.
+
+mod changes;
+mod fresh;
+mod store;
+mod table;
+
+use std::sync::Arc;
+
+use longshore_model::LabelSelector;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    cluster::Cluster, error::Result, item::Item, kinds::Kind, snapshot::Snapshot, view::View,
+    watch::Session,
+};
+pub use changes::{Change, Changes};
+use store::Store;
+use table::Table;
+
+/// A copy of a view's objects, kept fresh. Clones share it; the watch behind
+/// it ends when the last clone and the last [`Changes`] are gone.
+///
+/// Each object is one copy of its text, without `managedFields`, and is parsed
+/// as far as it is asked. Readers never wait for the watch. Several questions
+/// about one moment are put to a [`Cache::snapshot`].
+///
+/// ```
+/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+/// let pods = cluster.pods().cache().await?;
+/// for pod in pods.by_label("app", "web") {
+///     println!("{} {}", pod.name(), pod.phase()?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cache<K: Kind> {
+    cluster: Cluster,
+    kind: K,
+    store: Arc<Store>,
+    guard: Arc<DropGuard>,
+}
+
+impl<K: Kind> Cache<K> {
+    pub(crate) async fn open(view: View<K>) -> Result<Self> {
+        let filled = fresh::first(&view).await?;
+        let store = Arc::new(Store::new(filled.snapshots));
+        let token = CancellationToken::new();
+        let (cluster, kind) = (view.cluster().clone(), view.marker().clone());
+        let mut session = Session::new(view);
+        session.go_on(filled.version, filled.lines);
+        tokio::spawn(fresh::run(session, store.clone(), token.clone()));
+        Ok(Self {
+            cluster,
+            kind,
+            store,
+            guard: Arc::new(token.drop_guard()),
+        })
+    }
+
+    /// What is there now, to be asked several things: it stays as it is.
+    #[must_use]
+    pub fn snapshot(&self) -> CacheSnapshot<K> {
+        CacheSnapshot {
+            cluster: self.cluster.clone(),
+            kind: self.kind.clone(),
+            table: self.store.current(),
+        }
+    }
+
+    /// All objects, by namespace and name.
+    #[must_use]
+    pub fn items(&self) -> Vec<Item<K>> {
+        self.snapshot().iter().collect()
+    }
+
+    /// One object.
+    #[must_use]
+    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
+        self.snapshot().get(namespace, name)
+    }
+
+    /// The objects of a namespace, by name.
+    #[must_use]
+    pub fn by_namespace(&self, namespace: &str) -> Vec<Item<K>> {
+        self.snapshot().by_namespace(namespace).collect()
+    }
+
+    /// The objects with a label, by namespace and name. There is an index.
+    #[must_use]
+    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
+        self.snapshot().by_label(key, value)
+    }
+
+    /// The objects whose labels match, by namespace and name. The index serves
+    /// selectors with a requirement such as `a=b` or `a in (b,c)`.
+    #[must_use]
+    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
+        self.snapshot().matching(selector)
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.store.current().len()
+    }
+
+    /// Whether there is no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The changes from here on, beginning with an [`Change::Upsert`] for
+    /// each object that is there.
+    #[must_use]
+    pub fn subscribe(&self) -> Changes<K> {
+        let (table, subscriber) = self.store.subscribe();
+        Changes {
+            cluster: self.cluster.clone(),
+            kind: self.kind.clone(),
+            initial: Some((table, String::new())),
+            subscriber,
+            _guard: self.guard.clone(),
+        }
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for Cache<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache")
+            .field("items", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a [`Cache`] held at one moment. Cheap to make and to clone; as long as
+/// it lives it keeps what has changed since.
+#[derive(Clone)]
+pub struct CacheSnapshot<K: Kind> {
+    cluster: Cluster,
+    kind: K,
+    table: Arc<Table>,
+}
+
+impl<K: Kind> CacheSnapshot<K> {
+    fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K> {
+        Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
+    }
+
+    /// All objects, by namespace and name.
+    pub fn iter(&self) -> impl Iterator<Item = Item<K>> {
+        self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::get`].
+    #[must_use]
+    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
+        let found = self.table.get(namespace, name);
+        found.map(|snapshot| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::by_namespace`].
+    pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K>> {
+        let found = self.table.by_namespace(namespace);
+        found.map(|snapshot| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::by_label`].
+    #[must_use]
+    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
+        let found = self.table.by_label(key, value);
+        found.map(|snapshot| self.wrap(snapshot)).collect()
+    }
+
+    /// As [`Cache::matching`].
+    #[must_use]
+    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
+        let found = self.table.matching(selector).into_iter();
+        found.map(|snapshot| self.wrap(snapshot)).collect()
+    }
+
+    /// How many objects there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there was no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for CacheSnapshot<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CacheSnapshot")
+            .field("items", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! One writer, the watch, and any number of readers who never wait for it, nor
+//! it for them.
+
+use std::{collections::HashSet, sync::Arc};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::{
+    changes::{Subscriber, Subscribers, Told},
+    table::{self, Table},
+};
+use crate::snapshot::Snapshot;
+
+pub(super) struct Store {
+    /// What readers see.
+    current: ArcSwap<Table>,
+    /// Taken by the watch, and for a moment by those who subscribe.
+    writer: Mutex<Writer>,
+}
+
+struct Writer {
+    table: Table,
+    subscribers: Subscribers,
+}
+
+impl Store {
+    pub(super) fn new(snapshots: Vec<Arc<Snapshot>>) -> Self {
+        let mut table = Table::default();
+        for snapshot in snapshots {
+            table.insert(snapshot);
+        }
+        Self {
+            current: ArcSwap::from_pointee(table.clone()),
+            writer: Mutex::new(Writer {
+                table,
+                subscribers: Subscribers::default(),
+            }),
+        }
+    }
+
+    pub(super) fn current(&self) -> Arc<Table> {
+        self.current.load_full()
+    }
+
+    /// Those who subscribe are told everything after the table given back.
+    pub(super) fn subscribe(&self) -> (Table, Arc<Subscriber>) {
+        let mut writer = self.writer.lock();
+        (writer.table.clone(), writer.subscribers.add())
+    }
+
+    fn change(&self, work: impl FnOnce(&mut Writer)) {
+        let mut writer = self.writer.lock();
+        work(&mut writer);
+        self.current.store(Arc::new(writer.table.clone()));
+    }
+
+    pub(super) fn upsert(&self, snapshot: Arc<Snapshot>) {
+        self.change(|writer| writer.upsert(snapshot));
+    }
+
+    /// `last` is its last state; nothing happens when the name is another's.
+    pub(super) fn remove(&self, last: Arc<Snapshot>) {
+        self.change(|writer| {
+            let key = table::key_of(&last);
+            let known = writer.table.at(&key);
+            if known.is_some_and(|known| known.uid() == last.uid()) {
+                writer.table.remove(&key);
+                writer.subscribers.tell(&Told::Gone(last));
+            }
+        });
+    }
+
+    /// Makes the cache equal to a list; only differences are told. Readers see
+    /// all of it at once.
+    pub(super) fn replace(&self, snapshots: Vec<Arc<Snapshot>>) {
+        self.change(|writer| {
+            let present: HashSet<String> = snapshots.iter().map(|s| table::key_of(s)).collect();
+            let known = writer.table.iter().map(|(key, _)| key);
+            let gone: Vec<_> = known.filter(|key| !present.contains(&***key)).collect();
+            let gone: Vec<_> = gone.into_iter().cloned().collect();
+            for key in gone {
+                if let Some(last) = writer.table.remove(&key) {
+                    writer.subscribers.tell(&Told::Gone(last));
+                }
+            }
+            for snapshot in snapshots {
+                let known = writer.table.at(&table::key_of(&snapshot));
+                let same = known.is_some_and(|known| {
+                    known.uid() == snapshot.uid() && known.version() == snapshot.version()
+                });
+                if !same {
+                    writer.upsert(snapshot);
+                }
+            }
+        });
+    }
+
+    pub(super) fn end(&self) {
+        self.writer.lock().subscribers.end();
+    }
+}
+
+impl Writer {
+    fn upsert(&mut self, snapshot: Arc<Snapshot>) {
+        let before = self.table.insert(snapshot.clone());
+        if let Some(before) = before
+            && before.uid() != snapshot.uid()
+        {
+            // Its deletion was missed while the watch was away.
+            self.subscribers.tell(&Told::Gone(before));
+        }
+        self.subscribers.tell(&Told::Upsert(snapshot));
+    }
+}

@@ -1,0 +1,176 @@
+//! Everything as it is now, as the beginning of a watch: by a watch list where
+//! the server has them, page by page elsewhere.
+//!
+//! Whether a server has watch lists, of Kubernetes 1.27 and on by default since
+//! 1.34, is not told by its version, for it can be switched: it is tried once
+//! per cluster, and remembered.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use crate::{
+    decode,
+    error::{Error, Result},
+    kinds::Kind,
+    list::{Expired, Paging, ahead},
+    snapshot::Snapshot,
+    stream::Lines,
+    view::View,
+};
+
+/// A server that knows of watch lists does not pause so long in the middle, nor
+/// longer than a watch may be silent.
+const QUIET: Duration = Duration::from_secs(5);
+/// How a server tells that the initial events are over.
+const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
+const EVENT: &str = "an initial event of a watch";
+
+/// What is known of a cluster's watch lists.
+#[derive(Default)]
+pub(crate) struct WatchLists {
+    work: AtomicBool,
+    refused: AtomicBool,
+}
+
+/// In what form objects are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// As they came.
+    Whole,
+    /// Without `managedFields`, each in a buffer of its own.
+    Compact,
+}
+
+/// Everything at a version, and the watch that goes on from there, if there is
+/// one already.
+pub(crate) struct Filled {
+    pub(crate) snapshots: Vec<Arc<Snapshot>>,
+    pub(crate) version: String,
+    pub(crate) lines: Option<Lines>,
+}
+
+/// What came of a watch list.
+enum Outcome {
+    Filled(Filled),
+    /// The server does not have them.
+    Refused,
+    /// It was interrupted.
+    Broken,
+}
+
+/// Reads everything.
+pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
+    let known = &view.cluster().shared.watch_lists;
+    if known.refused.load(Relaxed) {
+        return by_pages(view, keep).await;
+    }
+    match by_watch(view, keep).await? {
+        Outcome::Filled(filled) => {
+            known.work.store(true, Relaxed);
+            Ok(filled)
+        }
+        Outcome::Broken => by_pages(view, keep).await,
+        Outcome::Refused => {
+            let filled = by_pages(view, keep).await?;
+            // Only now: what both ways refuse is refused for another reason.
+            if !known.work.load(Relaxed) {
+                known.refused.store(true, Relaxed);
+            }
+            Ok(filled)
+        }
+    }
+}
+
+async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
+    let mut paging = Paging {
+        expired: Expired::Fail,
+        ..Paging::default()
+    };
+    let mut snapshots = Vec::new();
+    let begin = |paging| Some(ahead(view.clone(), String::new(), paging));
+    let (mut next, mut version) = (begin(paging), String::new());
+    while let Some(page) = next.take() {
+        // A task that is gone went with its runtime.
+        let (list, cursor) = match page.await.unwrap_or(Err(Error::Closed)) {
+            Ok(page) => page,
+            // Pages of several moments would be no state to go on from.
+            Err(error) if error.is_gone() && paging.limit > 0 => {
+                paging.limit = 0;
+                snapshots.clear();
+                next = begin(paging);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        next = (!cursor.is_empty()).then(|| ahead(view.clone(), cursor, paging));
+        version = list.version;
+        for item in list.items {
+            snapshots.push(match keep {
+                Keep::Whole => item.snapshot().clone(),
+                Keep::Compact => item.snapshot().compact(),
+            });
+        }
+    }
+    Ok(Filled {
+        snapshots,
+        version,
+        lines: None,
+    })
+}
+
+async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
+    let mut call = super::session::watching(view)
+        .with("sendInitialEvents", "true")
+        .with("resourceVersionMatch", "NotOlderThan");
+    if view.cached {
+        call = call.with("resourceVersion", "0");
+    }
+    let quiet = QUIET.min(view.cluster().timing.watch_idle);
+    let mut lines = match view.cluster().send(&call).await {
+        Ok(response) => Lines::new(view.cluster().clone(), response),
+        Err(error) if matches!(error.code(), Some(400 | 422)) => return Ok(Outcome::Refused),
+        Err(error) => return Err(error),
+    };
+    let mut snapshots = Vec::new();
+    loop {
+        let line = match tokio::time::timeout(quiet, lines.next()).await {
+            Ok(Ok(Some(line))) => line,
+            Ok(Err(Error::Closed)) => return Err(Error::Closed),
+            Ok(_) => return Ok(Outcome::Broken),
+            // It sent what there is, as ever, and waits for changes.
+            Err(_) => return Ok(Outcome::Refused),
+        };
+        let Ok((kind, object)) = decode::watch_line(&line, EVENT) else {
+            return Ok(Outcome::Broken);
+        };
+        let snapshot = Snapshot::part_of(&object, EVENT)
+            .unwrap_or_else(|fault| Snapshot::broken(object, fault));
+        match kind {
+            "ADDED" => snapshots.push(match keep {
+                Keep::Whole => Arc::new(snapshot.own()),
+                Keep::Compact => snapshot.compact(),
+            }),
+            "BOOKMARK" if is_end(&snapshot) => {
+                let version = snapshot.version().to_owned();
+                return Ok(Outcome::Filled(Filled {
+                    snapshots,
+                    version,
+                    lines: Some(lines),
+                }));
+            }
+            "ERROR" => return Ok(Outcome::Broken),
+            // The changes have begun, and nobody told where.
+            _ => return Ok(Outcome::Refused),
+        }
+    }
+}
+
+fn is_end(bookmark: &Snapshot) -> bool {
+    let told = bookmark.part(&END).ok().flatten();
+    told == Some(br#""true""#) && !bookmark.version().is_empty()
+}

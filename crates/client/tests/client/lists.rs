@@ -1,0 +1,208 @@
+//! Lists and their items, on a fake API server.
+
+use crate::fake::{Answer, Fake, list, pod, status};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use longshore_client::{Error, Expired, Paging};
+use serde_json::{Value, json};
+
+fn text(body: impl Into<Bytes>) -> Answer {
+    Answer::Plain(200, Vec::new(), body.into())
+}
+
+#[tokio::test]
+async fn a_bad_item_is_an_error_of_that_item() {
+    let mut wrong = pod("wrong", 2);
+    wrong["metadata"]["name"] = json!({"of": "another type"});
+    let body = list(9, &[pod("a", 1), wrong, pod("b", 3)]);
+    let fake = Fake::new([Answer::json(200, &body)]);
+    let pods = fake.cluster().pods().list().await.unwrap();
+    assert_eq!(pods.items.len(), 3);
+    assert_eq!((pods.items[0].name(), pods.items[2].name()), ("a", "b"));
+    let bad = &pods.items[1];
+    let text = "items[1] of the answer to GET /api/v1/pods cannot be read: ";
+    for error in [
+        bad.check().unwrap_err(),
+        bad.phase().unwrap_err(),
+        bad.raw().unwrap_err(),
+        bad.checked_meta().unwrap_err(),
+        bad.typed::<Value>().unwrap_err(),
+        bad.field::<Value>(&["spec"]).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Decode { .. }));
+        assert!(error.to_string().starts_with(text), "{error}");
+    }
+    // What it is can still be looked at, and nothing is done to an object ''.
+    let value: Value = serde_json::from_slice(bad.bytes()).unwrap();
+    assert_eq!(value["metadata"]["name"]["of"], "another type");
+    assert_eq!((bad.name(), bad.namespace(), bad.version()), ("", None, ""));
+    assert!(bad.fetch().await.is_err());
+    assert_eq!(fake.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_deep_inside_is_an_error_when_it_is_read() {
+    let items = [
+        r#"{"metadata":{"name":"a"},"status":{"phase":"Running","x":tru}}"#,
+        r#"{"metadata":{"name":"b"},"status":{"phase":"Run]ning"},"spec":[}}"#,
+    ];
+    let body = format!(r#"{{"items":[{}]}}"#, items.join(","));
+    let fake = Fake::new([text(body)]);
+    let pods = fake.cluster().pods().list().await.unwrap();
+    assert_eq!(pods.items[0].phase().unwrap().as_str(), "Running");
+    assert_eq!(pods.items[1].phase().unwrap().as_str(), "Run]ning");
+    for pod in &pods.items {
+        let error = pod.check().unwrap_err().to_string();
+        let start = format!("pods {} cannot be read: ", pod.name());
+        assert!(error.starts_with(&start), "{error}");
+        assert!(pod.raw().is_err());
+    }
+}
+
+#[tokio::test]
+async fn text_that_is_no_utf8_is_an_error() {
+    let bad = b"{\"metadata\":{\"name\":\"a\"},\"status\":{\"phase\":\"\xff\"}}";
+    let body = [b"{\"items\":[", &bad[..], b"]}"].concat();
+    let fake = Fake::new([text(body), text(&bad[..])]);
+    let pods = fake.cluster().pods().in_namespace("n").unwrap();
+    let found = pods.list().await.unwrap();
+    assert_eq!(found.items[0].name(), "a");
+    assert!(found.items[0].phase().is_err() && found.items[0].check().is_err());
+    assert!(pods.fetch("a").await.is_err());
+}
+
+/// An object of a custom kind with `levels` levels in its spec, as real API
+/// servers take them.
+fn deep(levels: usize) -> String {
+    let (open, close) = ("{\"a\":".repeat(levels), "}".repeat(levels));
+    format!(r#"{{"metadata":{{"name":"deep"}},"spec":{open}1{close}}}"#)
+}
+
+#[tokio::test]
+async fn deep_values_are_read_by_path_and_overflow_no_stack() {
+    for levels in [100, 5_000, 9_990] {
+        let one = deep(levels);
+        let body = format!(r#"{{"items":[{one}]}}"#);
+        let fake = Fake::new([text(one), text(body)]);
+        let view = fake.cluster().pods().in_namespace("n").unwrap();
+        let fetched = view.fetch("deep").await.unwrap();
+        let listed = view.list().await.unwrap().items.remove(0);
+        for item in [fetched, listed] {
+            item.check().unwrap();
+            let path = [vec!["spec"], vec!["a"; levels]].concat();
+            assert_eq!(item.field::<u8>(&path).unwrap(), Some(1));
+            // serde's limit is 128.
+            assert_eq!(item.raw().is_ok(), levels == 100);
+        }
+    }
+    // Far beyond what any API server sends.
+    let (one, open) = (deep(1_000_000), "[".repeat(1_000_000));
+    let body = format!(r#"{{"items":[{one},{}]}}"#, deep(1));
+    let fake = Fake::new([text(one), text(body), text(open.clone()), text(open)]);
+    let view = fake.cluster().pods().in_namespace("n").unwrap();
+    let error = view.fetch("deep").await.unwrap_err().to_string();
+    assert!(error.contains("nested too deep"), "{error}");
+    let listed = view.list().await.unwrap();
+    assert_eq!(listed.items[0].name(), "deep");
+    assert!(listed.items[0].check().is_err() && listed.items[0].raw().is_err());
+    listed.items[1].check().unwrap();
+    assert!(view.fetch("deep").await.is_err() && view.list().await.is_err());
+}
+
+#[tokio::test]
+async fn a_part_that_is_there_twice_is_nobodys() {
+    let twice = r#"{"metadata":{"name":"a"},"status":{"phase":"Failed"},"status":{}}"#;
+    let inside = r#"{"metadata":{"name":"b"},"status":{"phase":"Failed","phase":"Running"}}"#;
+    let body = format!(r#"{{"items":[{twice},{inside}]}}"#);
+    let fake = Fake::new([text(body)]);
+    let pods = fake.cluster().pods().list().await.unwrap();
+    let error = pods.items[0].phase().unwrap_err().to_string();
+    assert!(error.contains("twice"), "{error}");
+    // Deep inside, where nobody looks for a second one, the first counts.
+    assert_eq!(pods.items[1].phase().unwrap().as_str(), "Failed");
+}
+
+#[tokio::test]
+async fn a_list_cut_anywhere_is_an_error() {
+    let body = list(9, &[pod("a", 1), pod("b\u{e9}", 2)]).to_string();
+    let answers = (0..body.len()).map(|cut| text(body.as_bytes()[..cut].to_vec()));
+    let fake = Fake::new(answers);
+    let pods = fake.cluster().pods();
+    for cut in 0..body.len() {
+        let outcome = pods.list().await;
+        assert!(matches!(outcome, Err(Error::Decode { .. })), "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_item_among_small_ones() {
+    let mut large = pod("large", 2);
+    large["metadata"]["annotations"] = json!({"a": "x\"]}".repeat(4 << 20)});
+    let body = list(9, &[pod("a", 1), large, pod("b", 3)]);
+    let fake = Fake::new([Answer::json(200, &body)]);
+    let pods = fake.cluster().pods().list().await.unwrap();
+    let names: Vec<&str> = pods.items.iter().map(|pod| pod.name()).collect();
+    assert_eq!(names, ["a", "large", "b"]);
+    assert_eq!(pods.items[1].meta().annotations["a"].len(), 16 << 20);
+}
+
+#[tokio::test]
+async fn pages_are_as_large_as_wished_and_may_come_from_the_cache() {
+    let page = |cursor: &str| {
+        let mut page = list(9, &[pod("a", 1)]);
+        page["metadata"]["continue"] = cursor.into();
+        Answer::json(200, &page)
+    };
+    let fake = Fake::new([page("more"), page(""), page("")]);
+    let mut paging = Paging::default();
+    paging.limit = 7;
+    let pods = fake.cluster().pods().from_cache();
+    let found: Vec<_> = pods.stream_by(paging).try_collect().await.unwrap();
+    assert_eq!(found.len(), 2);
+    pods.list().await.unwrap();
+    let seen = fake.seen();
+    let asked: Vec<_> = seen
+        .iter()
+        .map(|seen| {
+            let query = |name| seen.query(name).unwrap_or_default();
+            (query("limit"), query("continue"), query("resourceVersion"))
+        })
+        .collect();
+    assert_eq!(asked, [("7", "", "0"), ("7", "more", ""), ("", "", "0")]);
+}
+
+#[tokio::test]
+async fn an_expired_snapshot_is_an_error_where_one_moment_is_wanted() {
+    let mut first = list(9, &[pod("a", 1)]);
+    first["metadata"]["continue"] = "x".into();
+    let mut expired = status(410, "Expired", "too old");
+    expired["metadata"] = json!({"continue": "newer"});
+    let fake = Fake::new([Answer::json(200, &first), Answer::json(410, &expired)]);
+    let mut paging = Paging::default();
+    paging.expired = Expired::Fail;
+    let items: Vec<_> = fake.cluster().pods().stream_by(paging).collect().await;
+    assert_eq!(items.len(), 2);
+    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_gone());
+    assert_eq!(fake.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn the_next_page_comes_while_this_one_is_used() {
+    let mut first = list(9, &[pod("a", 1), pod("b", 2)]);
+    first["metadata"]["continue"] = "x".into();
+    let fake = Fake::new([
+        Answer::json(200, &first),
+        Answer::json(200, &list(9, &[pod("c", 3)])),
+    ]);
+    let mut items = std::pin::pin!(fake.cluster().pods().stream());
+    assert_eq!(items.try_next().await.unwrap().unwrap().name(), "a");
+    let asked = async {
+        while fake.seen().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(20);
+    tokio::time::timeout(patience, asked).await.unwrap();
+    let rest: Vec<_> = items.try_collect().await.unwrap();
+    assert_eq!(rest.len(), 2);
+}

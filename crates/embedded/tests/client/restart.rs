@@ -1,0 +1,55 @@
+//! A server that is stopped and started again, over its socket.
+
+use std::net::Ipv4Addr;
+
+use longshore_client::{Cluster, DeleteOptions};
+use longshore_embedded::{EmbeddedCluster, Options};
+
+use crate::common::{Churn, Mirror, PATIENCE, hasty, map, maps, state};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watches_and_caches_outlive_the_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        ephemeral: false,
+        data_dir: Some(dir.path().to_owned()),
+        listen: Some((Ipv4Addr::LOCALHOST, 0).into()),
+        ..Options::server()
+    };
+    let mut embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
+    let kubeconfig = embedded.kubeconfig_path().unwrap().to_owned();
+    let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
+    let remote = hasty(&remote.unwrap());
+    let mut watch = maps(&remote).watch().await.unwrap();
+    let cache = maps(&remote).cache().await.unwrap();
+    let mut mirror = Mirror::default();
+    for round in 0..3 {
+        let churn = Churn::start(&embedded.cluster());
+        let time = std::time::Duration::from_millis(200);
+        mirror.follow(&mut watch, time).await;
+        churn.stop().await;
+        embedded.stop().await;
+        // While nobody serves, nothing is told and nothing fails.
+        mirror.follow(&mut watch, time).await;
+        embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
+        let own = maps(&embedded.cluster());
+        own.create(&map(&format!("after-{round}"), round))
+            .await
+            .unwrap();
+        if let Some(first) = own.list().await.unwrap().items.first() {
+            first.delete(&DeleteOptions::default()).await.unwrap();
+        }
+        mirror.settle(&mut watch, &embedded.cluster()).await;
+    }
+    let same = async {
+        loop {
+            let items = cache.items();
+            if state(items.iter().map(|map| (map.name(), map.version()))) == mirror.state {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, same).await.unwrap();
+    embedded.stop().await;
+}

@@ -1,0 +1,113 @@
+//! What a server may answer our client: a list, the lines of a watch, an
+//! object. Nothing panics, whatever comes; what is read agrees with what
+//! serde_json reads.
+
+use std::{convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use longshore_client::{Cluster, Item, Timing, kinds::Pod};
+use serde_json::Value;
+
+/// Events that are looked at, at most.
+const MOST: usize = 16;
+
+pub fn check(data: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let cluster = answering(Bytes::copy_from_slice(data));
+        list(&cluster, data).await;
+        object(&cluster, data).await;
+        watch(&cluster).await;
+    });
+}
+
+fn answering(body: Bytes) -> Cluster {
+    let service = tower::service_fn(move |_: Request<_>| {
+        let response = Response::new(Full::new(body.clone()));
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut timing = Timing::default();
+    timing.first_wait = Duration::ZERO;
+    timing.longest_wait = Duration::ZERO;
+    Cluster::from_service(service, "default").with_timing(timing)
+}
+
+async fn list(cluster: &Cluster, data: &[u8]) {
+    let plain = serde_json::from_slice::<Value>(data).ok();
+    let Ok(list) = cluster.pods().list().await else {
+        // Refused: then it is no list of objects with good metadata.
+        let good = plain.is_some_and(|value| {
+            let items = value["items"].as_array();
+            let flat = value["metadata"].is_null();
+            flat && items.is_some() && is_once(data)
+        });
+        assert!(!good, "a good list is refused");
+        return;
+    };
+    let plain = plain.filter(|_| is_once(data));
+    let items = plain.as_ref().and_then(|value| value["items"].as_array());
+    if let Some(items) = items {
+        assert_eq!(list.items.len(), items.len());
+    }
+    for (at, item) in list.items.iter().enumerate() {
+        look(item, items.map(|items| &items[at]));
+    }
+}
+
+async fn object(cluster: &Cluster, data: &[u8]) {
+    let pods = cluster.pods().in_namespace("default").unwrap();
+    if let Ok(pod) = pods.fetch("a").await {
+        pod.check().expect("an object alone is checked whole");
+        let plain = serde_json::from_slice::<Value>(data).ok();
+        look(&pod, plain.filter(|_| is_once(data)).as_ref());
+    }
+}
+
+async fn watch(cluster: &Cluster) {
+    let Ok(mut watch) = cluster.pods().watch_since("1").await else {
+        return;
+    };
+    for _ in 0..MOST {
+        // A body that never ends is not among the answers, but one that says
+        // nothing is asked for again and again.
+        let patience = Duration::from_millis(2);
+        match watch.next(Some(patience)).await {
+            Ok(event) => {
+                if let Some(item) = event.item() {
+                    assert!(!item.version().is_empty());
+                    look(item, None);
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+/// Whether no key of ours can be there twice: then a value has one meaning.
+fn is_once(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    let once = |word: &str| text.matches(word).count() <= 1;
+    let words = ["metadata", "status", "items", "phase", "name", "\\u"];
+    words.into_iter().all(once)
+}
+
+fn look(item: &Item<Pod>, plain: Option<&Value>) {
+    let _ = (item.meta(), item.checked_meta(), item.labels(), item.link());
+    let _ = (item.phase(), item.spec(), item.typed::<Value>());
+    let _ = format!("{item:?}");
+    let phase = item.field::<Value>(&["status", "phase"]);
+    let Some(plain) = plain.filter(|_| item.check().is_ok()) else {
+        return;
+    };
+    let metadata = &plain["metadata"];
+    assert_eq!(item.name(), metadata["name"].as_str().unwrap_or_default());
+    if plain["status"].is_object() {
+        let found = phase.expect("what is sound can be read");
+        assert_eq!(found.unwrap_or_default(), plain["status"]["phase"]);
+    }
+}
