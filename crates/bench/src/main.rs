@@ -7,7 +7,7 @@
     reason = "a program for developers"
 )]
 
-mod decode;
+mod client;
 mod pods;
 mod program;
 mod report;
@@ -23,9 +23,9 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, decode, run, server
+    /// start, store, client, run, server
     names: Vec<String>,
-    /// How many pods `store`, `server` and `decode` use.
+    /// How many pods `store`, `server` and `client` use.
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
     /// How often each figure is taken; the median counts.
@@ -33,10 +33,19 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 5] = ["start", "decode", "run", "store", "server"];
+const NAMES: [&str; 5] = ["start", "client", "run", "store", "server"];
+
+fn main() -> Result<(), Failure> {
+    // A measurement of one client, in a process of its own.
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some(client::CHILD) {
+        return client::child(words);
+    }
+    benchmarks()
+}
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn benchmarks() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     if let Some(name) = arguments
         .names
@@ -52,7 +61,7 @@ async fn main() -> Result<(), Failure> {
         let mut report = Report::new(name);
         match name {
             "start" => start::run(&mut report, arguments.runs).await?,
-            "decode" => decode::run(&mut report, arguments.runs, arguments.pods).await?,
+            "client" => client::run(&mut report, arguments.runs, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,

@@ -9,7 +9,7 @@ mod wire;
 use std::time::Duration;
 
 use crate::report::{Failure, Report};
-use peer::Peer;
+pub(crate) use peer::{Peer, Server};
 use wire::Wire;
 
 /// The figures of one server.
@@ -43,6 +43,14 @@ pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result
     };
     print(report, &ours, theirs.as_ref());
     Ok(())
+}
+
+/// A server with pods in it.
+pub(crate) async fn with_pods(peer: Peer, pods: usize) -> Result<Server, Failure> {
+    let (server, _) = peer.start().await?;
+    let mut wire = Wire::open(&server.kubeconfig(), load::AT_A_TIME).await?;
+    load::create(&mut wire, pods, 1).await?;
+    Ok(server)
 }
 
 async fn one(peer: Peer, runs: usize, pods: usize) -> Result<Figures, Failure> {

@@ -20,18 +20,18 @@ const FOLDER: &str = "LONGSHORE_REAL_APISERVER";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server to be started.
-pub(super) enum Peer {
+pub(crate) enum Peer {
     Ours,
     Real(PathBuf),
 }
 
 /// A server that runs, in a folder of its own.
-pub(super) enum Server {
+pub(crate) enum Server {
     Ours(Instance),
     Real(Real),
 }
 
-pub(super) struct Real {
+pub(crate) struct Real {
     folder: TempDir,
     children: Vec<Child>,
 }
@@ -47,17 +47,17 @@ impl Drop for Real {
 }
 
 impl Peer {
-    pub(super) fn ours() -> Self {
+    pub(crate) fn ours() -> Self {
         Self::Ours
     }
 
     /// The real one, if it is there.
-    pub(super) fn real() -> Option<Self> {
+    pub(crate) fn real() -> Option<Self> {
         let binary = Path::new(&env::var_os(FOLDER)?).join("kube-apiserver");
         binary.is_file().then_some(Self::Real(binary))
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Ours => "the embedded server",
             Self::Real(_) => "kube-apiserver and etcd",
@@ -93,7 +93,7 @@ impl Peer {
 }
 
 impl Server {
-    pub(super) fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         match self {
             Self::Ours(instance) => instance.kubeconfig(),
             Self::Real(real) => real.folder.path().join("kubeconfig"),
@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    pub(super) async fn stop(self) {
+    pub(crate) async fn stop(self) {
         drop(self);
         tokio::time::sleep(Duration::from_secs(2)).await;
     }

@@ -1,0 +1,97 @@
+//! One measurement in a process of its own, and what it tells its parent.
+
+use std::{
+    env,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{contender::Contender, decode, list, memory, store, watch};
+use crate::report::Failure;
+
+/// The first word of a child's arguments.
+pub(crate) const CHILD: &str = "child";
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Job {
+    Decode,
+    Watch,
+    List,
+    Cache,
+}
+
+/// What one client needed.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub(super) seconds: f64,
+    /// Bytes at the peak, beyond those of the process before the work.
+    pub(super) memory: f64,
+}
+
+impl Measured {
+    pub(super) fn median(all: &[Self]) -> Self {
+        let middle = |figure: fn(&Self) -> f64| {
+            let mut figures: Vec<f64> = all.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures.get(figures.len() / 2).copied().unwrap_or_default()
+        };
+        Self {
+            seconds: middle(|one| one.seconds),
+            memory: middle(|one| one.memory),
+        }
+    }
+}
+
+/// Measures one contender in a child.
+pub(super) fn measure(
+    job: Job,
+    contender: Contender,
+    source: &Path,
+    count: usize,
+) -> Result<Measured, Failure> {
+    let output = Command::new(env::current_exe()?)
+        .args([CHILD, &serde_json::to_string(&job)?, contender.name()])
+        .arg(source)
+        .arg(count.to_string())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        let what = format!("{job:?} by {}: {}", contender.name(), output.status);
+        return Err(what.into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The child: job, contender, source, count.
+pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let mut word = || words.next().ok_or("a word is missing");
+    let job: Job = serde_json::from_str(&word()?)?;
+    let contender = Contender::named(&word()?).ok_or("nobody is called so")?;
+    let (source, count) = (word()?, word()?.parse::<usize>()?);
+    let source = Path::new(&source);
+    // One thread: what a watch costs is counted a core.
+    let mut runtime = match job {
+        Job::Watch => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime.enable_all().build()?;
+    let before = memory::begin()?;
+    let (seconds, seen) = runtime.block_on(async {
+        match job {
+            Job::Decode => decode::run(contender, source).await,
+            Job::Watch => watch::run(contender, source, count).await,
+            Job::List => list::run(contender, source).await,
+            Job::Cache => store::run(contender, source, count).await,
+        }
+    })?;
+    let memory = memory::peak()? - before;
+    if seen != count {
+        return Err(format!("{seen} pods of {count}").into());
+    }
+    println!("{}", serde_json::to_string(&Measured { seconds, memory })?);
+    Ok(())
+}

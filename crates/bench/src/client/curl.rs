@@ -1,0 +1,64 @@
+//! The floor: curl of the same bytes, thrown away.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::list::PATH;
+use crate::report::Failure;
+
+/// The median of its own seconds; `None` without a curl.
+pub(super) fn list(kubeconfig: &Path, runs: usize) -> Result<Option<f64>, Failure> {
+    let config = config(kubeconfig)?;
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let child = Command::new("curl")
+            .args(["--config", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = child else {
+            return Ok(None);
+        };
+        // By its input: the token is nobody else's business.
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(config.as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (code, seconds) = told.trim().split_once(' ').ok_or("curl says nothing")?;
+        if code != "200" {
+            return Err(format!("curl: {code}").into());
+        }
+        times.push(seconds.parse::<f64>()?);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times.get(times.len() / 2).copied())
+}
+
+fn config(kubeconfig: &Path) -> Result<String, Failure> {
+    let file = kube_client::config::Kubeconfig::read_from(kubeconfig)?;
+    let value = serde_json::to_value(&file)?;
+    let cluster = &value["clusters"][0]["cluster"];
+    let (server, token) = (
+        cluster["server"].as_str().ok_or("no server is named")?,
+        &fs::read_to_string(kubeconfig)?,
+    );
+    let token = token
+        .split_once("token")
+        .and_then(|(_, rest)| {
+            rest.split(['"', ' ', '\n', ':', '}'])
+                .find(|word| !word.is_empty())
+        })
+        .ok_or("no token is there")?;
+    // It looks at the address alone: certificates are not what is measured.
+    Ok(format!(
+        "url = \"{server}{PATH}\"\nheader = \"Authorization: Bearer {token}\"\n\
+         header = \"Accept: application/json\"\nuser-agent = \"longshore-bench\"\n\
+         insecure\nhttp1.1\nsilent\noutput = \"/dev/null\"\n\
+         write-out = \"%{{http_code}} %{{time_total}}\"\n"
+    ))
+}

@@ -1,0 +1,76 @@
+//! All pods of a server, from the kubeconfig to names and phases.
+
+use std::{hint::black_box, path::Path, pin::pin, time::Instant};
+
+use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::{Api, Client, api::ListParams};
+use kube_core::{ApiResource, DynamicObject};
+use longshore::Cluster;
+
+use super::{
+    contender::Contender,
+    decode::{look_at_dynamic, look_at_metadata, look_at_typed},
+};
+use crate::report::Failure;
+
+/// Where the pods are.
+pub(super) const PATH: &str = "/api/v1/namespaces/default/pods";
+
+/// The seconds it took, connecting and all, and how many pods were seen.
+pub(super) async fn run(contender: Contender, source: &Path) -> Result<(f64, usize), Failure> {
+    let started = Instant::now();
+    let cluster = Cluster::from_kubeconfig(Some(source), None).await?;
+    let seen = match contender {
+        Contender::OursByPages => {
+            let view = cluster.pods().in_namespace("default")?;
+            let mut pods = pin!(view.stream());
+            let mut seen = 0;
+            while let Some(pod) = pods.try_next().await? {
+                black_box((pod.name(), pod.phase()?));
+                seen += 1;
+            }
+            seen
+        }
+        Contender::Ours => {
+            let list = cluster.pods().in_namespace("default")?.list().await?;
+            for pod in &list.items {
+                black_box((pod.name(), pod.phase()?));
+            }
+            list.items.len()
+        }
+        theirs => with_kube(theirs, cluster.kube_client()).await?,
+    };
+    Ok((started.elapsed().as_secs_f64(), seen))
+}
+
+async fn with_kube(contender: Contender, client: Client) -> Result<usize, Failure> {
+    let everything = ListParams::default();
+    Ok(match contender {
+        Contender::Typed => {
+            let api: Api<Pod> = Api::namespaced(client, "default");
+            let list = api.list(&everything).await?;
+            list.items.iter().for_each(look_at_typed);
+            list.items.len()
+        }
+        Contender::Dynamic => {
+            let pods = ApiResource::erase::<Pod>(&());
+            let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &pods);
+            let list = api.list(&everything).await?;
+            list.items.iter().for_each(look_at_dynamic);
+            list.items.len()
+        }
+        Contender::Metadata => {
+            let api: Api<Pod> = Api::namespaced(client, "default");
+            let list = api.list_metadata(&everything).await?;
+            list.items.iter().for_each(look_at_metadata);
+            list.items.len()
+        }
+        _ => {
+            let request = http::Request::get(PATH).body(Vec::new())?;
+            let text = client.request_text(request).await?;
+            // One container of each pod is called so.
+            text.matches(r#""name":"sidecar""#).count()
+        }
+    })
+}

@@ -1,0 +1,203 @@
+//! Our client beside kube-rs and curl: lists in memory, lists and caches of a
+//! server, watches. Each measurement is a process of its own, so that its peak
+//! of memory is its own; the contenders take turns.
+
+mod child;
+mod contender;
+mod curl;
+mod decode;
+mod list;
+mod memory;
+mod store;
+mod watch;
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::{
+    pods,
+    report::{Failure, Report},
+    server::{self, Peer, Server},
+};
+pub(crate) use child::{CHILD, child};
+use child::{Job, Measured, measure};
+use contender::Contender::{self, Bytes, Dynamic, Metadata, Ours, OursByPages, Typed};
+
+const MB: f64 = 1e6;
+
+/// Everything; `count` pods.
+pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
+    let folder = tempfile::tempdir()?;
+    in_memory(report, runs, count, folder.path())?;
+    served(report, runs, count, Peer::ours()).await?;
+    match Peer::real() {
+        Some(peer) => served(report, runs, count, peer).await?,
+        None => report.figure("kube-apiserver", "not there", ""),
+    }
+    Ok(())
+}
+
+fn in_memory(report: &mut Report, runs: usize, count: usize, folder: &Path) -> Result<(), Failure> {
+    let body = pods::list_body(count);
+    let size = body.len() as f64;
+    report.figure(
+        "pods, size of the list",
+        format!("{count}, {:.1} MB", size / MB),
+        "",
+    );
+    let list = folder.join("list");
+    fs::write(&list, &body)?;
+    let contenders = [Ours, Typed, Dynamic, Metadata];
+    let found = rounds(runs, Job::Decode, &contenders, &list, count)?;
+    table(
+        report,
+        "list in memory to names and phases",
+        &found,
+        size,
+        "10 times; 1.2 of the body",
+    );
+
+    let events = folder.join("events");
+    fs::write(&events, event_lines(&body)?)?;
+    drop(body);
+    let contenders = [Ours, Typed, Dynamic];
+    let found = rounds(runs, Job::Watch, &contenders, &events, count)?;
+    for (who, measured) in &found {
+        let rate = count as f64 / measured.seconds;
+        let what = format!("watch, events a second a core: {}", who.name());
+        report.figure(
+            &what,
+            format!("{rate:.0}/s{}", against(&found, measured)),
+            goal(*who, "5 times"),
+        );
+    }
+    Ok(())
+}
+
+async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> Result<(), Failure> {
+    let name = peer.name();
+    println!("  from {name}");
+    let server = server::with_pods(peer, count).await?;
+    let kubeconfig = server.kubeconfig();
+    let (all, bare) = sizes(&server).await?;
+    let contenders = [Ours, OursByPages, Bytes, Typed, Dynamic, Metadata];
+    let mut found = rounds(runs, Job::List, &contenders, &kubeconfig, count)?;
+    let floor = curl::list(&kubeconfig, runs)?;
+    if let Some(seconds) = floor {
+        let what = "list end to end: curl, thrown away";
+        report.figure(what, format!("{:.0} ms", seconds * 1e3), "");
+        for (who, measured) in &found {
+            if matches!(who, Ours | OursByPages | Bytes) {
+                let what = format!("list end to end, times curl: {}", who.name());
+                let ratio = measured.seconds / seconds;
+                report.figure(&what, format!("{ratio:.2}"), goal(*who, "1.1 or less"));
+            }
+        }
+    }
+    table(
+        report,
+        "list end to end to names and phases",
+        &found,
+        all,
+        "",
+    );
+    let raw = format!(
+        "{:.1} MB, {:.1} MB without managedFields",
+        all / MB,
+        bare / MB
+    );
+    report.figure("pods as they are listed", raw, "");
+    found = rounds(
+        runs,
+        Job::Cache,
+        &[Ours, Typed, Metadata],
+        &kubeconfig,
+        count,
+    )?;
+    table(
+        report,
+        "cache filled",
+        &found,
+        bare,
+        "1.2 of the bytes without managedFields",
+    );
+    server.stop().await;
+    Ok(())
+}
+
+/// Medians of what each contender needed, in turns.
+fn rounds(
+    runs: usize,
+    job: Job,
+    contenders: &[Contender],
+    source: &Path,
+    count: usize,
+) -> Result<Vec<(Contender, Measured)>, Failure> {
+    let mut all = vec![Vec::new(); contenders.len()];
+    for _ in 0..runs {
+        for (contender, found) in contenders.iter().zip(&mut all) {
+            found.push(measure(job, *contender, source, count)?);
+        }
+    }
+    let medians = all.into_iter().map(|found| Measured::median(&found));
+    Ok(contenders.iter().copied().zip(medians).collect())
+}
+
+fn goal(who: Contender, goal: &str) -> &str {
+    if who == Ours { goal } else { "" }
+}
+
+/// How much faster ours is than this one.
+fn against(found: &[(Contender, Measured)], this: &Measured) -> String {
+    match found.first() {
+        Some((Ours, ours)) if ours.seconds < this.seconds => {
+            format!(", ours {:.1} times faster", this.seconds / ours.seconds)
+        }
+        _ => String::new(),
+    }
+}
+
+fn table(report: &mut Report, what: &str, found: &[(Contender, Measured)], size: f64, aim: &str) {
+    for (who, measured) in found {
+        let figures = format!(
+            "{:.1} ms, {:.0} MB = {:.2} of the bytes{}",
+            measured.seconds * 1e3,
+            measured.memory / MB,
+            measured.memory / size,
+            against(found, measured),
+        );
+        report.figure(&format!("{what}: {}", who.name()), figures, goal(*who, aim));
+    }
+}
+
+/// The events of a watch that tell of the same pods.
+fn event_lines(list: &[u8]) -> Result<Vec<u8>, Failure> {
+    let list: Value = serde_json::from_slice(list)?;
+    let mut lines = Vec::new();
+    for pod in list["items"].as_array().into_iter().flatten() {
+        let mut pod = pod.clone();
+        pod["kind"] = "Pod".into();
+        pod["apiVersion"] = "v1".into();
+        let event = serde_json::json!({"type": "MODIFIED", "object": pod});
+        serde_json::to_writer(&mut lines, &event)?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// The bytes of the list, and without `managedFields`.
+async fn sizes(server: &Server) -> Result<(f64, f64), Failure> {
+    let cluster = longshore::Cluster::from_kubeconfig(Some(&server.kubeconfig()), None).await?;
+    let body = cluster.proxy().get_bytes(list::PATH, &[]).await?;
+    let list: Value = serde_json::from_slice(&body)?;
+    let mut bare = 0;
+    for pod in list["items"].as_array().into_iter().flatten() {
+        let mut pod = pod.clone();
+        if let Some(metadata) = pod["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        bare += pod.to_string().len();
+    }
+    Ok((body.len() as f64, bare as f64))
+}
