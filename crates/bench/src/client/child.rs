@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{contender::Contender, decode, list, memory, store, watch};
+use super::{contender::Contender, curl, decode, list, memory, store, watch};
 use crate::report::Failure;
 
 /// The first word of a child's arguments.
@@ -27,7 +27,8 @@ pub(super) enum Job {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) seconds: f64,
-    /// Bytes at the peak, beyond those of the process before the work.
+    /// Bytes at the peak, beyond those of the process before the work, when it
+    /// had used its client once.
     pub(super) memory: f64,
 }
 
@@ -52,6 +53,13 @@ pub(super) fn measure(
     source: &Path,
     count: usize,
 ) -> Result<Measured, Failure> {
+    if contender == Contender::Curl {
+        let seconds = curl::list(source)?;
+        return Ok(Measured {
+            seconds,
+            memory: 0.0,
+        });
+    }
     let output = Command::new(env::current_exe()?)
         .args([CHILD, &serde_json::to_string(&job)?, contender.name()])
         .arg(source)
@@ -79,14 +87,19 @@ pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failu
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = runtime.enable_all().build()?;
-    let before = memory::begin()?;
-    let (seconds, seen) = runtime.block_on(async {
-        match job {
+    let (before, seconds, seen) = runtime.block_on(async {
+        // What a connected client is made of is not what is measured.
+        if matches!(job, Job::List | Job::Cache) {
+            list::connect(source).await?;
+        }
+        let before = memory::begin()?;
+        let outcome = match job {
             Job::Decode => decode::run(contender, source).await,
             Job::Watch => watch::run(contender, source, count).await,
             Job::List => list::run(contender, source).await,
             Job::Cache => store::run(contender, source, count).await,
-        }
+        };
+        outcome.map(|(seconds, seen)| (before, seconds, seen))
     })?;
     let memory = memory::peak()? - before;
     if seen != count {

@@ -10,15 +10,18 @@ pub(super) enum Contender {
     Typed,
     Dynamic,
     Metadata,
+    /// The floor: curl of the same bytes, thrown away.
+    Curl,
 }
 
-const ALL: [(Contender, &str); 6] = [
+const ALL: [(Contender, &str); 7] = [
     (Contender::Ours, "ours"),
     (Contender::OursByPages, "ours, by pages"),
     (Contender::Bytes, "kube-rs, text only"),
     (Contender::Typed, "kube-rs, typed"),
     (Contender::Dynamic, "kube-rs, dynamic"),
     (Contender::Metadata, "kube-rs, metadata only"),
+    (Contender::Curl, "curl, thrown away"),
 ];
 
 impl Contender {
