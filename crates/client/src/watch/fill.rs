@@ -28,6 +28,9 @@ use crate::{
 const QUIET: Duration = Duration::from_secs(5);
 /// How a server tells that the initial events are over.
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
+/// Pages are smaller than those of a stream: beside what is kept, two of them
+/// are in memory.
+const PAGE: u32 = 250;
 const EVENT: &str = "an initial event of a watch";
 
 /// What is known of a cluster's watch lists.
@@ -88,8 +91,8 @@ pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> 
 
 async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let mut paging = Paging {
+        limit: PAGE,
         expired: Expired::Fail,
-        ..Paging::default()
     };
     let mut snapshots = Vec::new();
     let begin = |paging| Some(ahead(view.clone(), String::new(), paging));
