@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, LogReader,
+    Error, LogReader, Sessions,
     address::Addresses,
     events::Events,
     hosts::Hosts,
@@ -25,6 +25,7 @@ use crate::{
     machine, node,
     pod::{self, Message, Shared},
     sandbox::Spawner,
+    streams::Live,
 };
 
 /// What pods get at most after `stop` before they are abandoned to their
@@ -49,6 +50,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct NodeAgent {
     logs: LogReader,
+    sessions: Sessions,
     stop: watch::Sender<bool>,
     pods: Option<JoinHandle<()>>,
     background: JoinSet<()>,
@@ -129,9 +131,11 @@ impl NodeAgent {
             spawner,
             hosts,
             logs,
+            live: Live::default(),
             events,
             stopping,
         });
+        let sessions = Sessions::new(Arc::downgrade(&shared));
         let changes = cache.subscribe();
         let pods = tokio::spawn(async move {
             // The watch ends with the last cache.
@@ -140,6 +144,7 @@ impl NodeAgent {
         });
         Ok(Self {
             logs: reader,
+            sessions,
             stop,
             pods: Some(pods),
             background,
@@ -150,6 +155,12 @@ impl NodeAgent {
     #[must_use]
     pub fn logs(&self) -> LogReader {
         self.logs.clone()
+    }
+
+    /// Opens sessions with the node's containers.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        self.sessions.clone()
     }
 
     /// Ends all containers (TERM, a second later KILL) and reaps them. The pods

@@ -13,6 +13,9 @@
 //! environment only `PATH`, `HOME`, `LANG`, `LC_ALL`, `TZ`, `TMPDIR` and
 //! `LD_LIBRARY_PATH`. `/etc/hosts` names the pods that have a subdomain.
 //!
+//! **Sessions.** [`Sessions`] runs commands in a container's namespaces, attaches
+//! to its streams (`stdin`, `stdinOnce`, `tty`), and connects to its pod's ports.
+//!
 //! **What is not enforced.** Requests and limits, probes (a running container
 //! counts as ready), security contexts apart from `runAsUser` and `runAsGroup`
 //! when the agent is root.
@@ -32,8 +35,10 @@ mod node;
 mod pod;
 mod sandbox;
 mod sources;
+mod streams;
 mod volumes;
 
 pub use agent::{NodeAgent, Options};
 pub use error::Error;
 pub use logs::{LogQuery, LogReadError, LogReader};
+pub use streams::{Session, SessionError, SessionInput, SessionOutput, Sessions, Wanted};

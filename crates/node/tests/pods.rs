@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use longshore_apiserver::{ApiServer, NoLogs};
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::{Cluster, DeleteOptions, WatchEvent};
 use longshore_engine::Engine;
 use longshore_node::{LogQuery, LogReadError, NodeAgent, Options};
@@ -26,6 +26,7 @@ impl Stage {
             engine,
             token: None,
             node_logs: Arc::new(NoLogs),
+            node_streams: Arc::new(NoStreams),
             faults: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");

@@ -8,4 +8,5 @@ mod writer;
 
 pub(crate) use file::{LogStore, Progress};
 pub use reader::{LogQuery, LogReadError, LogReader};
+pub(crate) use record::Stream;
 pub(crate) use writer::{LogWriter, capture};

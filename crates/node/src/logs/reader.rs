@@ -236,9 +236,18 @@ impl Reading {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::logs::{LogWriter, capture};
+    use crate::{
+        logs::{LogWriter, capture},
+        sandbox::Output,
+        streams::Attachment,
+    };
     use futures::StreamExt;
     use std::io::Write as _;
+
+    fn pipe(end: io::PipeReader) -> Option<Output> {
+        let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
+        Some(Output::Pipe(end))
+    }
 
     async fn run(store: &Arc<LogStore>, restart: u32, text: &[u8]) {
         let (sender, progress) = watch::channel(Progress::default());
@@ -247,14 +256,12 @@ mod tests {
         let (errors, errors_end) = io::pipe().unwrap();
         end.write_all(text).unwrap();
         drop((end, errors_end));
-        let pipe = |end: io::PipeReader| {
-            tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap()
-        };
         let (_keep, stop) = watch::channel(false);
         capture(
             LogWriter::new(file, sender),
             pipe(output),
             pipe(errors),
+            &Attachment::default(),
             stop,
         )
         .await;
@@ -330,12 +337,12 @@ mod tests {
         let file = store.create("u", "c", 0, progress).unwrap();
         let (output, mut end) = io::pipe().unwrap();
         let (errors, errors_end) = io::pipe().unwrap();
-        let pipe = |end: io::PipeReader| {
-            tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap()
-        };
         let (_keep, stop) = watch::channel(false);
         let writer = LogWriter::new(file, sender);
-        let capturing = tokio::spawn(capture(writer, pipe(output), pipe(errors), stop));
+        let capturing = tokio::spawn(async move {
+            let attachment = Attachment::default();
+            capture(writer, pipe(output), pipe(errors), &attachment, stop).await
+        });
         let reader = LogReader::new(store.clone());
         let mut stream = std::pin::pin!(
             reader

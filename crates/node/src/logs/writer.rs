@@ -1,15 +1,16 @@
-//! From a container's pipes into its log file.
+//! From a container's pipes into its log file, and to who is attached.
 
 use std::{fs::File, io::Write as _};
 
 use bytes::{Buf, BytesMut};
 use jiff::Timestamp;
-use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
+use tokio::{io::AsyncReadExt, sync::watch};
 
 use super::{
     file::Progress,
     record::{self, LONGEST, Stream},
 };
+use crate::{sandbox::Output, streams::Attachment};
 
 /// How much of the end is remembered, for explaining a failure.
 const TAIL: usize = 2048;
@@ -92,45 +93,38 @@ fn split(pending: &mut BytesMut, stream: Stream, time: Timestamp, ended: bool, o
     }
 }
 
-/// Copies both pipes into the log until both end, or `stop` comes true and what
-/// is in the pipes is read. Gives the last of the text.
+/// Copies what a container writes into the log, and to those who are attached,
+/// until it ends, or `stop` comes true and what is in the pipes is read. Gives
+/// the last of the text.
 pub(crate) async fn capture(
     mut writer: LogWriter,
-    output: Receiver,
-    errors: Receiver,
+    output: Option<Output>,
+    errors: Option<Output>,
+    attachment: &Attachment,
     stop: watch::Receiver<bool>,
 ) -> String {
-    let mut sources = [
-        Source {
-            pipe: output,
-            stream: Stream::Output,
-            pending: BytesMut::new(),
-            open: true,
-        },
-        Source {
-            pipe: errors,
-            stream: Stream::Errors,
-            pending: BytesMut::new(),
-            open: true,
-        },
-    ];
+    let mut first = Source::new(output, Stream::Output);
+    let mut second = Source::new(errors, Stream::Errors);
     let mut stop = Some(stop);
-    let [first, second] = &mut sources;
     let mut records = Vec::new();
-    while first.open || second.open {
+    while first.pipe.is_some() || second.pipe.is_some() {
         let (source, read) = tokio::select! {
-            read = first.pipe.read_buf(&mut first.pending), if first.open => (&mut *first, read),
-            read = second.pipe.read_buf(&mut second.pending), if second.open => (&mut *second, read),
+            read = first.read() => (&mut first, read),
+            read = second.read() => (&mut second, read),
             () = stopped(&mut stop), if stop.is_some() => {
                 stop = None;
-                for source in [&mut *first, &mut *second] {
-                    source.drain(&mut writer);
+                for source in [&mut first, &mut second] {
+                    source.drain(&mut writer, attachment).await;
                 }
                 continue;
             }
         };
         let count = read.unwrap_or(0);
-        source.open = count > 0;
+        if count == 0 {
+            source.pipe = None;
+        }
+        let new = &source.pending[source.pending.len() - count..];
+        attachment.tell(source.stream, new).await;
         source.record(count, &mut writer, &mut records);
     }
     String::from_utf8_lossy(&writer.tail).into_owned()
@@ -144,26 +138,41 @@ async fn stopped(stop: &mut Option<watch::Receiver<bool>>) {
 }
 
 struct Source {
-    pipe: Receiver,
+    /// `None` at its end.
+    pipe: Option<Output>,
     stream: Stream,
     pending: BytesMut,
-    open: bool,
 }
 
 impl Source {
-    /// Takes what is in the pipe now, and closes it. Asks the kernel itself:
-    /// tokio says that there is nothing as long as its reactor has not heard.
-    fn drain(&mut self, writer: &mut LogWriter) {
+    fn new(pipe: Option<Output>, stream: Stream) -> Self {
+        Self {
+            pipe,
+            stream,
+            pending: BytesMut::new(),
+        }
+    }
+
+    /// Reads more into what is pending; never comes back at the end.
+    async fn read(&mut self) -> std::io::Result<usize> {
+        match &mut self.pipe {
+            Some(pipe) => pipe.read_buf(&mut self.pending).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes what is in the pipe now, and closes it.
+    async fn drain(&mut self, writer: &mut LogWriter, attachment: &Attachment) {
         let mut records = Vec::new();
         let mut chunk = [0; 8192];
-        while self.open {
-            match rustix::io::read(&self.pipe, &mut chunk) {
+        while let Some(pipe) = &self.pipe {
+            match pipe.read_now(&mut chunk) {
                 Ok(count) if count > 0 => {
+                    attachment.tell(self.stream, &chunk[..count]).await;
                     self.pending.extend_from_slice(&chunk[..count]);
                     self.record(count, writer, &mut records);
                 }
-                Err(rustix::io::Errno::INTR) => {}
-                _ => self.open = false,
+                _ => self.pipe = None,
             }
         }
         self.record(0, writer, &mut records);
@@ -177,7 +186,7 @@ impl Source {
             &mut self.pending,
             self.stream,
             Timestamp::now(),
-            !self.open,
+            self.pipe.is_none(),
             records,
         );
         writer.append(records);
@@ -209,18 +218,21 @@ mod tests {
     async fn a_stop_takes_what_is_in_the_pipes() {
         use std::io::{Read as _, Seek as _};
 
+        use tokio::net::unix::pipe::Receiver;
+
         let mut file = tempfile::tempfile().unwrap();
         let (progress, _) = watch::channel(Progress::default());
         let writer = LogWriter::new(file.try_clone().unwrap(), progress);
         let pipe = || {
             let (end, sender) = std::io::pipe().unwrap();
-            (Receiver::from_owned_fd(end.into()).unwrap(), sender)
+            let end = Receiver::from_owned_fd(end.into()).unwrap();
+            (Some(Output::Pipe(end)), sender)
         };
         let ((output, mut words), (errors, _keep_open)) = (pipe(), pipe());
         words.write_all(b"last words\n").unwrap();
         let (_stop, stopped) = watch::channel(true);
         assert_eq!(
-            capture(writer, output, errors, stopped).await,
+            capture(writer, output, errors, &Attachment::default(), stopped).await,
             "last words\n"
         );
         file.rewind().unwrap();

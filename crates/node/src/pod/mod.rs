@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     address::Addresses, events::Events, hosts::Hosts, logs::LogStore, machine, sandbox::Spawner,
+    streams::Live,
 };
 
 pub(crate) use worker::{Message, run};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) addresses: Addresses,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) logs: Arc<LogStore>,
+    pub(crate) live: Live,
     pub(crate) events: Events,
     /// Comes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,

@@ -16,7 +16,7 @@ use crate::{
     environment::{self, ConfigError, Variables, expand},
     node,
     sandbox::{
-        Command,
+        Command, Wiring,
         view::{self, Mount, ThisMachine},
     },
     sources::Sources,
@@ -117,6 +117,7 @@ impl Place<'_> {
             hostname: hostname(self.pod),
             operations,
             user: self.user(),
+            wiring: self.wiring(),
         })
     }
 
@@ -129,6 +130,9 @@ impl Place<'_> {
             }
         }
         base.set("HOSTNAME", hostname(self.pod));
+        if self.container.tty == Some(true) {
+            base.set("TERM", "xterm".to_owned());
+        }
         base.set("POD_IP", self.address.to_string());
         environment::variables(&environment::Inputs {
             pod: self.pod,
@@ -145,6 +149,17 @@ impl Place<'_> {
         match &self.shared.path_prepend {
             Some(first) => format!("{}:{path}", first.display()),
             None => path,
+        }
+    }
+
+    fn wiring(&self) -> Wiring {
+        if self.container.tty == Some(true) {
+            return Wiring::Terminal;
+        }
+        Wiring::Pipes {
+            input: self.container.stdin == Some(true),
+            output: true,
+            errors: true,
         }
     }
 

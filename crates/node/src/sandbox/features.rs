@@ -65,6 +65,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path) -> io::Result<()> {
     let user = namespaces & libc::CLONE_NEWUSER != 0;
     let program = Program {
         namespaces,
+        enter: None,
         user_map: user.then(identity_map),
         steps: vec![Step::Private, Step::Tmpfs { at, options }],
         hostname: None,
@@ -74,6 +75,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path) -> io::Result<()> {
         working_folder: CString::default(),
         user: None,
         streams: [0, 1, 2],
+        terminal: false,
         errors: 2,
     };
     match child::try_out(&program) {

@@ -6,10 +6,14 @@ mod child;
 mod features;
 mod process;
 mod spawner;
+mod stream;
+mod until_end;
 pub(crate) mod view;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use process::Process;
+pub(crate) use process::{Process, StartError};
 pub(crate) use spawner::{Command, Spawner};
+pub(crate) use stream::{Input, Output, Terminal, Wiring};
+pub(crate) use until_end::UntilEnd;

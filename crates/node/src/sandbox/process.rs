@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use tokio::{
-    io::{AsyncReadExt, unix::AsyncFd},
+    io::{AsyncReadExt, Interest, unix::AsyncFd},
     net::unix::pipe::Receiver,
 };
 
@@ -44,6 +44,12 @@ pub(crate) enum StartError {
     View {
         /// What was tried.
         operation: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The container to run it in cannot be entered.
+    #[error("{}", entering(.source))]
+    Entered {
         /// The system's error.
         source: io::Error,
     },
@@ -101,8 +107,17 @@ pub(super) async fn read_report(
         Some(Stage::Hostname) => stage("its host name"),
         Some(Stage::Fork) => stage("its first process"),
         Some(Stage::User) => stage("changing to its user"),
+        Some(Stage::Terminal) => stage("its terminal"),
+        Some(Stage::Enter) => StartError::Entered { source },
         None => StartError::System(source),
     })
+}
+
+fn entering(source: &io::Error) -> String {
+    match source.raw_os_error() {
+        Some(libc::ESRCH) => "the container has ended".to_owned(),
+        _ => format!("the container cannot be entered: {source}"),
+    }
 }
 
 fn execute_error(command: &Command, code: i32) -> StartError {
@@ -155,7 +170,7 @@ impl Process {
     pub(super) fn new(pid: Pid, descriptor: OwnedFd, own_processes: bool) -> io::Result<Self> {
         Ok(Self {
             pid,
-            descriptor: register(descriptor)?,
+            descriptor: register(descriptor, Interest::READABLE)?,
             own_processes,
             reaped: false.into(),
         })
@@ -164,6 +179,11 @@ impl Process {
     /// The process id on the machine.
     pub(crate) fn id(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
+    }
+
+    /// What stands for it in system calls.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        self.descriptor.get_ref()
     }
 
     /// Waits for the end; the exit code, 128 + the signal's number if one ended it.

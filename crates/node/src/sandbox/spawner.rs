@@ -5,7 +5,6 @@
 
 use std::{
     ffi::{CString, OsStr, OsString},
-    fs::File,
     io,
     os::{
         fd::{AsRawFd, OwnedFd},
@@ -23,6 +22,7 @@ use super::{
     child::{self, Program, Step, Strings, User},
     features::Features,
     process::{Process, StartError},
+    stream::{Ends, Wiring},
     view::Operation,
 };
 
@@ -41,23 +41,23 @@ pub(crate) struct Command {
     pub(crate) operations: Vec<Operation>,
     /// The user to run as; only root can.
     pub(crate) user: Option<(Option<u32>, Option<u32>)>,
+    /// Its streams.
+    pub(crate) wiring: Wiring,
 }
 
 /// A process that was started, and what it writes.
 pub(crate) struct Started {
     /// The container's init.
     pub(crate) process: Process,
-    /// Its standard output.
-    pub(crate) output: Receiver,
-    /// Its standard error.
-    pub(crate) errors: Receiver,
+    /// Our ends of its streams.
+    pub(crate) ends: Ends,
 }
 
 struct Request {
     program: Program,
     answer: oneshot::Sender<Result<Child, StartError>>,
     // Kept open until the child has its own.
-    _ends: [OwnedFd; 4],
+    _ends: Vec<OwnedFd>,
 }
 
 /// A child on its way from the thread to who asked for it. If that one is gone,
@@ -125,20 +125,43 @@ impl Spawner {
         &self.features
     }
 
-    /// Starts `command` and waits until it runs or failed to.
+    /// Starts `command` in a container of its own, and waits until it runs or
+    /// failed to.
     pub(crate) async fn run(&self, command: &Command) -> Result<Started, StartError> {
+        self.start_in(None, command).await
+    }
+
+    /// Starts `command` in the container of `host`; its view of the files and
+    /// its host name are that container's.
+    pub(crate) async fn run_in(
+        &self,
+        host: &Process,
+        command: &Command,
+    ) -> Result<Started, StartError> {
+        self.start_in(Some(host), command).await
+    }
+
+    async fn start_in(
+        &self,
+        host: Option<&Process>,
+        command: &Command,
+    ) -> Result<Started, StartError> {
         let system = StartError::System;
-        let (output, output_end) = io::pipe().map_err(system)?;
-        let (errors, errors_end) = io::pipe().map_err(system)?;
+        let owner = user(command).and_then(|user| user.uid);
+        let (ends, far) = command.wiring.lay(owner).map_err(system)?;
         let (report, report_end) = io::pipe().map_err(system)?;
-        let input = File::open("/dev/null").map_err(system)?;
-        let ends: [OwnedFd; 4] = [
-            input.into(),
-            output_end.into(),
-            errors_end.into(),
-            report_end.into(),
-        ];
-        let program = compile(command, &self.features, &ends)?;
+        let host = host.map(|host| host.descriptor().try_clone());
+        let host = host.transpose().map_err(system)?;
+        let report_end = OwnedFd::from(report_end);
+        let mut program = compile(command, &self.features, &far, &report_end)?;
+        let own_processes = host.is_none() && self.features.has_mounts();
+        if let Some(host) = &host {
+            program.enter = Some((host.as_raw_fd(), self.features.namespaces));
+            program.namespaces = 0;
+            program.user_map = None;
+            program.steps = Vec::new();
+            program.hostname = None;
+        }
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
@@ -147,20 +170,16 @@ impl Spawner {
             .send(Request {
                 program,
                 answer,
-                _ends: ends,
+                _ends: far.into_iter().chain([report_end]).chain(host).collect(),
             })
             .map_err(|_| stopped())?;
         let mut child = child.await.map_err(|_| stopped())??;
         let descriptor = child.descriptor.take().ok_or_else(stopped)?;
-        let process = Process::new(child.pid, descriptor, self.features.has_mounts())
-            .map_err(StartError::System)?;
+        let process =
+            Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
         super::process::read_report(&mut report, command).await?;
-        Ok(Started {
-            process,
-            output: Receiver::from_owned_fd(output.into()).map_err(system)?,
-            errors: Receiver::from_owned_fd(errors.into()).map_err(system)?,
-        })
+        Ok(Started { process, ends })
     }
 }
 
@@ -194,7 +213,8 @@ fn start_child(program: &Program) -> Result<Child, StartError> {
 fn compile(
     command: &Command,
     features: &Features,
-    ends: &[OwnedFd; 4],
+    streams: &[OwnedFd; 3],
+    report: &OwnedFd,
 ) -> Result<Program, StartError> {
     let nul = |error: io::Error| StartError::System(error);
     let strings = |texts: &mut dyn Iterator<Item = OsString>| {
@@ -211,9 +231,9 @@ fn compile(
         text
     }))?;
     let candidates = candidates(command).into_iter().map(PathBuf::into_os_string);
-    let [input, output, errors, report] = ends;
     Ok(Program {
         namespaces: features.namespaces,
+        enter: None,
         user_map: features.has_user_namespace().then(identity_map),
         steps: if features.has_mounts() {
             steps(&command.operations)?
@@ -228,17 +248,23 @@ fn compile(
         arguments: Strings::new(arguments),
         environment: Strings::new(environment),
         working_folder: c_string(command.working_folder.as_os_str()).map_err(nul)?,
-        user: command
-            .user
-            .filter(|_| rustix::process::geteuid().is_root())
-            .map(|(uid, gid)| User {
-                uid,
-                gid,
-                groups: gid.into_iter().collect(),
-            }),
-        streams: [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd()],
+        user: user(command),
+        streams: [0, 1, 2].map(|number: usize| streams[number].as_raw_fd()),
+        terminal: command.wiring == Wiring::Terminal,
         errors: report.as_raw_fd(),
     })
+}
+
+/// The user to change to; only root can.
+fn user(command: &Command) -> Option<User> {
+    command
+        .user
+        .filter(|_| rustix::process::geteuid().is_root())
+        .map(|(uid, gid)| User {
+            uid,
+            gid,
+            groups: gid.into_iter().collect(),
+        })
 }
 
 /// The files that a command's name may mean, by the PATH of its environment.

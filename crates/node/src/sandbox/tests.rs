@@ -35,8 +35,18 @@ impl Stage {
         let mut started = self.spawner.run(command).await?;
         let (mut output, mut errors) = (String::new(), String::new());
         let (out, err, code) = tokio::join!(
-            started.output.read_to_string(&mut output),
-            started.errors.read_to_string(&mut errors),
+            started
+                .ends
+                .output
+                .as_mut()
+                .unwrap()
+                .read_to_string(&mut output),
+            started
+                .ends
+                .errors
+                .as_mut()
+                .unwrap()
+                .read_to_string(&mut errors),
             started.process.wait(),
         );
         out.unwrap();
@@ -137,10 +147,24 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
         let trap = shell("trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
         let mut started = stage.spawner.run(&trap).await.unwrap();
         let mut ready = [0; 6];
-        started.output.read_exact(&mut ready).await.unwrap();
+        started
+            .ends
+            .output
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut ready)
+            .await
+            .unwrap();
         started.process.terminate();
         let mut rest = String::new();
-        started.output.read_to_string(&mut rest).await.unwrap();
+        started
+            .ends
+            .output
+            .as_mut()
+            .unwrap()
+            .read_to_string(&mut rest)
+            .await
+            .unwrap();
         assert_eq!((started.process.wait().await, rest.as_str()), (3, "got\n"));
 
         let started = stage
@@ -153,13 +177,27 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
 
         let family = shell("sleep 1000 & echo ready; trap '' TERM; wait; sleep 1000");
         let mut started = stage.spawner.run(&family).await.unwrap();
-        started.output.read_exact(&mut ready).await.unwrap();
+        started
+            .ends
+            .output
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut ready)
+            .await
+            .unwrap();
         started.process.terminate();
         started.process.kill();
         assert_eq!(started.process.wait().await, 137);
         // The pipe ends only when the last of the family is gone.
         let mut rest = String::new();
-        started.output.read_to_string(&mut rest).await.unwrap();
+        started
+            .ends
+            .output
+            .as_mut()
+            .unwrap()
+            .read_to_string(&mut rest)
+            .await
+            .unwrap();
     }
 }
 
@@ -289,7 +327,14 @@ async fn agent_to_be_killed() {
             .run(&shell("sleep 1000 & echo ready; wait"))
             .await
             .unwrap();
-        started.output.read_exact(&mut [0; 6]).await.unwrap();
+        started
+            .ends
+            .output
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut [0; 6])
+            .await
+            .unwrap();
         fs::write(format!("{file}.{number}"), started.process.id().to_string()).unwrap();
         running.push(started);
     }
@@ -343,4 +388,88 @@ fn a_killed_agent_leaves_no_process() {
     while families.iter().any(|pid| runs(pid)) {
         pause();
     }
+}
+
+/// A command in the container of another, which it sees from inside.
+#[tokio::test]
+async fn a_command_in_a_running_container() {
+    let stage = Stage::new().await;
+    fs::write(stage.path().join("data"), "shown").unwrap();
+    let at = stage.path().join("missing/data");
+    let mounts = [Mount {
+        source: stage.path().join("data"),
+        target: at.clone(),
+        read_only: false,
+    }];
+    let host = Command {
+        operations: stage.views(&mounts),
+        ..command(&["sleep", "1000"])
+    };
+    let host = stage.spawner.run(&host).await.unwrap();
+    let script = format!("hostname; cat {}; exit 5", at.display());
+    let inside = command(&["sh", "-c", &script]);
+    let mut started = stage.spawner.run_in(&host.process, &inside).await.unwrap();
+    let mut text = String::new();
+    let output = started.ends.output.as_mut().unwrap();
+    output.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "box\nshown");
+    assert_eq!(started.process.wait().await, 5);
+    // It ends with the container, and one that has ended cannot be entered.
+    let sleeping = command(&["sleep", "1000"]);
+    let sleeping = stage.spawner.run_in(&host.process, &sleeping).await;
+    host.process.kill();
+    host.process.wait().await;
+    assert_eq!(sleeping.unwrap().process.wait().await, 137);
+    let late = stage.spawner.run_in(&host.process, &inside).await;
+    assert!(matches!(late, Err(StartError::Entered { .. })));
+}
+
+#[tokio::test]
+async fn a_terminal_of_its_own() {
+    let stage = Stage::new().await;
+    let talk = Command {
+        wiring: super::Wiring::Terminal,
+        ..command(&[
+            "sh",
+            "-c",
+            "read word; stty size; echo got $word; kill -INT $$",
+        ])
+    };
+    let mut started = stage.spawner.run(&talk).await.unwrap();
+    started.ends.terminal.unwrap().resize(90, 20);
+    use tokio::io::AsyncWriteExt as _;
+    let input = started.ends.input.as_mut().unwrap();
+    input.write_all(b"one\n").await.unwrap();
+    let mut text = String::new();
+    let output = started.ends.output.as_mut().unwrap();
+    output.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "one\r\n20 90\r\ngot one\r\n");
+    assert_eq!(started.process.wait().await, 130);
+}
+
+/// Without a namespace to enter it runs beside the other, and what it leaves
+/// ends with it.
+#[tokio::test]
+async fn a_command_beside_another_without_namespaces() {
+    let [_, stage] = both().await;
+    let host = stage
+        .spawner
+        .run(&command(&["sleep", "1000"]))
+        .await
+        .unwrap();
+    let inside = command(&["sh", "-c", "sleep 1000 & echo $!; exit 4"]);
+    let mut started = stage.spawner.run_in(&host.process, &inside).await.unwrap();
+    let mut text = String::new();
+    let output = started.ends.output.as_mut().unwrap();
+    output.read_to_string(&mut text).await.unwrap();
+    assert_eq!(started.process.wait().await, 4);
+    assert!(!Path::new("/proc").join(text.trim()).exists(), "{text}");
+    let sleeping = command(&["sleep", "1000"]);
+    let sleeping = stage
+        .spawner
+        .run_in(&host.process, &sleeping)
+        .await
+        .unwrap();
+    sleeping.process.kill();
+    assert_eq!(sleeping.process.wait().await, 137);
 }

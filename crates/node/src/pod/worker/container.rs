@@ -11,7 +11,9 @@ use super::{
 };
 use crate::{
     logs::{LogWriter, Progress, capture},
+    sandbox::Command,
     sources::References,
+    streams::{self, Attachment},
 };
 
 /// The end of a container's run.
@@ -48,7 +50,7 @@ impl Worker {
             folder: &folder,
         };
         match place.command() {
-            Ok(command) => self.spawn(index, &command).await,
+            Ok(command) => self.spawn(index, command).await,
             Err(PlanError::Config(error)) => {
                 self.wait_for_config(index, "CreateContainerConfigError", error.to_string());
             }
@@ -78,7 +80,7 @@ impl Worker {
             .set_waiting(&self.uid, record.name(), Some(reason));
     }
 
-    async fn spawn(&mut self, index: usize, command: &crate::sandbox::Command) {
+    async fn spawn(&mut self, index: usize, command: Command) {
         let name = self.records[index].name().to_owned();
         let run = self.records[index].next_run();
         let (sender, progress) = watch::channel(Progress::default());
@@ -88,7 +90,7 @@ impl Worker {
                 return self.failed_to_start(index, format!("its log cannot be written: {error}"));
             }
         };
-        let started = match self.shared.spawner.run(command).await {
+        let started = match self.shared.spawner.run(&command).await {
             Ok(started) => started,
             Err(error) => return self.failed_to_start(index, error.to_string()),
         };
@@ -116,10 +118,19 @@ impl Worker {
             "started"
         );
         self.running.insert(index, process.clone());
+        let ends = started.ends;
+        let once = self.records[index].container.stdin_once == Some(true);
+        let attachment = Arc::new(Attachment::new(ends.input, once, ends.terminal));
+        let container = streams::Container {
+            process: Arc::downgrade(&process),
+            command: Arc::new(command),
+            attachment: attachment.clone(),
+        };
+        self.shared.live.started(&self.uid, &name, container);
         let inner = self.inner.clone();
         tokio::spawn(async move {
             let (stop, stopped) = watch::channel(false);
-            let copying = capture(writer, started.output, started.errors, stopped);
+            let copying = capture(writer, ends.output, ends.errors, &attachment, stopped);
             let waiting = async {
                 let code = process.wait().await;
                 // Without a PID namespace a stray process may keep the pipes open.
@@ -127,6 +138,7 @@ impl Worker {
                 code
             };
             let (tail, code) = tokio::join!(copying, waiting);
+            attachment.end();
             let _ = inner.send(Inner::Ended(RunEnd { index, code, tail })).await;
         });
     }
@@ -140,6 +152,8 @@ impl Worker {
     pub(super) fn container_ended(&mut self, end: RunEnd) {
         let RunEnd { index, code, tail } = end;
         self.running.remove(&index);
+        let name = self.records[index].name();
+        self.shared.live.ended(&self.uid, name);
         let container = &self.records[index].container;
         let from_log =
             container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");

@@ -8,6 +8,7 @@ impl Worker {
     /// Nothing runs any more: no file needs to be kept up to date. Address and
     /// names stay until the pod is removed, for peers that are slower to look.
     pub(super) fn retire(&mut self) {
+        self.shared.live.removed(&self.uid);
         self.refresher.abort_all();
         self.shared.hosts.retire(&self.uid);
     }
@@ -18,6 +19,7 @@ impl Worker {
             return;
         }
         self.released = true;
+        self.shared.live.removed(&self.uid);
         self.refresher.abort_all();
         self.shared.hosts.remove(&self.uid);
         if let Some(address) = self.address {

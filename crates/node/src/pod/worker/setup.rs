@@ -42,6 +42,7 @@ impl Worker {
                 "the node has no address left for the pod".to_owned(),
             )
         })?;
+        self.shared.live.set_address(&self.uid, address);
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(

@@ -13,11 +13,16 @@ pub(super) fn command(program: &Program) -> ! {
     // SAFETY: plain system calls. KILL, so that it dies with its init.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-        if program.namespaces & libc::CLONE_NEWPID != 0 {
+        let is_inside = program.namespaces & libc::CLONE_NEWPID != 0 || program.enter.is_some();
+        if is_inside || program.terminal {
             libc::setsid();
         } else {
             libc::setpgid(0, 0);
         }
+    }
+    // SAFETY: an ioctl without memory; the session has no terminal yet.
+    if program.terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } == -1 {
+        fail(Stage::Terminal, 0, errno());
     }
     if let Some(user) = &program.user
         && let Err(error) = become_user(user)

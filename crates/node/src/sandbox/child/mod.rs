@@ -18,7 +18,7 @@ use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
 use tokio::io::{Interest, unix::AsyncFd};
 
 use command::command;
-use prepare::{agent_is_gone, default_signals, move_descriptors, write_user_map};
+use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
 pub(super) use program::{Program, Stage, Strings, User};
 pub(super) use steps::Step;
 use steps::run_step;
@@ -74,11 +74,11 @@ pub(super) fn try_out(program: &Program) -> c_int {
     }
 }
 
-/// Lets the runtime wait for a process's descriptor.
-pub(super) fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+/// Lets the runtime wait for a descriptor.
+pub(super) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd is a valid descriptor, never replaced, and the AsyncFd
     // closes it only after it has let go of it.
-    let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    let registered = unsafe { AsyncFd::register_with_interest(descriptor, interest) };
     registered.map_err(io::Error::from)
 }
 
@@ -96,6 +96,10 @@ pub(super) fn block_signals() {
 /// passes signals on, reaps, ends with the command's code.
 fn init(program: &Program) -> ! {
     let own_processes = program.namespaces & libc::CLONE_NEWPID != 0;
+    // In another container what the command leaves is that container's.
+    let tidies = !own_processes && program.enter.is_none_or(|(_, namespaces)| namespaces == 0);
+    // Before anything else: a change of user would forget the bond below.
+    let entered = enter(program);
     let on_parent_death = if own_processes {
         libc::SIGKILL
     } else {
@@ -105,6 +109,9 @@ fn init(program: &Program) -> ! {
     let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, on_parent_death, 0, 0, 0) };
     if let Err(error) = move_descriptors(program) {
         exit(if error == 0 { 1 } else { 128 });
+    }
+    if let Err(error) = entered {
+        fail(Stage::Enter, 0, error);
     }
     if bound == -1 {
         fail(Stage::Session, 0, errno());
@@ -116,7 +123,7 @@ fn init(program: &Program) -> ! {
     unsafe {
         libc::setsid();
         libc::umask(0o022);
-        if !own_processes {
+        if tidies {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
     }
@@ -155,5 +162,5 @@ fn init(program: &Program) -> ! {
         }
         libc::prctl(libc::PR_SET_NAME, c"longshore-init".as_ptr(), 0, 0, 0);
     }
-    supervise(command, own_processes)
+    supervise(command, own_processes, tidies)
 }

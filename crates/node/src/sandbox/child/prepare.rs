@@ -8,6 +8,18 @@ use super::{
     system::{ERRORS, check, write_file},
 };
 
+/// Enters the namespaces of the container to run in; those who are children
+/// from then on are in its PID namespace.
+pub(super) fn enter(program: &Program) -> Result<(), c_int> {
+    match program.enter {
+        // SAFETY: a descriptor that the spawning thread holds, and flags.
+        Some((container, namespaces)) if namespaces != 0 => {
+            check(unsafe { libc::setns(container, namespaces) })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Streams to 0, 1, 2, the error pipe to 3, all else closed.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     let mut high = [0; 4];

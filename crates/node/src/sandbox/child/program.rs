@@ -20,6 +20,8 @@ pub(in crate::sandbox) enum Stage {
     User = 7,
     WorkingFolder = 8,
     Execute = 9,
+    Enter = 10,
+    Terminal = 11,
 }
 
 impl Stage {
@@ -34,6 +36,8 @@ impl Stage {
             Self::User,
             Self::WorkingFolder,
             Self::Execute,
+            Self::Enter,
+            Self::Terminal,
         ]
         .into_iter()
         .find(|stage| *stage as u32 == number)
@@ -73,6 +77,9 @@ pub(in crate::sandbox) struct User {
 pub(in crate::sandbox) struct Program {
     /// `CLONE_NEW…` flags; 0 for none.
     pub(in crate::sandbox) namespaces: c_int,
+    /// The container to run in, in place of one of its own: a descriptor of
+    /// its init, and which of its namespaces to enter.
+    pub(in crate::sandbox) enter: Option<(RawFd, c_int)>,
     /// Contents of `uid_map` and `gid_map`, in a new user namespace.
     pub(in crate::sandbox) user_map: Option<(CString, CString)>,
     pub(in crate::sandbox) steps: Vec<Step>,
@@ -85,6 +92,8 @@ pub(in crate::sandbox) struct Program {
     pub(in crate::sandbox) user: Option<User>,
     /// Standard input, output, error.
     pub(in crate::sandbox) streams: [RawFd; 3],
+    /// Whether they are a terminal, to be the command's own.
+    pub(in crate::sandbox) terminal: bool,
     /// Where to say what failed; closed by success.
     pub(in crate::sandbox) errors: RawFd,
 }

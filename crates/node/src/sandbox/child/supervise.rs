@@ -6,8 +6,9 @@ use std::ptr;
 use super::{KILL_GROUP, system::exit};
 
 /// Reaps, passes signals on, ends with the command's code. `command` 0 means
-/// that there is none: TERM or INT end it.
-pub(super) fn supervise(command: libc::pid_t, own_processes: bool) -> ! {
+/// that there is none: TERM or INT end it. With `tidies` what the command
+/// leaves of its group ends with it.
+pub(super) fn supervise(command: libc::pid_t, own_processes: bool, tidies: bool) -> ! {
     // SAFETY: a sigset_t is plain memory that sigfillset fills.
     let all = unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -19,7 +20,7 @@ pub(super) fn supervise(command: libc::pid_t, own_processes: bool) -> ! {
         // blocked signals reach a PID namespace's init although it handles none.
         let signal = unsafe { libc::sigwaitinfo(&raw const all, ptr::null_mut()) };
         match signal {
-            libc::SIGCHLD => reap(command, own_processes),
+            libc::SIGCHLD => reap(command, tidies),
             KILL_GROUP if !own_processes => {
                 if command > 0 {
                     // SAFETY: the command's own process group.
@@ -46,7 +47,7 @@ pub(super) fn supervise(command: libc::pid_t, own_processes: bool) -> ! {
     }
 }
 
-fn reap(command: libc::pid_t, own_processes: bool) {
+fn reap(command: libc::pid_t, tidies: bool) {
     loop {
         let mut status = 0;
         // SAFETY: waits for any child without blocking.
@@ -55,7 +56,7 @@ fn reap(command: libc::pid_t, own_processes: bool) {
             return;
         }
         if pid == command {
-            if !own_processes {
+            if tidies {
                 // SAFETY: what the command left in its process group.
                 unsafe { libc::kill(-command, libc::SIGKILL) };
             }

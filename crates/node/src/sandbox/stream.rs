@@ -1,0 +1,272 @@
+//! What a process reads and writes, from the agent's side: pipes, or a
+//! terminal of its own.
+
+use std::{
+    fs::File,
+    io::{self, IoSlice},
+    os::fd::{AsFd, OwnedFd},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use rustix::{
+    fs::OFlags,
+    io::Errno,
+    pty::OpenptFlags,
+    termios::{Winsize, tcsetwinsize},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd},
+    net::unix::pipe::{Receiver, Sender},
+};
+
+use super::child::register;
+
+/// Which streams a process gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wiring {
+    /// Pipes; what is not wanted leads to and from /dev/null.
+    Pipes {
+        /// Standard input.
+        input: bool,
+        /// Standard output.
+        output: bool,
+        /// Standard error.
+        errors: bool,
+    },
+    /// A terminal, for all three.
+    Terminal,
+}
+
+impl Default for Wiring {
+    /// What a container has that asks for nothing: both outputs.
+    fn default() -> Self {
+        Self::Pipes {
+            input: false,
+            output: true,
+            errors: true,
+        }
+    }
+}
+
+/// The agent's ends.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) input: Option<Input>,
+    pub(crate) output: Option<Output>,
+    pub(crate) errors: Option<Output>,
+    pub(crate) terminal: Option<Terminal>,
+}
+
+impl Wiring {
+    /// Makes the streams: the agent's ends, and those of the process (standard
+    /// input, output, error). A terminal belongs to `user`.
+    pub(super) fn lay(self, user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
+        let Self::Pipes {
+            input,
+            output,
+            errors,
+        } = self
+        else {
+            return terminal(user);
+        };
+        let mut ends = Ends::default();
+        let nothing = |write: bool| File::options().read(!write).write(write).open("/dev/null");
+        let first = if input {
+            let (end, far) = io::pipe()?;
+            ends.input = Some(Input::Pipe(Sender::from_owned_fd(far.into())?));
+            end.into()
+        } else {
+            nothing(false)?.into()
+        };
+        let out = |wanted: bool| -> io::Result<(Option<Output>, OwnedFd)> {
+            if !wanted {
+                return Ok((None, nothing(true)?.into()));
+            }
+            let (near, end) = io::pipe()?;
+            let near = Output::Pipe(Receiver::from_owned_fd(near.into())?);
+            Ok((Some(near), end.into()))
+        };
+        let (near, second) = out(output)?;
+        ends.output = near;
+        let (near, third) = out(errors)?;
+        ends.errors = near;
+        Ok((ends, [first, second, third]))
+    }
+}
+
+fn terminal(user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let near = rustix::pty::openpt(flags)?;
+    rustix::pty::unlockpt(&near)?;
+    let far = rustix::pty::ioctl_tiocgptpeer(&near, flags)?;
+    if let Some(user) = user {
+        let user = rustix::process::Uid::from_raw(user);
+        rustix::fs::fchown(&far, Some(user), None)?;
+    }
+    let status = rustix::fs::fcntl_getfl(&near)?;
+    rustix::fs::fcntl_setfl(&near, status | OFlags::NONBLOCK)?;
+    let both = Interest::READABLE | Interest::WRITABLE;
+    let near = Terminal(Arc::new(register(near, both)?));
+    let ends = Ends {
+        input: Some(Input::Terminal(near.clone())),
+        output: Some(Output::Terminal(near.clone())),
+        errors: None,
+        terminal: Some(near),
+    };
+    Ok((ends, [far.try_clone()?, far.try_clone()?, far]))
+}
+
+/// A terminal, from the side where a person would sit.
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal(Arc<AsyncFd<OwnedFd>>);
+
+impl Terminal {
+    /// Tells its size; its programs hear of a change.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // Nothing to be done for a terminal that nobody has open any more.
+        let _ = tcsetwinsize(self.0.get_ref(), size);
+    }
+}
+
+/// What a process reads.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Pipe(Sender),
+    Terminal(Terminal),
+}
+
+impl AsyncWrite for Input {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let terminal = match self.get_mut() {
+            Self::Pipe(pipe) => return Pin::new(pipe).poll_write(context, bytes),
+            Self::Terminal(terminal) => terminal,
+        };
+        loop {
+            let mut guard = ready!(terminal.0.poll_write_ready(context))?;
+            let write = |fd: &AsyncFd<OwnedFd>| Ok(rustix::io::write(fd.get_ref(), bytes)?);
+            if let Ok(written) = guard.try_io(write) {
+                return Poll::Ready(written);
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let first = parts.iter().find(|part| !part.is_empty());
+        self.poll_write(context, first.map_or(&[][..], |part| part))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Closed by the drop.
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What a process writes.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Pipe(Receiver),
+    Terminal(Terminal),
+}
+
+impl Output {
+    /// What is there now: `Err(AGAIN)` when that is nothing, 0 at the end. Asks
+    /// the kernel itself: tokio says that there is nothing as long as its
+    /// reactor has not heard.
+    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let descriptor = match self {
+            Self::Pipe(pipe) => pipe.as_fd(),
+            Self::Terminal(terminal) => terminal.0.as_fd(),
+        };
+        loop {
+            match rustix::io::read(descriptor, &mut *buffer) {
+                Err(Errno::INTR) => {}
+                // A terminal that no process has open any more.
+                Err(Errno::IO) => return Ok(0),
+                result => return result,
+            }
+        }
+    }
+}
+
+impl AsyncRead for Output {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let terminal = match this {
+            Self::Pipe(pipe) => return Pin::new(pipe).poll_read(context, buffer),
+            Self::Terminal(terminal) => terminal.clone(),
+        };
+        loop {
+            let mut guard = ready!(terminal.0.poll_read_ready(context))?;
+            let unfilled = buffer.initialize_unfilled();
+            if let Ok(read) = guard.try_io(|_| Ok(this.read_now(unfilled)?)) {
+                buffer.advance(read?);
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_not_wanted_is_not_there() {
+        let wiring = Wiring::Pipes {
+            input: true,
+            output: false,
+            errors: true,
+        };
+        let (ends, far) = wiring.lay(None).unwrap();
+        assert!(ends.input.is_some() && ends.output.is_none() && ends.errors.is_some());
+        assert_eq!(rustix::io::write(&far[1], b"to nowhere").unwrap(), 10);
+        let mut input = ends.input.unwrap();
+        input.write_all(b"in").await.unwrap();
+        drop(input);
+        let mut text = [0; 8];
+        assert_eq!(rustix::io::read(&far[0], &mut text).unwrap(), 2);
+        assert_eq!(rustix::io::read(&far[0], &mut text).unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_terminal_echoes_and_ends_with_its_last_process() {
+        let (ends, far) = Wiring::Terminal.lay(None).unwrap();
+        let (mut input, mut output) = (ends.input.unwrap(), ends.output.unwrap());
+        ends.terminal.unwrap().resize(101, 7);
+        let size = rustix::termios::tcgetwinsize(&far[0]).unwrap();
+        assert_eq!((size.ws_col, size.ws_row), (101, 7));
+        input.write_all(b"hello\n").await.unwrap();
+        let mut text = [0; 7];
+        output.read_exact(&mut text).await.unwrap();
+        assert_eq!(&text, b"hello\r\n");
+        drop(far);
+        assert_eq!(output.read(&mut text).await.unwrap(), 0);
+    }
+}
