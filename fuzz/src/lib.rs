@@ -16,6 +16,7 @@ pub mod protobuf;
 pub mod requests;
 pub mod selectors;
 pub mod server;
+pub mod streams;
 pub mod tokens;
 
 /// A property, by the name of its target.
@@ -29,5 +30,6 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("protobuf", protobuf::check),
     ("requests", requests::check),
     ("selectors", selectors::check),
+    ("streams", streams::check),
     ("tokens", tokens::check),
 ];

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Full};
-use longshore_apiserver::{ApiServer, NoLogs, Options};
+use longshore_apiserver::{ApiServer, ApiService, NoLogs, NoStreams, NodeStreams, Options};
 use longshore_engine::{Clock, Engine, Ids};
 use longshore_model::KindInfo;
 use serde_json::Value;
@@ -81,6 +81,11 @@ impl Default for Server {
 impl Server {
     /// A cluster with nothing in it, and little memory of its past.
     pub fn new() -> Self {
+        Self::with_streams(Arc::new(NoStreams))
+    }
+
+    /// As [`Server::new`], with containers that can be reached.
+    pub fn with_streams(node_streams: Arc<dyn NodeStreams>) -> Self {
         let engine = Engine::open(longshore_engine::Options {
             clock: Arc::new(Stopped),
             ids: Arc::new(Counted::default()),
@@ -93,6 +98,7 @@ impl Server {
             engine: engine.clone(),
             token: None,
             node_logs: Arc::new(NoLogs),
+            node_streams,
             faults: false,
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -104,6 +110,16 @@ impl Server {
             engine,
             runtime,
         }
+    }
+
+    /// The server as a service.
+    pub fn service(&self) -> ApiService {
+        self.api.service()
+    }
+
+    /// Does something that takes its time.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
     }
 
     /// Sends a request. Whatever it was, the answer must be well-formed.

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use futures::{Stream, stream::BoxStream};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
 use crate::limits;
@@ -81,6 +81,15 @@ impl Body {
             Inner::Stream(stream) => Ok(stream),
             other => Err(Self(other)),
         }
+    }
+
+    /// What comes over a connection.
+    pub(crate) fn passed_on(incoming: hyper::body::Incoming) -> Self {
+        if http_body::Body::is_end_stream(&incoming) {
+            return Self::empty();
+        }
+        let chunks = http_body_util::BodyDataStream::new(incoming);
+        Self::stream(chunks.map_err(io::Error::other).boxed())
     }
 
     /// A stream that ends when it likes.

@@ -2,14 +2,18 @@
 //! client leaves or the server stops. An idle one costs little memory, and
 //! one that dawdles costs nobody else anything.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use http::{Request, Version};
-use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::graceful::GracefulConnection,
+use hyper::{
+    body::Incoming,
+    server::conn::{http1::UpgradeableConnection, http2},
 };
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Notify, OwnedSemaphorePermit, Semaphore, watch},
@@ -154,8 +158,10 @@ async fn http1(stream: TlsStream<TcpStream>, service: ApiService) {
         .timer(TokioTimer::new())
         .header_read_timeout(limits::IDLE_TIME)
         .max_buf_size(HTTP1_BUFFER)
-        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
-    drive(serving, &dropped, stopping).await;
+        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()))
+        .with_upgrades();
+    let end = |serving: Pin<&mut _>| UpgradeableConnection::graceful_shutdown(serving);
+    drive(serving, end, &dropped, stopping).await;
 }
 
 async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
@@ -171,21 +177,24 @@ async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
         .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
-    drive(serving, &dropped, stopping).await;
+    let end = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
+    drive(serving, end, &dropped, stopping).await;
 }
 
 /// Serves until the client leaves, a fault drops the connection, or the server
-/// stops: then what has begun is still answered.
-async fn drive<C>(serving: C, dropped: &Notify, stopping: watch::Receiver<bool>)
-where
-    C: GracefulConnection<Error = hyper::Error>,
-{
+/// stops: then what has begun is still answered, and `end` tells it so.
+async fn drive<C: Future<Output = hyper::Result<()>>>(
+    serving: C,
+    end: impl FnOnce(Pin<&mut C>),
+    dropped: &Notify,
+    stopping: watch::Receiver<bool>,
+) {
     let mut serving = pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
         () = dropped.notified() => return,
         () = stopped(stopping) => {
-            serving.as_mut().graceful_shutdown();
+            end(serving.as_mut());
             serving.await
         }
     };

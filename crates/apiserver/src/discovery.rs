@@ -271,8 +271,15 @@ fn resource(info: &KindInfo) -> Resource {
                         ("Scale", &["get", "patch", "update"])
                     }
                     "log" => (&info.gvk.kind, &["get"]),
+                    "attach" => ("PodAttachOptions", &["create", "get"]),
+                    "exec" => ("PodExecOptions", &["create", "get"]),
+                    "portforward" => ("PodPortForwardOptions", &["create", "get"]),
                     "finalize" => (&info.gvk.kind, &["update"]),
                     "binding" => ("Binding", &["create"]),
+                    "eviction" => {
+                        of = Some(("policy", "v1"));
+                        ("Eviction", &["create"])
+                    }
                     _ => return None,
                 };
                 Some(Sub {

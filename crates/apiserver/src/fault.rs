@@ -85,6 +85,21 @@ impl Fault {
 
     /// Options that break a rule: 422 with causes, `kind` as `ListOptions`.
     pub(crate) fn invalid_options(kind: &str, causes: Vec<StatusCause>) -> Self {
+        Self::invalid(
+            &format!("{kind}.meta.k8s.io"),
+            kind,
+            "meta.k8s.io",
+            "",
+            causes,
+        )
+    }
+
+    /// Options for the log of a pod that break a rule.
+    pub(crate) fn invalid_log_options(pod: &str, causes: Vec<StatusCause>) -> Self {
+        Self::invalid("PodLogOptions", "PodLogOptions", "", pod, causes)
+    }
+
+    fn invalid(shown: &str, kind: &str, group: &str, name: &str, causes: Vec<StatusCause>) -> Self {
         let texts: Vec<String> = causes
             .iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message))
@@ -93,13 +108,12 @@ impl Fault {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let mut fault = Self::new(
-            StatusReason::Invalid,
-            format!("{kind}.meta.k8s.io \"\" is invalid: {joined}"),
-        );
+        let message = format!("{shown} {name:?} is invalid: {joined}");
+        let mut fault = Self::new(StatusReason::Invalid, message);
         fault.status.details = Some(StatusDetails {
-            group: "meta.k8s.io".into(),
+            group: group.into(),
             kind: kind.into(),
+            name: name.into(),
             causes,
             ..StatusDetails::default()
         });

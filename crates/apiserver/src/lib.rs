@@ -6,7 +6,7 @@
 //! so does everything about HTTP; what the requests mean is the engine's.
 //!
 //! ```
-//! use longshore_apiserver::{ApiServer, Body, NoLogs, Options};
+//! use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, Options};
 //! use longshore_engine::Engine;
 //! use tower::ServiceExt as _;
 //!
@@ -14,7 +14,9 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let engine = Engine::open(longshore_engine::Options::default())?;
 //! let node_logs = std::sync::Arc::new(NoLogs);
-//! let server = ApiServer::new(Options { engine, token: None, node_logs, faults: false });
+//! let node_streams = std::sync::Arc::new(NoStreams);
+//! let server =
+//!     ApiServer::new(Options { engine, token: None, node_logs, node_streams, faults: false });
 //! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
 //! let response = server.service().oneshot(request).await?;
 //! assert_eq!(response.status(), 200);
@@ -30,6 +32,7 @@ mod connection;
 mod discovery;
 mod fault;
 mod handlers;
+mod in_process;
 mod inject;
 mod input;
 mod leftover;
@@ -46,6 +49,8 @@ mod review;
 mod route;
 mod server;
 mod service;
+mod spdy;
+mod streams;
 mod table;
 pub mod tls;
 mod twice;
@@ -58,4 +63,8 @@ pub use inject::{
 pub use logs::{LogError, LogRequest, LogStream, NoLogs, NodeLogs};
 pub use server::{ApiServer, Options};
 pub use service::{ApiService, ConnectionDropped};
+pub use streams::{
+    BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NoStreams, NodeStreams, Opening,
+    Session, StreamError, StreamsWanted,
+};
 pub use tls::{Authority, ServerTls, TlsError};

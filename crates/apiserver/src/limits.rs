@@ -39,6 +39,31 @@ pub const CONNECTIONS: usize = 20_000;
 /// How long requests may go on once the server is stopping.
 pub const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Bytes of a session's stream that are handed on at a time.
+pub(crate) const STREAM_CHUNK: usize = 32 * 1024;
+
+/// The largest message of a websocket, in bytes (as in Kubernetes).
+pub const SOCKET_MESSAGE: usize = 32 << 20;
+
+/// Streams at a time on one SPDY connection.
+pub const SPDY_STREAMS: usize = 1000;
+
+/// Sessions at a time: exec, attach and port-forward.
+pub const SESSIONS: usize = 2000;
+
+/// How long a session may lie still (as in Kubernetes).
+pub const SESSION_IDLE: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// How long a client may take to open the streams of a session (as in
+/// Kubernetes).
+pub const STREAM_CREATION: Duration = Duration::from_secs(30);
+
+/// How long a client may take to hang up when a session is over.
+pub const LINGER: Duration = Duration::from_secs(10);
+
+/// Ports that one websocket may forward.
+pub const SOCKET_PORTS: usize = 100;
+
 /// The size from which answers are compressed, in bytes (as in Kubernetes).
 pub const COMPRESS_FROM: u64 = 128 * 1024;
 

@@ -11,7 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use longshore_engine::Engine;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 
 use crate::{
     auth::Token,
@@ -21,6 +24,7 @@ use crate::{
     logs::NodeLogs,
     metrics::Metrics,
     service::{ApiService, stopped},
+    streams::NodeStreams,
     tls::ServerTls,
 };
 
@@ -33,6 +37,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Where containers' logs are.
     pub node_logs: Arc<dyn NodeLogs>,
+    /// Where containers themselves are: exec, attach, port-forward.
+    pub node_streams: Arc<dyn NodeStreams>,
     /// Whether faults on demand can be had over HTTP, see [`Faults`].
     pub faults: bool,
 }
@@ -48,6 +54,9 @@ pub struct ApiServer {
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) node_logs: Arc<dyn NodeLogs>,
+    pub(crate) node_streams: Arc<dyn NodeStreams>,
+    /// Room for sessions.
+    pub(crate) sessions: Arc<Semaphore>,
     /// Documents that are costly to make, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
@@ -96,6 +105,8 @@ impl ApiServer {
             faults_endpoint: options.faults,
             engine: options.engine,
             node_logs: options.node_logs,
+            node_streams: options.node_streams,
+            sessions: Arc::new(Semaphore::new(limits::SESSIONS)),
             documents: Mutex::default(),
             closing: watch::Sender::new(false),
         };
@@ -112,6 +123,7 @@ impl ApiServer {
             shared: self.shared.clone(),
             token: None,
             feels_faults: true,
+            in_process: true,
             stopping: self.shared.closing.subscribe(),
         }
     }
@@ -133,7 +145,7 @@ impl ApiServer {
         &self.shared.faults
     }
 
-    /// Ends every watch and log stream, in process and on the network, and
+    /// Ends every watch, log stream and session, in process and on the network, and
     /// every [`ApiServer::serve`]. Other requests are still answered in
     /// process.
     pub fn close(&self) {
@@ -163,6 +175,7 @@ impl ApiServer {
             shared: self.shared.clone(),
             token: self.token.clone(),
             feels_faults: true,
+            in_process: false,
             stopping: stop.subscribe(),
         };
         let mut connections = Connections::new(tls, service);

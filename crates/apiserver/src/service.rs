@@ -12,13 +12,14 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response, request::Parts};
+use hyper::upgrade::OnUpgrade;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
     auth::Token,
     body::Body,
     fault::Fault,
-    handlers,
+    handlers, in_process,
     inject::{self, Effect, Verdict, endpoint},
     input::{self, RequestBody},
     params, pretty,
@@ -36,6 +37,8 @@ pub struct ApiService {
     pub(crate) token: Option<Token>,
     /// Whether faults on demand apply to it.
     pub(crate) feels_faults: bool,
+    /// Whether its requests come without a connection: upgrades need one made.
+    pub(crate) in_process: bool,
     /// Becomes true when streams are to end.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -70,6 +73,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
     pub(crate) stopping: watch::Receiver<bool>,
+    /// How to take over the connection, where it can be.
+    pub(crate) upgrade: Option<OnUpgrade>,
     /// The kind the path names.
     pub(crate) custom: Option<longshore_engine::Served>,
 }
@@ -145,11 +150,12 @@ impl ApiService {
 
     async fn handle(
         self,
-        parts: Parts,
+        mut parts: Parts,
         route: Result<Route, BadPath>,
         query: Query,
         body: RequestBody,
     ) -> Result<Response<Body>, Failure> {
+        let upgrade = parts.extensions.remove();
         let path = parts.uri.path();
         if let Ok(Route::Own(path)) = &route {
             if !self.shared.faults_endpoint {
@@ -181,6 +187,7 @@ impl ApiService {
             query,
             headers: parts.headers,
             stopping: self.stopping.clone(),
+            upgrade,
             custom: None,
         };
         let response = in_time(call, route, body).await?;
@@ -297,6 +304,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let request = request.map(input::boxed);
         let service = self.clone();
+        if self.in_process && in_process::wants_upgrade(&request) {
+            return Box::pin(in_process::upgrade(service, request));
+        }
         Box::pin(service.respond(request))
     }
 }

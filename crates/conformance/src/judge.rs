@@ -53,7 +53,17 @@ impl Judge {
     /// When any of it fails: a test cannot go on without.
     pub async fn start() -> Self {
         let guard = HISTORY.clone().read_owned().await;
-        Self::start_in_turn(Turn::Shared { _guard: guard }).await
+        Self::start_in_turn(Turn::Shared { _guard: guard }, false).await
+    }
+
+    /// As [`Judge::start`], with a node that runs pods. The real server
+    /// [lacks](Judge::lacks) one.
+    ///
+    /// # Panics
+    /// As [`Judge::start`].
+    pub async fn with_node() -> Self {
+        let guard = HISTORY.clone().read_owned().await;
+        Self::start_in_turn(Turn::Shared { _guard: guard }, true).await
     }
 
     /// As [`Judge::start`], while no other test has the server: for those that
@@ -63,13 +73,13 @@ impl Judge {
     /// As [`Judge::start`].
     pub async fn alone() -> Self {
         let guard = HISTORY.clone().write_owned().await;
-        Self::start_in_turn(Turn::Alone { _guard: guard }).await
+        Self::start_in_turn(Turn::Alone { _guard: guard }, false).await
     }
 
-    async fn start_in_turn(turn: Turn) -> Self {
+    async fn start_in_turn(turn: Turn, node: bool) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let target = Target::find().await;
+        let target = Target::find(node).await;
         let transport = Transport::connect(&target.authority).await;
         let judge = Self {
             transport,

@@ -46,9 +46,14 @@ pub(crate) struct Target {
 
 impl Target {
     /// The real server when there is one, or else a fresh embedded one.
-    pub(crate) async fn find() -> Self {
+    /// With `node`, one that runs pods.
+    pub(crate) async fn find(node: bool) -> Self {
         let Some(file) = env::var_os(REAL) else {
-            let server = Server::bare().await;
+            let server = if node {
+                Server::start().await
+            } else {
+                Server::bare().await
+            };
             let (authority, token) = read_kubeconfig(&server.kubeconfig());
             return Self {
                 flavour: Flavour::Embedded,

@@ -15,7 +15,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
     Error, NAME, Options, descriptors, files, kubeconfig, layout::Layout, lock::Lock,
-    logs::LogBridge, publish, settings::Settings,
+    logs::LogBridge, publish, settings::Settings, streams::StreamBridge,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
@@ -61,12 +61,13 @@ impl EmbeddedCluster {
         }
 
         let engine = open_store(&options, &layout).await?;
-        let logs = LogBridge::default();
+        let bridges = (LogBridge::default(), StreamBridge::default());
         let settings = Settings::load_or_new(&layout)?;
         let server = ApiServer::new(longshore_apiserver::Options {
             engine,
             token: options.listen.map(|_| settings.token.clone()),
-            node_logs: Arc::new(logs.clone()),
+            node_logs: Arc::new(bridges.0.clone()),
+            node_streams: Arc::new(bridges.1.clone()),
             faults: options.faults,
         });
         let mut started = Self {
@@ -83,7 +84,7 @@ impl EmbeddedCluster {
         };
         // From here on a failure has something to stop.
         match started
-            .start_parts(&options, &server, settings, &logs)
+            .start_parts(&options, &server, settings, &bridges)
             .await
         {
             Ok(()) => Ok(started),
@@ -99,7 +100,7 @@ impl EmbeddedCluster {
         options: &Options,
         server: &ApiServer,
         settings: Settings,
-        logs: &LogBridge,
+        (logs, streams): &(LogBridge, StreamBridge),
     ) -> Result<(), Error> {
         let authority = match options.listen {
             Some(_) => Some(
@@ -145,6 +146,7 @@ impl EmbeddedCluster {
         node?;
         if let Some(node) = &self.node {
             logs.fill(node.logs());
+            streams.fill(node.sessions());
         }
         if let (Some(address), Some(authority)) = (options.listen, authority) {
             let place = options.kubeconfig.as_deref();

@@ -31,6 +31,7 @@ mod logs;
 mod options;
 mod publish;
 mod settings;
+mod streams;
 
 pub use cluster::EmbeddedCluster;
 pub use error::Error;

@@ -8,7 +8,7 @@ use longshore_model::KindInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, ListRequest, Object,
+    Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, Evict, ListRequest, Object,
     OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update, Watch,
     WatchRequest, Written,
     decode::decode,
@@ -408,6 +408,18 @@ impl Engine {
     pub async fn bind(&self, request: Bind) -> Result<(), Error> {
         self.submit(request.dry_run, move |tx| machine::bind(tx, &request))
             .await
+    }
+
+    /// Deletes a pod if its PodDisruptionBudget allows that.
+    ///
+    /// # Errors
+    /// [`Error::TooManyDisruptions`] when the budget does not;
+    /// [`Error::SeveralBudgets`]; else as [`Engine::delete`].
+    pub async fn evict(&self, request: Evict) -> Result<(), Error> {
+        self.submit(request.options.dry_run, move |tx| {
+            machine::evict(tx, &request)
+        })
+        .await
     }
 
     /// Forgets the history: older lists and watches expire.

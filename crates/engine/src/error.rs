@@ -148,6 +148,20 @@ pub enum Error {
     /// The object is too large (413).
     #[error("Request entity too large: {0}")]
     TooLarge(String),
+    /// A pod's budget does not let it go now (429).
+    #[error("Cannot evict pod as it would violate the pod's disruption budget.")]
+    TooManyDisruptions {
+        /// Which budget, and why.
+        cause: StatusCause,
+        /// When to try again; 0 when nobody knows.
+        seconds: u32,
+    },
+    /// More than one budget guards a pod (500, without a reason, as Kubernetes
+    /// has it).
+    #[error(
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )]
+    SeveralBudgets,
     /// The write could not be made durable, or the engine is closed; nothing
     /// of it was kept (500).
     #[error("{0}")]
@@ -225,7 +239,15 @@ impl Error {
                     ..StatusDetails::default()
                 },
             ),
-            Self::Untyped(_) => failure(StatusReason::Unknown),
+            Self::Untyped(_) | Self::SeveralBudgets => failure(StatusReason::Unknown),
+            Self::TooManyDisruptions { cause, seconds } => with(
+                StatusReason::TooManyRequests,
+                StatusDetails {
+                    causes: vec![cause.clone()],
+                    retry_after_seconds: *seconds,
+                    ..StatusDetails::default()
+                },
+            ),
             Self::Invalid { subject, causes } => with(
                 StatusReason::Invalid,
                 StatusDetails {

@@ -41,8 +41,8 @@ pub use nesting::NESTING;
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
 pub use request::{
-    Bind, Create, Delete, DeleteCollection, DeleteOptions, Deleted, FieldValidation, ListRequest,
-    Page, Patch, Propagation, ReadVersion, Subresource, Target, Update, WatchEvent, WatchRequest,
-    WatchStart, WriteOptions, Written,
+    Bind, Create, Delete, DeleteCollection, DeleteOptions, Deleted, Evict, FieldValidation,
+    ListRequest, Page, Patch, Propagation, ReadVersion, Subresource, Target, Update, WatchEvent,
+    WatchRequest, WatchStart, WriteOptions, Written,
 };
 pub use watch::Watch;

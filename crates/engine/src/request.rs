@@ -193,6 +193,17 @@ pub struct Bind {
     pub dry_run: bool,
 }
 
+/// Deletes a pod if its PodDisruptionBudget allows that.
+#[derive(Debug, Clone, Default)]
+pub struct Evict {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub name: String,
+    /// Options of the delete.
+    pub options: DeleteOptions,
+}
+
 /// Which version of the state a read wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadVersion {

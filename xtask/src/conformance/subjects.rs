@@ -43,8 +43,9 @@ with etcd ({version}, without controllers: `cargo xtask real-apiserver` builds i
 `cargo xtask test --cluster real` runs them on it). The embedded server is as
 Kubernetes 1.34; what the older one has not is marked, not dropped.
 
-Logs, exec and binding (26 to 28) and what controllers and the node do (33 to 39) are
-tested beside the crates that do it.
+Binding and finalizing (28) and what controllers and the node do (33 to 39) are tested
+beside the crates that do it; what clients do in running pods (26, 27) also in
+`tests/clients`.
 ";
 
 const POINTS_OPENING: &str = "\
@@ -83,7 +84,9 @@ const RULES: &[(u32, &str)] = &[
     (23, "discovery, per version and aggregated"),
     (24, "OpenAPI v3 and v2"),
     (25, "version and health"),
-    (28, "Events of both groups are one store"),
+    (26, "the logs of containers"),
+    (27, "exec, attach and port-forward"),
+    (28, "evictions and budgets; Events of both groups are one store"),
     (29, "the form of errors, times and lists"),
     (30, "CustomResourceDefinitions and their objects"),
     (31, "limits"),

@@ -27,7 +27,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     let pod: Value = object.value();
     let container = container(&pod, &target.name, call.query.get("container"))?;
     // Lines carry the machine's time, whatever the engine's clock says.
-    let mut request = request(&call.query, Timestamp::now())?;
+    let mut request = request(&call.query, &target.name, Timestamp::now())?;
     request.namespace = namespace;
     request.pod = target.name;
     request.uid = object.uid().to_owned();
@@ -62,7 +62,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
 }
 
 /// The container asked for, or the only one there is.
-fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<String, Fault> {
+pub(super) fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<String, Fault> {
     let names = |list: &str| -> Vec<String> {
         let list = pod["spec"][list].as_array();
         list.into_iter()
@@ -70,41 +70,32 @@ fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<String, Fau
             .filter_map(|container| container["name"].as_str().map(str::to_owned))
             .collect()
     };
-    let (main, init) = (names("containers"), names("initContainers"));
+    // In the order in which Kubernetes names them.
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    let all = || lists.iter().flat_map(|list| names(list));
     if let Some(asked) = asked {
-        let known = [&main, &init, &names("ephemeralContainers")]
-            .into_iter()
-            .any(|names| names.iter().any(|name| name == asked));
         let fault = || Fault::bad_request(format!("container {asked} is not valid for pod {name}"));
-        return if known {
+        return if all().any(|name| name == asked) {
             Ok(asked.to_owned())
         } else {
             Err(fault())
         };
     }
-    match main.as_slice() {
+    match names("containers").as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(Fault::bad_request(format!(
             "a container name must be specified for pod {name}"
         ))),
-        several => {
-            let mut message = format!(
-                "a container name must be specified for pod {name}, choose one of: [{}]",
-                several.join(" ")
-            );
-            if !init.is_empty() {
-                message.push_str(&format!(
-                    " or one of the init containers: [{}]",
-                    init.join(" ")
-                ));
-            }
-            Err(Fault::bad_request(message))
-        }
+        _ => Err(Fault::bad_request(format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]",
+            all().collect::<Vec<_>>().join(" ")
+        ))),
     }
 }
 
-/// The options of a log request, without saying whose log.
-fn request(query: &Query, now: Timestamp) -> Result<LogRequest, Fault> {
+/// The options of a log request, without saying whose log; `name` is for
+/// messages.
+fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, Fault> {
     let mut causes: Vec<StatusCause> = Vec::new();
     let mut at_least = |field: &str, least: i64, why: &str| -> Result<Option<u64>, Fault> {
         let Some(number) = query.number(field)? else {
@@ -128,8 +119,12 @@ fn request(query: &Query, now: Timestamp) -> Result<LogRequest, Fault> {
         let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
         causes.push(forbidden("sinceSeconds", why));
     }
+    // Only where a gate that Kubernetes keeps closed is open.
+    if query.first("stream").is_some() {
+        causes.push(forbidden("stream", "may not be specified"));
+    }
     if !causes.is_empty() {
-        return Err(Fault::invalid_options("PodLogOptions", causes));
+        return Err(Fault::invalid_log_options(name, causes));
     }
     let since_seconds = since_seconds.map(|seconds| {
         let seconds = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -174,7 +169,7 @@ mod tests {
         };
         assert_eq!(
             message(&["a", "b"], None),
-            "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
+            "a container name must be specified for pod p, choose one of: [i a b]"
         );
         assert_eq!(
             message(&["a"], Some("x")),
@@ -185,7 +180,7 @@ mod tests {
     #[test]
     fn options() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-        let parse = |text| request(&Query::parse(Some(text)).unwrap(), now);
+        let parse = |text| request(&Query::parse(Some(text)).unwrap(), "p", now);
         let all =
             parse("follow=true&tailLines=0&sinceSeconds=60&timestamps=true&limitBytes=9").unwrap();
         assert_eq!(all.tail_lines, Some(0));

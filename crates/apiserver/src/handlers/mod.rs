@@ -2,9 +2,11 @@
 //! engine, and present what it answers.
 
 mod delete;
+mod evict;
 mod logs;
 mod meta;
 mod read;
+mod streams;
 mod watch;
 mod write;
 
@@ -146,6 +148,12 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,
         ("binding", _) => Err(Fault::wrong_method(&["POST"])),
+        ("eviction", Method::POST) => evict::evict(call, target, body).await,
+        ("eviction", _) => Err(Fault::wrong_method(&["POST"])),
+        ("exec", Method::GET | Method::POST) => streams::exec(call, target),
+        ("attach", Method::GET | Method::POST) => streams::attach(call, target),
+        ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target),
+        ("exec" | "attach" | "portforward", _) => Err(Fault::wrong_method(&["GET", "POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
         ("log", _) => Err(Fault::wrong_method(&["GET"])),
         _ => Err(Fault::unknown_path()),

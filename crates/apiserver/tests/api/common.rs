@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
-use longshore_apiserver::{ApiServer, Body, NoLogs, NodeLogs, Options};
+use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, NodeLogs, NodeStreams, Options};
 use longshore_engine::{Clock, Engine, Ids, Storage};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -83,15 +83,23 @@ impl Server {
     }
 
     pub fn with_logs(node_logs: Arc<dyn NodeLogs>) -> Self {
-        Self::with(node_logs, false)
+        Self::with(node_logs, Arc::new(NoStreams), false)
+    }
+
+    pub fn with_streams(node_streams: Arc<dyn NodeStreams>) -> Self {
+        Self::with(Arc::new(NoLogs), node_streams, false)
     }
 
     /// With the endpoint for faults on demand.
     pub fn with_faults() -> Self {
-        Self::with(Arc::new(NoLogs), true)
+        Self::with(Arc::new(NoLogs), Arc::new(NoStreams), true)
     }
 
-    fn with(node_logs: Arc<dyn NodeLogs>, faults: bool) -> Self {
+    fn with(
+        node_logs: Arc<dyn NodeLogs>,
+        node_streams: Arc<dyn NodeStreams>,
+        faults: bool,
+    ) -> Self {
         let engine = Engine::open(longshore_engine::Options {
             storage: Storage::Memory,
             clock: Arc::new(Past),
@@ -103,6 +111,7 @@ impl Server {
             engine: engine.clone(),
             token: None,
             node_logs,
+            node_streams,
             faults,
         });
         Self { api, engine }

@@ -17,5 +17,6 @@ mod named_twice;
 mod network;
 mod objects;
 mod raw;
+mod streams;
 mod turns;
 mod watches;

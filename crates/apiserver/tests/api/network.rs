@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use longshore_apiserver::{ApiServer, Authority, FaultRule, NoLogs, Options, WatchEnd};
+use longshore_apiserver::{ApiServer, Authority, FaultRule, NoLogs, NoStreams, Options, WatchEnd};
 use longshore_engine::Engine;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio::{
@@ -34,6 +34,7 @@ pub(crate) async fn start() -> Running {
         engine: engine.clone(),
         token: Some("secret".into()),
         node_logs: Arc::new(NoLogs),
+        node_streams: Arc::new(NoStreams),
         faults: true,
     });
     let authority = Authority::ephemeral().unwrap();

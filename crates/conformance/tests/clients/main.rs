@@ -5,4 +5,5 @@ mod first_steps;
 mod kube_rs;
 mod python;
 mod sessions;
+mod streams;
 mod transcript;

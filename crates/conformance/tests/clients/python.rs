@@ -18,7 +18,7 @@ macro_rules! scripts {
         $(
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                play(stringify!($name)).await;
+                play(stringify!($name), Server::bare().await).await;
             }
         )*
     };
@@ -35,14 +35,19 @@ scripts! {
     lightkube_all,
 }
 
-async fn play(name: &str) {
+/// With pods that run.
+#[tokio::test(flavor = "multi_thread")]
+async fn kubernetes_streams() {
+    play("kubernetes_streams", Server::start().await).await;
+}
+
+async fn play(name: &str, server: Server) {
     let python = env::var_os("LONGSHORE_TEST_PYTHON")
         .expect("LONGSHORE_TEST_PYTHON names the Python with the clients: run `cargo xtask test`");
     // Where they could not be installed; `cargo xtask test` says so.
     if python.is_empty() {
-        return;
+        return server.stop().await;
     }
-    let server = Server::bare().await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("python/{name}.py"));
     let mut child = Command::new(&python)
         .args(["-B", "-W", "ignore"])

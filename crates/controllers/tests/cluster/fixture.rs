@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use longshore_apiserver::{ApiServer, NoLogs};
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::{
     Cluster, Error, Item, Patch,
     kinds::{Job, Pod},
@@ -26,6 +26,7 @@ impl Fixture {
             engine,
             token: None,
             node_logs,
+            node_streams: Arc::new(NoStreams),
             faults: false,
         };
         let server = ApiServer::new(options);

@@ -77,7 +77,7 @@ fn check_options(options: &DeleteOptions) -> Result<(), Error> {
     }
 }
 
-fn check_preconditions(
+pub(super) fn check_preconditions(
     subject: &Subject,
     old: &Object,
     options: &DeleteOptions,

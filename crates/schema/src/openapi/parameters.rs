@@ -114,3 +114,30 @@ pub(super) const LOG: &[Parameter] = &[
     ("tailLines", "integer", "Only the last lines."),
     ("timestamps", "boolean", "Each line begins with its time."),
 ];
+
+/// Of attaching to a container, and of running a command in one.
+pub(super) const ATTACH: &[Parameter] = &[
+    (
+        "container",
+        "string",
+        "The container; may be left out if there is only one.",
+    ),
+    ("stderr", "boolean", "Its standard error is wanted."),
+    ("stdin", "boolean", "It is given standard input."),
+    ("stdout", "boolean", "Its standard output is wanted."),
+    ("tty", "boolean", "It has a terminal."),
+];
+
+/// Of running a command in a container, besides [`ATTACH`].
+pub(super) const EXEC: &[Parameter] = &[(
+    "command",
+    "string",
+    "The command, each word as a parameter of its own.",
+)];
+
+/// Of forwarding ports.
+pub(super) const PORT_FORWARD: &[Parameter] = &[(
+    "ports",
+    "integer",
+    "The ports, where the protocol does not name them later.",
+)];

@@ -176,6 +176,12 @@ impl Maker<'_> {
                 own.then(|| custom::name(self.info))
             });
         let is_log = subresource == Some("log");
+        let connects = match subresource {
+            Some("attach") => Some(parameters::ATTACH.to_vec()),
+            Some("exec") => Some([parameters::EXEC, parameters::ATTACH].concat()),
+            Some("portforward") => Some(parameters::PORT_FORWARD.to_vec()),
+            _ => None,
+        };
         let parameters = match action {
             "list" => parameters::LIST.to_vec(),
             "post" | "put" => parameters::WRITE.to_vec(),
@@ -183,7 +189,7 @@ impl Maker<'_> {
             "delete" => parameters::DELETE.to_vec(),
             "deletecollection" => [parameters::LIST, parameters::DELETE].concat(),
             _ if is_log => parameters::LOG.to_vec(),
-            _ => parameters::READ.to_vec(),
+            _ => connects.unwrap_or_else(|| parameters::READ.to_vec()),
         };
         let of = subresource
             .map(|name| format!("{name} of "))

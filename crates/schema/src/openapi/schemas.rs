@@ -29,6 +29,9 @@ pub(super) fn subresource_kind(
         "eviction" => ("policy", "v1", "Eviction"),
         "binding" => ("", "v1", "Binding"),
         "token" => ("authentication.k8s.io", "v1", "TokenRequest"),
+        "attach" => ("", "v1", "PodAttachOptions"),
+        "exec" => ("", "v1", "PodExecOptions"),
+        "portforward" => ("", "v1", "PodPortForwardOptions"),
         _ => return None,
     })
 }

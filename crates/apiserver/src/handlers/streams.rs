@@ -1,0 +1,127 @@
+//! `pods/exec`, `pods/attach`, `pods/portforward`: which container is meant,
+//! and what is wanted of it. The rest is a session's.
+
+use longshore_engine::{ReadVersion, Target};
+use longshore_model::StatusReason;
+use serde_json::Value;
+
+use super::logs::container;
+use crate::{
+    fault::Fault,
+    query::Query,
+    reply::Reply,
+    service::Call,
+    streams::{self, Command, ContainerRef, Forward, StreamError, StreamsWanted, Upgrade},
+};
+
+pub(super) fn exec(call: Call, target: Target) -> Reply {
+    let words = call.query.all("command");
+    let container = find(&call, target)?;
+    let wanted = wanted(&call.query)?;
+    if words.is_empty() {
+        return Err(Fault::bad_request(
+            "you must specify at least one command for the container",
+        ));
+    }
+    let command = Command {
+        container,
+        words: Some(words),
+        wanted,
+    };
+    check(&call, &command.container)?;
+    streams::answer(call, Upgrade::Command(command))
+}
+
+pub(super) fn attach(call: Call, target: Target) -> Reply {
+    let command = Command {
+        container: find(&call, target)?,
+        words: None,
+        wanted: wanted(&call.query)?,
+    };
+    check(&call, &command.container)?;
+    streams::answer(call, Upgrade::Command(command))
+}
+
+pub(super) fn port_forward(call: Call, target: Target) -> Reply {
+    let ports = call.query.all("ports").into_iter().flat_map(|ports| {
+        let ports: Vec<String> = ports.split(',').map(str::to_owned).collect();
+        ports
+    });
+    let ports = ports.map(|port| match port.parse() {
+        Ok(port @ 1_u16..) => Ok(port),
+        _ => Err(Fault::bad_request(format!(
+            "ports: {port:?} is no port: give numbers from 1 to 65535"
+        ))),
+    });
+    let ports = ports.collect::<Result<Vec<u16>, Fault>>()?;
+    let (pod, _) = pod(&call, target)?;
+    streams::answer(call, Upgrade::Forward(Forward { pod, ports }))
+}
+
+/// The pod, which must be on a node.
+fn pod(call: &Call, target: Target) -> Result<(ContainerRef, Value), Fault> {
+    let object = call.shared.engine.get(
+        &target.kind,
+        target.namespace.as_deref(),
+        &target.name,
+        ReadVersion::Latest,
+    )?;
+    let pod: Value = object.value();
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    if node.is_empty() {
+        return Err(Fault::bad_request(format!(
+            "pod {} does not have a host assigned",
+            target.name
+        )));
+    }
+    let found = ContainerRef {
+        namespace: target.namespace.unwrap_or_default(),
+        pod: target.name,
+        uid: object.uid().to_owned(),
+        container: String::new(),
+    };
+    Ok((found, pod))
+}
+
+fn find(call: &Call, target: Target) -> Result<ContainerRef, Fault> {
+    let asked = call.query.get("container");
+    let object = call.shared.engine.get(
+        &target.kind,
+        target.namespace.as_deref(),
+        &target.name,
+        ReadVersion::Latest,
+    )?;
+    let named = container(&object.value(), &target.name, asked)?;
+    let (found, _) = pod(call, target)?;
+    Ok(ContainerRef {
+        container: named,
+        ..found
+    })
+}
+
+fn wanted(query: &Query) -> Result<StreamsWanted, Fault> {
+    let is = |name| query.flag(name) == Some(true);
+    let terminal = is("tty");
+    let wanted = StreamsWanted {
+        input: is("stdin"),
+        output: is("stdout"),
+        // A terminal has one output.
+        errors: is("stderr") && !terminal,
+        terminal,
+    };
+    if !wanted.input && !wanted.output && !wanted.errors {
+        return Err(Fault::bad_request(
+            "you must specify at least 1 of stdin, stdout, stderr",
+        ));
+    }
+    Ok(wanted)
+}
+
+/// Refuses what does not run, while that can still be said by a code.
+fn check(call: &Call, container: &ContainerRef) -> Result<(), Fault> {
+    let checked = call.shared.node_streams.check(container);
+    checked.map_err(|error| match error {
+        StreamError::NotRunning(text) => Fault::new(StatusReason::InternalError, text),
+        error => Fault::internal(error),
+    })
+}

@@ -1,0 +1,259 @@
+//! Frames of SPDY/3.1: from and to bytes. Flow control is read over, as by the
+//! library that Kubernetes' clients and servers use: neither side of theirs
+//! opens windows.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+use super::{
+    Headers, ProtocolError,
+    headers::{Packer, Unpacker},
+};
+
+/// A frame's head, in bytes.
+pub(super) const HEAD: usize = 8;
+/// The body of a control frame, at most.
+pub(super) const LARGEST_CONTROL: usize = 64 << 10;
+
+const VERSION: u16 = 3;
+const FIN: u8 = 1;
+
+/// What comes after a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    Data {
+        stream: u32,
+        length: usize,
+        last: bool,
+    },
+    Control {
+        kind: u16,
+        flags: u8,
+        length: usize,
+    },
+}
+
+impl Head {
+    pub(super) fn read(bytes: [u8; HEAD]) -> Result<Self, ProtocolError> {
+        let [a, b, c, d, flags, x, y, z] = bytes;
+        let length = u32::from_be_bytes([0, x, y, z]) as usize;
+        if a & 0x80 == 0 {
+            return Ok(Self::Data {
+                stream: u32::from_be_bytes([a, b, c, d]),
+                length,
+                last: flags & FIN != 0,
+            });
+        }
+        if u16::from_be_bytes([a & 0x7f, b]) != VERSION {
+            return Err(ProtocolError("another version than SPDY/3"));
+        }
+        if length > LARGEST_CONTROL {
+            return Err(ProtocolError("a control frame that is too large"));
+        }
+        Ok(Self::Control {
+            kind: u16::from_be_bytes([c, d]),
+            flags,
+            length,
+        })
+    }
+}
+
+/// A control frame that means something here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Control {
+    Open {
+        stream: u32,
+        headers: Headers,
+        last: bool,
+    },
+    Reset {
+        stream: u32,
+    },
+    Ping {
+        id: u32,
+    },
+    GoAway,
+    /// Settings, windows, more headers, and what nobody knows.
+    Other,
+}
+
+impl Control {
+    /// Reads the body of a control frame.
+    pub(super) fn read(
+        kind: u16,
+        flags: u8,
+        body: &[u8],
+        unpacker: &mut Unpacker,
+    ) -> Result<Self, ProtocolError> {
+        let short = || ProtocolError("a control frame that breaks off");
+        let number = |at: usize| {
+            let bytes = body.get(at..at + 4).ok_or_else(short)?;
+            let bytes = <[u8; 4]>::try_from(bytes).map_err(|_| short())?;
+            Ok(u32::from_be_bytes(bytes) & 0x7fff_ffff)
+        };
+        Ok(match kind {
+            1 => Self::Open {
+                stream: number(0)?,
+                headers: unpacker.unpack(body.get(10..).ok_or_else(short)?)?,
+                last: flags & FIN != 0,
+            },
+            // All headers count, as one block is packed on the other.
+            2 | 8 => {
+                unpacker.unpack(body.get(4..).ok_or_else(short)?)?;
+                Self::Other
+            }
+            3 => Self::Reset { stream: number(0)? },
+            6 => {
+                number(0)?;
+                let id = body.first_chunk::<4>().ok_or_else(short)?;
+                Self::Ping {
+                    id: u32::from_be_bytes(*id),
+                }
+            }
+            7 => Self::GoAway,
+            _ => Self::Other,
+        })
+    }
+}
+
+/// A frame to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Frame {
+    Reply {
+        stream: u32,
+    },
+    Data {
+        stream: u32,
+        bytes: Bytes,
+        last: bool,
+    },
+    Reset {
+        stream: u32,
+        code: u32,
+    },
+    Ping {
+        id: u32,
+    },
+    GoAway {
+        last_stream: u32,
+    },
+    #[cfg(test)]
+    Open {
+        stream: u32,
+        headers: Headers,
+    },
+}
+
+/// The stream is refused before anything was done.
+pub(super) const REFUSED: u32 = 3;
+/// The frame breaks the protocol.
+pub(super) const BROKEN: u32 = 1;
+
+impl Frame {
+    /// Writes the frame, but not the bytes of a data frame: they follow as they
+    /// are.
+    pub(super) fn write(&self, out: &mut BytesMut, packer: &mut Packer) {
+        match self {
+            Self::Data {
+                stream,
+                bytes,
+                last,
+            } => {
+                out.put_u32(*stream);
+                put_flags_and_length(out, u8::from(*last), bytes.len());
+            }
+            Self::Reply { stream } => {
+                let block = packer.pack(&[]);
+                control(out, 2, 4 + block.len());
+                out.put_u32(*stream);
+                out.put_slice(&block);
+            }
+            Self::Reset { stream, code } => {
+                control(out, 3, 8);
+                out.put_u32(*stream);
+                out.put_u32(*code);
+            }
+            Self::Ping { id } => {
+                control(out, 6, 4);
+                out.put_u32(*id);
+            }
+            Self::GoAway { last_stream } => {
+                control(out, 7, 8);
+                out.put_u32(*last_stream);
+                out.put_u32(0);
+            }
+            #[cfg(test)]
+            Self::Open { stream, headers } => {
+                let block = packer.pack(headers);
+                control(out, 1, 10 + block.len());
+                out.put_u32(*stream);
+                out.put_slice(&[0; 6]);
+                out.put_slice(&block);
+            }
+        }
+    }
+}
+
+fn control(out: &mut BytesMut, kind: u16, length: usize) {
+    out.put_u16(0x8000 | VERSION);
+    out.put_u16(kind);
+    put_flags_and_length(out, 0, length);
+}
+
+fn put_flags_and_length(out: &mut BytesMut, flags: u8, length: usize) {
+    let length = u32::try_from(length).unwrap_or(u32::MAX) & 0x00ff_ffff;
+    out.put_u32(u32::from(flags) << 24 | length);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn control_of(frame: &Frame) -> Control {
+        let mut out = BytesMut::new();
+        frame.write(&mut out, &mut Packer::new());
+        let head = Head::read(*out.first_chunk().unwrap()).unwrap();
+        let Head::Control {
+            kind,
+            flags,
+            length,
+        } = head
+        else {
+            panic!("{head:?}");
+        };
+        assert_eq!(length, out.len() - HEAD);
+        Control::read(kind, flags, &out[HEAD..], &mut Unpacker::new()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn frames_are_read_as_they_were_written(
+            stream in 1..0x7fff_ffff_u32,
+            headers in prop::collection::vec(("[a-z]{1,9}", ".{0,20}"), 0..5),
+            length in 0..0x00ff_ffff_usize,
+            last: bool)
+        {
+            let open = Frame::Open { stream, headers: headers.clone() };
+            let read = Control::Open { stream, headers, last: false };
+            prop_assert_eq!(control_of(&open), read);
+            let reset = Frame::Reset { stream, code: BROKEN };
+            prop_assert_eq!(control_of(&reset), Control::Reset { stream });
+            prop_assert_eq!(control_of(&Frame::Ping { id: stream }), Control::Ping { id: stream });
+            let mut out = BytesMut::new();
+            out.put_u32(stream);
+            put_flags_and_length(&mut out, u8::from(last), length);
+            let head = Head::read(*out.first_chunk().unwrap()).unwrap();
+            prop_assert_eq!(head, Head::Data { stream, length, last });
+        }
+
+        #[test]
+        fn no_bytes_break_it(
+            head: [u8; HEAD], kind in 0..12_u16, body in prop::collection::vec(any::<u8>(), 0..64))
+        {
+            let _ = Head::read(head);
+            let _ = Control::read(kind, 0, &body, &mut Unpacker::new());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A connection, and a client that keeps to the protocol or does not.
+#![allow(clippy::unwrap_used)]
+use bytes::BufMut as _;
+use bytes::{Bytes, BytesMut};
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{
+    Connection,
+    frame::{Frame, HEAD, Head},
+    headers::Packer,
+};
+use crate::limits;
+
+/// A client that writes frames and reads what comes.
+struct Client {
+    io: DuplexStream,
+    packer: Packer,
+}
+
+impl Client {
+    fn connect() -> (Self, Connection) {
+        let (io, far) = tokio::io::duplex(1 << 20);
+        let packer = Packer::new();
+        (Self { io, packer }, Connection::new(far))
+    }
+
+    async fn write(&mut self, frame: Frame) {
+        let mut out = BytesMut::new();
+        frame.write(&mut out, &mut self.packer);
+        if let Frame::Data { bytes, .. } = frame {
+            out.put(bytes);
+        }
+        self.io.write_all(&out).await.unwrap();
+    }
+
+    async fn open(&mut self, stream: u32, kind: &str) {
+        let headers = vec![("streamtype".to_owned(), kind.to_owned())];
+        self.write(Frame::Open { stream, headers }).await;
+    }
+
+    async fn data(&mut self, stream: u32, text: &[u8], last: bool) {
+        let bytes = Bytes::copy_from_slice(text);
+        self.write(Frame::Data {
+            stream,
+            bytes,
+            last,
+        })
+        .await;
+    }
+
+    /// The next frame's head, and its body.
+    async fn read(&mut self) -> Option<(Head, Vec<u8>)> {
+        let mut head = [0; HEAD];
+        self.io.read_exact(&mut head).await.ok()?;
+        let head = Head::read(head).unwrap();
+        let (Head::Data { length, .. } | Head::Control { length, .. }) = head;
+        let mut body = vec![0; length];
+        self.io.read_exact(&mut body).await.unwrap();
+        Some((head, body))
+    }
+
+    /// The kind of the next control frame: 2 replies, 3 resets, 6 pings.
+    async fn control(&mut self) -> u16 {
+        match self.read().await {
+            Some((Head::Control { kind, .. }, _)) => kind,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn streams_carry_bytes_both_ways() {
+    let (mut client, mut connection) = Client::connect();
+    client.open(1, "data").await;
+    let mut stream = connection.accept().await.unwrap();
+    assert_eq!(stream.header("streamtype"), "data");
+    assert_eq!(client.control().await, 2);
+    // A frame larger than what is handed on at a time.
+    let long = vec![7; limits::STREAM_CHUNK * 3 + 1];
+    client.data(1, &long, true).await;
+    let mut got = Vec::new();
+    while let Some(chunk) = stream.chunks.recv().await {
+        assert!(chunk.len() <= limits::STREAM_CHUNK);
+        got.extend_from_slice(&chunk);
+    }
+    assert_eq!(got, long);
+    stream
+        .writer
+        .send(Bytes::from_static(b"back"))
+        .await
+        .unwrap();
+    stream.writer.finish().await.unwrap();
+    let (head, body) = client.read().await.unwrap();
+    assert_eq!(body, b"back");
+    let last = |head| {
+        matches!(
+            head,
+            Head::Data {
+                stream: 1,
+                last: true,
+                ..
+            }
+        )
+    };
+    assert!(!last(head));
+    let (head, body) = client.read().await.unwrap();
+    assert!(last(head) && body.is_empty());
+    // The client hangs up, and that is the end.
+    drop(client);
+    connection.gone().await;
+    assert!(connection.accept().await.is_none());
+}
+
+#[tokio::test]
+async fn pings_are_answered_and_resets_told() {
+    let (mut client, mut connection) = Client::connect();
+    client.write(Frame::Ping { id: 5 }).await;
+    assert_eq!(client.control().await, 6);
+    client.open(1, "data").await;
+    let stream = connection.accept().await.unwrap();
+    assert_eq!(client.control().await, 2);
+    let reset = Frame::Reset { stream: 1, code: 5 };
+    client.write(reset).await;
+    stream.reset.await.unwrap();
+    // Numbers that do not grow, or are even, are the server's or used up.
+    for bad in [1, 2] {
+        client.open(bad, "data").await;
+        assert_eq!(client.control().await, 3, "{bad}");
+    }
+    client.data(99, b"for nobody", true).await;
+    client.write(Frame::GoAway { last_stream: 0 }).await;
+    connection.gone().await;
+}
+
+#[tokio::test]
+async fn no_more_streams_than_the_limit() {
+    let (mut client, mut connection) = Client::connect();
+    let mut held = Vec::new();
+    let most = u32::try_from(limits::SPDY_STREAMS).unwrap();
+    for number in 0..most {
+        client.open(number * 2 + 1, "data").await;
+        held.push(connection.accept().await.unwrap());
+        assert_eq!(client.control().await, 2);
+    }
+    client.open(most * 2 + 1, "data").await;
+    assert_eq!(client.control().await, 3);
+    drop(held);
+    client.open(most * 2 + 3, "data").await;
+    assert_eq!(client.control().await, 2);
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_stops_the_connection_and_keeps_little() {
+    let (mut client, mut connection) = Client::connect();
+    client.open(1, "data").await;
+    let stream = connection.accept().await.unwrap();
+    let chunk = vec![0; limits::STREAM_CHUNK];
+    let flood = async {
+        let mut sent = 0;
+        loop {
+            client.data(1, &chunk, false).await;
+            sent += chunk.len();
+            assert!(sent < 4 << 20, "{sent} bytes were taken");
+        }
+    };
+    let stuck = tokio::time::timeout(Duration::from_millis(300), flood).await;
+    assert!(stuck.is_err());
+    drop(stream);
+    connection.linger(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn what_is_no_spdy_ends_it() {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"\x80\x02\0\x01\0\0\0\0",
+        b"\x80\x03\0\x01\0\xff\xff\xff",
+        b"\x80\x03\0\x01\0\0\0\x02\0\0",
+        b"\x80\x03\0\x01\0\0\0\x0c\0\0\0\x01\0\0\0\0\0\0\xff\xff",
+    ] {
+        let (mut client, connection) = Client::connect();
+        client.io.write_all(bytes).await.unwrap();
+        client.io.shutdown().await.unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(5), connection.gone());
+        assert!(gone.await.is_ok(), "{bytes:?}");
+    }
+}

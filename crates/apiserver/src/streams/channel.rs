@@ -1,0 +1,52 @@
+//! One way to write to a client, whatever carries it.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::{io::AsyncReadExt as _, sync::mpsc};
+
+use super::{BoxedRead, socket};
+use crate::{limits, spdy};
+
+/// What comes from a client on a channel or stream, until its end.
+pub(super) type Incoming = mpsc::Receiver<Bytes>;
+
+/// A channel or stream to a client.
+#[derive(Debug, Clone)]
+pub(super) enum Outgoing {
+    Socket(socket::Writer),
+    Spdy(spdy::Writer),
+}
+
+impl Outgoing {
+    /// Sends bytes; waits while the client does not read.
+    pub(super) async fn send(&self, bytes: Bytes) -> io::Result<()> {
+        match self {
+            Self::Socket(writer) => writer.send(bytes).await,
+            Self::Spdy(writer) => writer.send(bytes).await,
+        }
+    }
+
+    /// Says that nothing more comes, where that can be said.
+    pub(super) async fn finish(&self) -> io::Result<()> {
+        match self {
+            Self::Socket(_) => Ok(()),
+            Self::Spdy(writer) => writer.finish().await,
+        }
+    }
+
+    /// Sends all there is to read; `note` hears of every piece.
+    pub(super) async fn send_all(&self, mut from: BoxedRead, note: impl Fn()) -> io::Result<()> {
+        let mut buffer = bytes::BytesMut::new();
+        loop {
+            buffer.reserve(limits::STREAM_CHUNK);
+            // What a process wrote before it failed is sent all the same.
+            let read = from.read_buf(&mut buffer).await;
+            if read.unwrap_or(0) == 0 {
+                return self.finish().await;
+            }
+            note();
+            self.send(buffer.split().freeze()).await?;
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A command's session with a client: exec and attach, over whatever carries
+//! it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    time::timeout,
+};
+
+use super::{
+    BoxedRead, BoxedWrite, ContainerRef, NodeStreams, Session, StreamError, StreamsWanted,
+    activity::Activity,
+    channel::{Incoming, Outgoing},
+    protocol::{Framing, Report},
+    socket::Socket,
+    status::Outcome,
+};
+use crate::{limits, spdy};
+
+/// How long a command waits for the size of its terminal, so that it need not
+/// hear of a change at once.
+const SIZE_TIME: Duration = Duration::from_millis(100);
+/// The text of a size, at most.
+const SIZE: usize = 1024;
+
+/// What is to be run, or attached to.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) container: ContainerRef,
+    /// `None`: attach to what runs.
+    pub(crate) words: Option<Vec<String>>,
+    pub(crate) wanted: StreamsWanted,
+}
+
+/// The client's side.
+struct Remote {
+    input: Option<Incoming>,
+    resize: Option<Incoming>,
+    output: Option<Outgoing>,
+    errors: Option<Outgoing>,
+}
+
+/// The size of a terminal, as clients tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Size {
+    width: u16,
+    height: u16,
+}
+
+impl Command {
+    pub(super) async fn over_socket<S>(self, streams: &dyn NodeStreams, io: S, framing: Framing)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let wanted = self.wanted;
+        let (socket, incoming) = Socket::open(io, framing, &[0, 4]).await;
+        let mut incoming = incoming.into_iter();
+        let writer = |channel| Outgoing::Socket(socket.writer(channel));
+        let remote = Remote {
+            input: incoming.next().filter(|_| wanted.input),
+            resize: incoming.next().filter(|_| wanted.terminal),
+            output: wanted.output.then(|| writer(1)),
+            errors: wanted.errors.then(|| writer(2)),
+        };
+        let report = writer(3);
+        // Tells clients that they are through.
+        let first = remote.output.as_ref().or(remote.errors.as_ref());
+        let greeted = first.unwrap_or(&report).send(Bytes::new()).await;
+        let what = self.what();
+        let outcome = tokio::select! {
+            outcome = self.run(streams, remote) => Some(outcome),
+            () = socket.gone() => None,
+        };
+        if let (Some(outcome), Ok(())) = (outcome, greeted)
+            && let Some(text) = outcome.report(framing.report, what)
+        {
+            let _ = report.send(text.into()).await;
+        }
+        drop(report);
+        socket.close(limits::LINGER).await;
+    }
+
+    pub(super) async fn over_spdy<S>(
+        self,
+        streams: &dyn NodeStreams,
+        io: S,
+        report: Report,
+        resizes: bool,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let mut connection = spdy::Connection::new(io);
+        let accepting = self.accept(&mut connection, resizes);
+        let Ok(Some((remote, errors))) = timeout(limits::STREAM_CREATION, accepting).await else {
+            return tracing::debug!("a client did not open the streams of its session");
+        };
+        let what = self.what();
+        let gone = connection.gone();
+        let outcome = tokio::select! {
+            outcome = self.run(streams, remote) => outcome,
+            () = gone => return,
+            // Streams that nobody expects.
+            () = async { while connection.accept().await.is_some() {} } => return,
+        };
+        if let Some(text) = outcome.report(report, what) {
+            let _ = errors.send(text.into()).await;
+        }
+        let _ = errors.finish().await;
+        drop(errors);
+        connection.linger(limits::LINGER).await;
+    }
+
+    /// The streams that the client opens, and the one for errors.
+    async fn accept(
+        &self,
+        connection: &mut spdy::Connection,
+        resizes: bool,
+    ) -> Option<(Remote, Outgoing)> {
+        let wanted = self.wanted;
+        let mut report = None;
+        let mut remote = Remote {
+            input: None,
+            resize: None,
+            output: None,
+            errors: None,
+        };
+        loop {
+            let is_whole = remote.input.is_some() == wanted.input
+                && remote.output.is_some() == wanted.output
+                && remote.errors.is_some() == wanted.errors
+                && remote.resize.is_some() == (wanted.terminal && resizes);
+            if let Some(report) = report.take_if(|_| is_whole) {
+                return Some((remote, report));
+            }
+            let stream = connection.accept().await?;
+            let kind = stream.header("streamtype").to_owned();
+            let (chunks, writer) = (stream.chunks, Outgoing::Spdy(stream.writer));
+            match kind.as_str() {
+                "error" => report = Some(writer),
+                "stdin" => remote.input = Some(chunks),
+                "stdout" => remote.output = Some(writer),
+                "stderr" => remote.errors = Some(writer),
+                "resize" => remote.resize = Some(chunks),
+                _ => return None,
+            }
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match self.words {
+            Some(_) => "executing command in",
+            None => "attaching to",
+        }
+    }
+
+    async fn run(self, streams: &dyn NodeStreams, mut remote: Remote) -> Outcome {
+        let mut sizes = Sizes::default();
+        let mut size = None;
+        if let Some(resize) = &mut remote.resize {
+            size = timeout(SIZE_TIME, sizes.next(resize)).await.ok().flatten();
+        }
+        let opening = match self.words {
+            Some(words) => streams.exec(self.container, words, self.wanted),
+            None => streams.attach(self.container, self.wanted),
+        };
+        let session = match opening.await {
+            Ok(session) => session,
+            Err(StreamError::Command { code, message }) => {
+                // As a shell would say it.
+                if let Some(errors) = remote.errors.or(remote.output) {
+                    let _ = errors.send(format!("{message}\n").into()).await;
+                    let _ = errors.finish().await;
+                }
+                return Outcome::Code(code);
+            }
+            Err(error) => return error.into(),
+        };
+        let Session {
+            input,
+            output,
+            errors,
+            resize,
+            end,
+        } = session;
+        let activity = Activity::new();
+        let note = || activity.note();
+        let ended = async {
+            let outputs = async {
+                tokio::join!(
+                    pass_on(output, remote.output, note),
+                    pass_on(errors, remote.errors, note)
+                )
+            };
+            tokio::join!(end, outputs).0
+        };
+        let sizing = async {
+            let (Some(resize), Some(told)) = (resize, &mut remote.resize) else {
+                return;
+            };
+            let mut size = size;
+            loop {
+                if let Some(size) = size {
+                    resize(size.width, size.height);
+                }
+                match sizes.next(told).await {
+                    Some(next) => size = Some(next),
+                    None => return,
+                }
+            }
+        };
+        tokio::select! {
+            code = ended => Outcome::Code(code),
+            () = forever(feed(remote.input, input, note)) => Outcome::Code(0),
+            () = forever(sizing) => Outcome::Code(0),
+            () = activity.idle() => Outcome::Failed("the session lay still for too long".to_owned()),
+        }
+    }
+}
+
+/// Does something, and then never comes back.
+async fn forever(work: impl Future<Output = ()>) {
+    work.await;
+    std::future::pending().await
+}
+
+async fn pass_on(from: Option<BoxedRead>, to: Option<Outgoing>, note: impl Fn()) {
+    let Some(to) = to else { return };
+    // A client that has gone is heard of elsewhere.
+    let _ = match from {
+        Some(from) => to.send_all(from, note).await,
+        None => to.finish().await,
+    };
+}
+
+/// Feeds a command what its client sends. What it does not want to read any
+/// more is dropped, for other things may come behind it.
+async fn feed(from: Option<Incoming>, to: Option<BoxedWrite>, note: impl Fn()) {
+    let Some(mut from) = from else { return };
+    let mut to = to;
+    while let Some(chunk) = from.recv().await {
+        note();
+        if let Some(input) = &mut to
+            && input.write_all(&chunk).await.is_err()
+        {
+            to = None;
+        }
+    }
+}
+
+/// Sizes, out of the pieces they come in.
+#[derive(Debug, Default)]
+struct Sizes(Vec<u8>);
+
+impl Sizes {
+    /// The next size; `None` at the end.
+    async fn next(&mut self, told: &mut Incoming) -> Option<Size> {
+        loop {
+            if let Some(size) = self.take() {
+                return Some(size);
+            }
+            let piece = told.recv().await?;
+            if self.0.len() + piece.len() > SIZE {
+                self.0.clear();
+            }
+            let room = SIZE - self.0.len();
+            self.0.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+    }
+
+    fn take(&mut self) -> Option<Size> {
+        let mut sizes = serde_json::Deserializer::from_slice(&self.0).into_iter();
+        let next: Result<Size, _> = sizes.next()?;
+        let read = sizes.byte_offset();
+        match next {
+            Ok(size) => {
+                self.0.drain(..read);
+                Some(size)
+            }
+            Err(error) if error.is_eof() => None,
+            Err(_) => {
+                self.0.clear();
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn sizes_in_pieces() {
+        let (tell, mut told) = tokio::sync::mpsc::channel(9);
+        for piece in [
+            r#"{"Width":80,"Hei"#,
+            "ght\":24}\n{\"Width\":81,\"Height\":25}",
+            "nonsense",
+            r#"{"Width":82,"Height":26}"#,
+        ] {
+            tell.try_send(Bytes::from_static(piece.as_bytes())).unwrap();
+        }
+        drop(tell);
+        let mut sizes = Sizes::default();
+        let mut widths = Vec::new();
+        while let Some(size) = sizes.next(&mut told).await {
+            widths.push(size.width);
+        }
+        assert_eq!(widths, [80, 81, 82]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Port-forward: connections to a pod's ports, each with a stream for its data
+//! and one for what goes wrong.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::oneshot,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    BoxedConnection, ContainerRef, NodeStreams,
+    activity::Activity,
+    channel::{Incoming, Outgoing},
+    protocol::Framing,
+    socket::Socket,
+};
+use crate::{
+    fault::{Fault, required},
+    limits, spdy,
+};
+
+/// Which pod, and for websockets which ports.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    pub(crate) pod: ContainerRef,
+    pub(crate) ports: Vec<u16>,
+}
+
+/// One connection's streams.
+struct Pair {
+    data: (Incoming, Outgoing),
+    /// Told when the client breaks off.
+    reset: Option<oneshot::Receiver<()>>,
+    errors: Outgoing,
+}
+
+/// A half of a pair that waits for the other.
+#[derive(Default)]
+struct Half {
+    data: Option<spdy::Stream>,
+    errors: Option<spdy::Stream>,
+    since: Option<Instant>,
+}
+
+impl Forward {
+    /// Websockets have to name their ports, as they cannot open streams later.
+    pub(super) fn check_ports(&self) -> Result<(), Fault> {
+        if self.ports.is_empty() {
+            let causes = vec![required("ports", "name the ports to forward")];
+            return Err(Fault::invalid_options("PodPortForwardOptions", causes));
+        }
+        if self.ports.len() > limits::SOCKET_PORTS {
+            return Err(Fault::bad_request(format!(
+                "at most {} ports can be forwarded over one websocket",
+                limits::SOCKET_PORTS
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn over_socket<S>(self, streams: &dyn NodeStreams, io: S, framing: Framing)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let channels = (0..).step_by(2).take(self.ports.len());
+        let channels: Vec<u8> = channels.collect();
+        let (socket, incoming) = Socket::open(io, framing, &channels).await;
+        let activity = &Activity::new();
+        let pairs = self.ports.iter().zip(channels).zip(incoming);
+        let forwarding = pairs.map(|((port, channel), incoming)| {
+            let writer = |channel| Outgoing::Socket(socket.writer(channel));
+            let pair = Pair {
+                data: (incoming, writer(channel)),
+                reset: None,
+                errors: writer(channel + 1),
+            };
+            let pod = &self.pod;
+            async move {
+                let begin = Bytes::copy_from_slice(&port.to_le_bytes());
+                let told = tokio::join!(
+                    pair.data.1.send(begin.clone()),
+                    pair.errors.send(begin.clone())
+                );
+                if let (Ok(()), Ok(())) = told {
+                    connect(streams, pod.clone(), *port, pair, activity).await;
+                }
+            }
+        });
+        tokio::select! {
+            _ = futures::future::join_all(forwarding) => {}
+            () = socket.gone() => {}
+            () = activity.idle() => {}
+        }
+        socket.close(limits::LINGER).await;
+    }
+
+    pub(super) async fn over_spdy<S>(self, streams: Arc<dyn NodeStreams>, io: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let mut connection = spdy::Connection::new(io);
+        let mut halves: HashMap<String, Half> = HashMap::new();
+        let mut tasks = JoinSet::new();
+        let mut idle_since = Instant::now();
+        loop {
+            let idle = sleep_until(idle_since + limits::SESSION_IDLE);
+            let stream = tokio::select! {
+                stream = connection.accept() => stream,
+                Some(_) = tasks.join_next(), if !tasks.is_empty() => {
+                    idle_since = Instant::now();
+                    continue;
+                }
+                () = idle, if tasks.is_empty() => None,
+            };
+            let Some(stream) = stream else { break };
+            // Halves that stay alone are given up.
+            halves.retain(|_, half| {
+                half.since
+                    .is_some_and(|since| since.elapsed() < limits::STREAM_CREATION)
+            });
+            let Ok(port) = stream.header("port").parse::<u16>() else {
+                let _ = stream.writer.finish().await;
+                continue;
+            };
+            let id = stream.header("requestid").to_owned();
+            let half = halves.entry(id.clone()).or_default();
+            half.since.get_or_insert_with(Instant::now);
+            match stream.header("streamtype") {
+                "data" => half.data = Some(stream),
+                "error" => half.errors = Some(stream),
+                _ => continue,
+            }
+            if half.data.is_none() || half.errors.is_none() {
+                continue;
+            }
+            let half = halves.remove(&id).unwrap_or_default();
+            if let (Some(data), Some(errors)) = (half.data, half.errors) {
+                let pair = Pair {
+                    data: (data.chunks, Outgoing::Spdy(data.writer)),
+                    reset: Some(data.reset),
+                    errors: Outgoing::Spdy(errors.writer),
+                };
+                let (streams, pod) = (streams.clone(), self.pod.clone());
+                tasks.spawn(async move {
+                    let activity = Activity::new();
+                    tokio::select! {
+                        () = connect(&*streams, pod, port, pair, &activity) => {}
+                        () = activity.idle() => {}
+                    }
+                });
+            }
+        }
+        tasks.shutdown().await;
+        connection.linger(Duration::ZERO).await;
+    }
+}
+
+/// Connects to a port, and carries bytes until one side is done.
+async fn connect(
+    streams: &dyn NodeStreams,
+    pod: ContainerRef,
+    port: u16,
+    pair: Pair,
+    activity: &Activity,
+) {
+    let (name, uid) = (pod.pod.clone(), pod.uid.clone());
+    let connecting = streams.connect(pod, port);
+    match connecting.await {
+        Ok(connection) => carry(connection, pair.data, pair.reset, activity).await,
+        Err(error) => {
+            let text = format!("error forwarding port {port} to pod {name}, uid {uid}: {error}");
+            let _ = pair.errors.send(text.into()).await;
+            let _ = pair.data.1.finish().await;
+        }
+    }
+    let _ = pair.errors.finish().await;
+}
+
+/// Carries bytes both ways, until the pod's side has no more, or the client
+/// breaks off.
+async fn carry(
+    connection: BoxedConnection,
+    (mut incoming, outgoing): (Incoming, Outgoing),
+    reset: Option<oneshot::Receiver<()>>,
+    activity: &Activity,
+) {
+    let (read, mut write) = tokio::io::split(connection);
+    let up = async {
+        while let Some(chunk) = incoming.recv().await {
+            activity.note();
+            if write.write_all(&chunk).await.is_err() {
+                break;
+            }
+        }
+        let _ = write.shutdown().await;
+        std::future::pending::<()>().await;
+    };
+    let broken_off = async {
+        let told = match reset {
+            Some(reset) => reset.await.is_ok(),
+            None => false,
+        };
+        if !told {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        _ = outgoing.send_all(Box::pin(read), || activity.note()) => {}
+        () = up => {}
+        () = broken_off => {}
+    }
+}

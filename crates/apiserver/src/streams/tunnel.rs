@@ -1,0 +1,71 @@
+//! Bytes over a websocket: what SPDY inside of one is made of.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf as _, Bytes};
+use futures::{Sink as _, Stream as _};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+
+/// Reads and writes the payloads of binary messages.
+pub(super) struct Tunnel<S> {
+    socket: WebSocketStream<S>,
+    left: Bytes,
+}
+
+impl<S> Tunnel<S> {
+    pub(super) fn new(socket: WebSocketStream<S>) -> Self {
+        Self {
+            socket,
+            left: Bytes::new(),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Tunnel<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.left.is_empty() {
+            match ready!(Pin::new(&mut self.socket).poll_next(context)) {
+                Some(Ok(Message::Binary(bytes))) => self.left = bytes,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return Poll::Ready(Ok(())),
+                Some(Ok(_)) => {}
+            }
+        }
+        let count = self.left.len().min(buffer.remaining());
+        buffer.put_slice(&self.left[..count]);
+        self.left.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut socket = Pin::new(&mut self.socket);
+        ready!(socket.as_mut().poll_ready(context)).map_err(io::Error::other)?;
+        let message = Message::Binary(Bytes::copy_from_slice(bytes));
+        socket.start_send(message).map_err(io::Error::other)?;
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(context);
+        flushed.map_err(io::Error::other)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let closed = Pin::new(&mut self.socket).poll_close(context);
+        closed.map_err(io::Error::other)
+    }
+}

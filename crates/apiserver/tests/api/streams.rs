@@ -1,0 +1,200 @@
+//! Sessions with containers of a node that is made up: what a slow or absent
+//! client does to them.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use hyper_util::rt::TokioIo;
+use longshore_apiserver::{
+    Body, BoxedConnection, ContainerRef, NodeStreams, Opening, Session, StreamError, StreamsWanted,
+};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+use tower::ServiceExt as _;
+
+use crate::common::{PODS, Server};
+
+const EXEC: &str = "exec?command=x&stdout=true";
+
+/// Runs commands that write zeros and have no end.
+#[derive(Clone, Default)]
+struct Endless {
+    /// How much was taken of what they write.
+    taken: Arc<AtomicUsize>,
+    /// Alive as long as a session is.
+    held: Arc<()>,
+}
+
+impl AsyncRead for Endless {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let count = buffer.remaining();
+        buffer.initialize_unfilled().fill(0);
+        buffer.advance(count);
+        self.taken.fetch_add(count, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl NodeStreams for Endless {
+    fn check(&self, _: &ContainerRef) -> Result<(), StreamError> {
+        Ok(())
+    }
+
+    fn exec(&self, _: ContainerRef, _: Vec<String>, _: StreamsWanted) -> Opening<Session> {
+        let session = Session {
+            input: None,
+            output: Some(Box::pin(self.clone())),
+            errors: None,
+            resize: None,
+            end: Box::pin(std::future::pending()),
+        };
+        Box::pin(async { Ok(session) })
+    }
+
+    fn attach(&self, container: ContainerRef, wanted: StreamsWanted) -> Opening<Session> {
+        self.exec(container, Vec::new(), wanted)
+    }
+
+    fn connect(&self, _: ContainerRef, _: u16) -> Opening<BoxedConnection> {
+        Box::pin(async { Err(StreamError::Failed("connection refused".into())) })
+    }
+}
+
+async fn server() -> (Server, Endless) {
+    let node = Endless::default();
+    let server = Server::with_streams(Arc::new(node.clone()));
+    server.pod("p", &["main"]).await;
+    server
+        .post("/api/v1/nodes", &json!({"metadata": {"name": "n"}}))
+        .await;
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    server.post(&format!("{PODS}/p/binding"), &binding).await;
+    (server, node)
+}
+
+async fn ask(server: &Server, protocol: &str) -> Response<Body> {
+    let request = Request::get(format!("{PODS}/p/{EXEC}"))
+        .header("connection", "keep-alive, Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+        .header("sec-websocket-protocol", protocol)
+        .body(Body::empty())
+        .unwrap();
+    server.api.service().oneshot(request).await.unwrap()
+}
+
+/// Waits for something, not for long.
+async fn until(what: &str, is_it: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if is_it() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_waited_for_and_costs_little() {
+    let (server, node) = server().await;
+    let idle = Arc::strong_count(&node.held);
+    let response = ask(&server, "v5.channel.k8s.io").await;
+    assert_eq!(response.status(), 101);
+    let upgraded = hyper::upgrade::on(response).await.unwrap();
+    let mut io = TokioIo::new(upgraded);
+    until("it begins", || node.taken.load(Ordering::Relaxed) > 0).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let taken = node.taken.load(Ordering::Relaxed);
+    assert!(taken < 2 << 20, "{taken} bytes wait for a client");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(node.taken.load(Ordering::Relaxed), taken);
+    // It goes on where it was.
+    let mut much = vec![0; 4 << 20];
+    io.read_exact(&mut much).await.unwrap();
+    assert!(Arc::strong_count(&node.held) > idle);
+    drop(io);
+    until("the command ends with its client", || {
+        Arc::strong_count(&node.held) == idle
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sessions_end_with_the_server() {
+    let (server, node) = server().await;
+    let idle = Arc::strong_count(&node.held);
+    let response = ask(&server, "v4.channel.k8s.io").await;
+    let upgraded = hyper::upgrade::on(response).await.unwrap();
+    let mut io = TokioIo::new(upgraded);
+    until("it begins", || node.taken.load(Ordering::Relaxed) > 0).await;
+    server.api.close();
+    let mut rest = Vec::new();
+    let _ = io.read_to_end(&mut rest).await;
+    until("it ends", || Arc::strong_count(&node.held) == idle).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_agreed_on_is_refused() {
+    let (server, _) = server().await;
+    let refused = ask(&server, "v9.channel.k8s.io").await;
+    assert_eq!(refused.status(), 403);
+    let get = |path: &str| Request::get(format!("{PODS}/p/{path}"));
+    for (request, code, part) in [
+        (get(EXEC), 400, "Upgrade request required"),
+        (
+            get(EXEC)
+                .header("connection", "Upgrade")
+                .header("upgrade", "h2c"),
+            400,
+            "Upgrade request required",
+        ),
+        (
+            get(EXEC)
+                .header("connection", "Upgrade")
+                .header("upgrade", "websocket"),
+            400,
+            "Sec-WebSocket-Key is missing",
+        ),
+        (
+            get(EXEC)
+                .header("connection", "Upgrade")
+                .header("upgrade", "SPDY/3.1")
+                .header("x-stream-protocol-version", "v9.channel.k8s.io"),
+            403,
+            "unable to negotiate protocol: client supports [v9.channel.k8s.io]",
+        ),
+        (
+            get("portforward")
+                .header("connection", "Upgrade")
+                .header("upgrade", "websocket")
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "x"),
+            422,
+            "ports: Required value",
+        ),
+        (get("portforward?ports=70000"), 400, "\"70000\" is no port"),
+    ] {
+        let request = request.body(Body::empty()).unwrap();
+        let response = server.api.service().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), code, "{part}");
+        let body = http_body_util::BodyExt::collect(response.into_body()).await;
+        let text = String::from_utf8(body.unwrap().to_bytes().to_vec()).unwrap();
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let message = status["message"].as_str().unwrap();
+        assert!(message.contains(part), "{message}");
+    }
+}

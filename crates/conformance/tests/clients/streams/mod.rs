@@ -1,0 +1,97 @@
+//! What kubectl does inside running pods: logs, exec, attach, cp,
+//! port-forward, drain; each with every pinned version. 1.20 speaks SPDY,
+//! later ones websockets.
+
+mod attach;
+mod drain;
+mod exec;
+mod files;
+mod logs;
+mod ports;
+
+use longshore_conformance::{Kubectl, Server};
+
+/// A pod to work in. `sh` reads its standard input; `quiet` is a second
+/// container.
+const POD: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata:
+  name: box
+  labels: {app: box}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: any
+    workingDir: /tmp
+    env: [{name: COLOUR, value: blue}]
+    command: [sh, -c, "for i in 1 2 3; do echo line $i; done; echo bad >&2; sleep 1000"]
+  - name: quiet
+    image: pause
+"#;
+
+/// Runs a command under a terminal of 100 columns and 30 rows, and gives what
+/// it wrote; `typed` is typed after the first line has come.
+const UNDER_A_TERMINAL: &str = r#"
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+typed = sys.argv[1].encode().decode("unicode_escape").encode()
+text = b""
+while True:
+    try:
+        some = os.read(fd, 4096)
+    except OSError:
+        break
+    if not some:
+        break
+    text += some
+    if typed and b"\n" in text:
+        os.write(fd, typed)
+        typed = b""
+sys.stdout.write(text.decode().replace("\r\n", "\n"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+/// Plays something with each kubectl, each in a namespace of its own.
+async fn with_each_kubectl(manifest: &str, play: impl AsyncFn(&Stage<'_>)) {
+    let server = Server::start().await;
+    for kubectl in Kubectl::all(&server.kubeconfig()) {
+        let namespace = kubectl.name();
+        kubectl.ok(&["create", "namespace", &namespace]).await;
+        let set = ["config", "set-context", "--current", "--namespace"];
+        kubectl.ok(&[&set[..], &[&namespace]].concat()).await;
+        kubectl.ok_with(&["apply", "-f", "-"], manifest).await;
+        let stage = Stage { kubectl: &kubectl };
+        play(&stage).await;
+        kubectl.ok(&["delete", "namespace", &namespace]).await;
+    }
+    server.stop().await;
+}
+
+struct Stage<'a> {
+    kubectl: &'a Kubectl,
+}
+
+impl Stage<'_> {
+    async fn ready(&self, pod: &str) {
+        let wait = ["wait", "--for=condition=Ready", "--timeout=30s", pod];
+        self.kubectl.ok(&wait).await;
+    }
+
+    /// A line of `sh` that succeeds, and what it prints.
+    async fn sh(&self, line: &str) -> String {
+        let ran = self.kubectl.shell(line).await;
+        let shown = format!("{} {line}: {ran:?}", self.kubectl.name());
+        assert_eq!(ran.code, Some(0), "{shown}");
+        ran.stdout
+    }
+
+    #[track_caller]
+    fn same(&self, given: &str, wanted: &str) {
+        assert_eq!(given, wanted, "{}", self.kubectl.name());
+    }
+}

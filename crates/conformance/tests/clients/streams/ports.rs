@@ -1,0 +1,62 @@
+//! kubectl port-forward.
+
+use super::with_each_kubectl;
+
+/// A pod that serves two files.
+const SERVES: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: box}
+spec:
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: data, emptyDir: {}}]
+  containers:
+  - name: main
+    image: any
+    workingDir: /data
+    volumeMounts: [{name: data, mountPath: /data}]
+    command:
+    - sh
+    - -c
+    - head -c 2000000 /dev/urandom > big; echo hello > index.html; exec python3 -m http.server --bind $POD_IP 8000
+"#;
+
+/// Forwards a port that is served and one that is not; asks for the one, four
+/// times for much of it at once, and for the other.
+const ASKS: &str = r#"
+ask='import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())'
+kubectl port-forward box :8000 :8001 > ports 2> errors & forward=$!
+trap "kill $forward" EXIT
+for i in $(seq 100); do [ "$(grep -c 127.0.0.1 ports)" = 2 ] && break; sleep 0.1; done
+port=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8000/\1/p' ports)
+none=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8001/\1/p' ports)
+for i in $(seq 100); do python3 -c "$ask" http://127.0.0.1:$port/ 2>/dev/null && break; sleep 0.1; done
+kubectl exec box -- sha256sum < /dev/null big
+for i in 1 2 3 4; do python3 -c "$ask" http://127.0.0.1:$port/big | sha256sum & pids="$pids $!"; done
+wait $pids
+python3 -c "$ask" http://127.0.0.1:$none/ 2>/dev/null && echo answered
+for i in $(seq 50); do grep -q refused errors && break; sleep 0.1; done
+cat errors
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_is_forwarded() {
+    with_each_kubectl(SERVES, async |stage| {
+        stage.ready("pod/box").await;
+        // Those that speak websockets can be told not to.
+        for websockets in ["true", "false"] {
+            let say = format!("export KUBECTL_PORT_FORWARD_WEBSOCKETS={websockets}");
+            let shown = stage.sh(&format!("{say}{ASKS}")).await;
+            let lines: Vec<&str> = shown.lines().collect();
+            assert_eq!(lines[0], "hello", "{shown}");
+            let sum = |line: &str| line.split(' ').next().unwrap().to_owned();
+            let sums: Vec<_> = lines[1..6].iter().map(|line| sum(line)).collect();
+            assert!(sums.iter().all(|other| *other == sums[0]), "{shown}");
+            let refused = lines[6..]
+                .iter()
+                .any(|line| line.contains("connection refused"));
+            assert!(refused, "{shown}");
+        }
+    })
+    .await;
+}

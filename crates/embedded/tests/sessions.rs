@@ -1,0 +1,84 @@
+//! Sessions with containers, in process: no socket is there to be upgraded.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::{Api, api::AttachParams};
+use longshore_embedded::EmbeddedCluster;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A pod that runs, and the API by which others' clients reach it.
+async fn running(embedded: &EmbeddedCluster, command: &[&str], stdin: bool) -> Api<Pod> {
+    let pods = embedded.cluster().pods().in_namespace("default").unwrap();
+    let container = json!({"name": "main", "image": "any", "command": command, "stdin": stdin, "stdinOnce": stdin});
+    let spec = json!({"terminationGracePeriodSeconds": 1, "containers": [container]});
+    pods.create(&json!({"metadata": {"name": "box"}, "spec": spec}))
+        .await
+        .unwrap();
+    let runs = |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Running";
+    pods.wait("box", runs, PATIENCE).await.unwrap();
+    Api::namespaced(embedded.cluster().kube_client(), "default")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exec_by_a_websocket_without_a_socket() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let pods = running(&embedded, &["sleep", "1000"], false).await;
+    let asked = AttachParams::default().stdin(true).stderr(true);
+    let script = ["sh", "-c", "tr a-z A-Z; echo bad >&2; exit 7"];
+    let mut session = pods.exec("box", script, &asked).await.unwrap();
+    let status = session.take_status().unwrap();
+    let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
+    let mut errors = session.stderr().unwrap();
+    let text = "hello in there\n".repeat(20_000);
+    let sent = text.clone();
+    let sending = tokio::spawn(async move {
+        input.write_all(sent.as_bytes()).await.unwrap();
+        input.shutdown().await.unwrap();
+    });
+    let (mut got, mut complaint) = (String::new(), String::new());
+    output.read_to_string(&mut got).await.unwrap();
+    errors.read_to_string(&mut complaint).await.unwrap();
+    assert!(got == text.to_uppercase(), "{} bytes", got.len());
+    assert_eq!(complaint, "bad\n");
+    sending.await.unwrap();
+    let status = status.await.unwrap();
+    assert_eq!(status.reason.as_deref(), Some("NonZeroExitCode"));
+    let causes = status.details.unwrap().causes.unwrap();
+    assert_eq!(causes[0].message.as_deref(), Some("7"));
+    session.join().await.unwrap();
+
+    let missing = pods.exec("box", ["true"], &asked.container("none")).await;
+    let refusal = missing.err().unwrap().to_string();
+    assert!(
+        refusal.contains("container none is not valid for pod box"),
+        "{refusal}"
+    );
+    embedded.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attach_and_the_end_of_the_cluster() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let pods = running(&embedded, &["cat"], true).await;
+    let asked = AttachParams::default().stdin(true).stderr(true);
+    let mut session = pods.attach("box", &asked).await.unwrap();
+    let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
+    input.write_all(b"to and fro\n").await.unwrap();
+    let mut got = [0; 11];
+    output.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"to and fro\n");
+    // Nobody waits for a session.
+    tokio::time::timeout(PATIENCE, embedded.stop())
+        .await
+        .unwrap();
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, output.read_to_end(&mut rest))
+        .await
+        .unwrap();
+    assert!(rest.is_empty());
+}

@@ -1,0 +1,230 @@
+//! Eviction: deleting a pod if its PodDisruptionBudget allows that.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use longshore_model::{StatusCause, time};
+use serde_json::{Value, json};
+
+use super::{Draftable, Transaction, delete};
+use crate::{Error, Evict, Object, Subject, json as js, kinds::KindId, object};
+
+/// A budget remembers at most so many pods that are going (as in Kubernetes).
+const MOST_DISRUPTED: usize = 2000;
+/// What a pod is told to wait for a budget that is not up to date, in seconds
+/// (as in Kubernetes).
+const SOON: u32 = 10;
+
+/// Deletes a pod, counting it against the budget that guards it.
+pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Error> {
+    let missing = |what| Error::Internal(format!("{what} are not served"));
+    let kind = tx.kinds().builtin_id("", "Pod");
+    let kind = kind.ok_or_else(|| missing("pods"))?;
+    let subject = Subject::new(&tx.kinds().entry(kind).info, &request.name);
+    let old = tx
+        .get(kind, &object::key(Some(&request.namespace), &request.name))
+        .cloned()
+        .ok_or_else(|| Error::NotFound(subject.clone()))?;
+    let pod = old.map();
+    if is_guarded(&pod) {
+        let budgets = tx.kinds().builtin_id("policy", "PodDisruptionBudget");
+        let budgets = budgets.ok_or_else(|| missing("PodDisruptionBudgets"))?;
+        let found = guards(tx, budgets, &request.namespace, old.labels());
+        match found.as_slice() {
+            [] => {}
+            [budget] => {
+                let mut budget = budget.map();
+                if !may_go_for_nothing(&pod, &budget) {
+                    count(&mut budget, &request.name, tx)?;
+                    tx.put(budgets, &budget)?;
+                }
+            }
+            _ => return Err(Error::SeveralBudgets),
+        }
+    }
+    delete::check_preconditions(&subject, &old, &request.options)?;
+    let told = tx.put(kind, &with_condition(pod, tx))?;
+    delete::one(tx, kind, &told, &request.options, false).map(drop)
+}
+
+/// Whether budgets matter to a pod: one that has not begun, has ended or is
+/// going counts for none.
+fn is_guarded(pod: &Draftable) -> bool {
+    let phase = js::text(pod, "status.phase");
+    !matches!(phase, "Succeeded" | "Failed" | "Pending")
+        && js::at(pod, "metadata.deletionTimestamp").is_none()
+}
+
+/// The budgets that a pod with these labels counts for.
+fn guards(
+    tx: &Transaction<'_>,
+    budgets: KindId,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+) -> Vec<Arc<Object>> {
+    let prefix = format!("{namespace}/");
+    let all = tx.state().table(budgets).objects.values();
+    all.filter(|budget| budget.key().starts_with(&prefix))
+        .filter(|budget| selects(js::at(&budget.map(), "spec.selector"), labels))
+        .cloned()
+        .collect()
+}
+
+/// Whether a selector of `policy/v1` takes these labels: no selector takes
+/// nothing, an empty one everything.
+fn selects(selector: Option<&Value>, labels: &BTreeMap<String, String>) -> bool {
+    let Some(Value::Object(selector)) = selector else {
+        return false;
+    };
+    let equal = selector.get("matchLabels").and_then(Value::as_object);
+    let mut equal = equal.into_iter().flatten();
+    equal.all(|(key, value)| labels.get(key).map(String::as_str) == value.as_str())
+        && js::items(selector, "matchExpressions").all(|expression| {
+            let label = labels.get(js::text(expression, "key"));
+            let values = js::at(expression, "values").and_then(Value::as_array);
+            let is_listed = label.is_some_and(|label| {
+                let mut values = values.into_iter().flatten();
+                values.any(|value| value.as_str() == Some(label))
+            });
+            match js::text(expression, "operator") {
+                "In" => is_listed,
+                "NotIn" => !is_listed,
+                "Exists" => label.is_some(),
+                "DoesNotExist" => label.is_none(),
+                _ => false,
+            }
+        })
+}
+
+/// Whether a pod is no loss: it is not ready, and its budget lets such pods go.
+fn may_go_for_nothing(pod: &Draftable, budget: &Draftable) -> bool {
+    let conditions = js::at(pod, "status.conditions").and_then(Value::as_array);
+    let is_ready = conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+    let number = |path| js::number(budget, path).unwrap_or_default();
+    let (healthy, desired) = (
+        number("status.currentHealthy"),
+        number("status.desiredHealthy"),
+    );
+    let always = js::text(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow";
+    !is_ready && (always || (healthy >= desired && desired > 0))
+}
+
+/// Takes one disruption from what a budget allows, and notes for whom.
+fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), Error> {
+    let name = js::text(budget, "metadata.name").to_owned();
+    let number = |path| js::number(budget, path).unwrap_or_default();
+    let refuse = |why: String, seconds| {
+        Err(Error::TooManyDisruptions {
+            cause: StatusCause {
+                reason: "DisruptionBudget".into(),
+                message: format!("The disruption budget {name} {why}"),
+                field: String::new(),
+            },
+            seconds,
+        })
+    };
+    let observed = number("status.observedGeneration");
+    if observed < number("metadata.generation") {
+        return refuse("is still being processed by the server.".into(), SOON);
+    }
+    let allowed = number("status.disruptionsAllowed");
+    let disrupted = js::at(budget, "status.disruptedPods").and_then(Value::as_object);
+    let broken = if allowed < 0 {
+        Some("pdb disruptions allowed is negative")
+    } else if disrupted.is_some_and(|pods| pods.len() > MOST_DISRUPTED) {
+        Some("DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+    } else {
+        None
+    };
+    if let Some(reason) = broken {
+        let subject = Subject {
+            group: "policy".into(),
+            resource: "poddisruptionbudget".into(),
+            kind: "PodDisruptionBudget".into(),
+            name: name.as_str().into(),
+        };
+        return Err(Error::Forbidden {
+            subject,
+            reason: reason.to_owned(),
+            causes: Vec::new(),
+        });
+    }
+    if allowed == 0 {
+        let (desired, healthy) = (
+            number("status.desiredHealthy"),
+            number("status.currentHealthy"),
+        );
+        let why = format!("needs {desired} healthy pods and has {healthy} currently");
+        return refuse(why, 0);
+    }
+    let now = time::seconds(tx.now);
+    let status = js::child(budget, "status");
+    status.insert("disruptionsAllowed".into(), (allowed - 1).into());
+    if allowed == 1 {
+        let condition = json!({
+            "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods",
+            "message": "", "lastTransitionTime": now, "observedGeneration": observed,
+        });
+        set_condition(status, condition);
+    }
+    js::child(status, "disruptedPods").insert(pod.to_owned(), now.into());
+    Ok(())
+}
+
+/// The pod, saying why it goes.
+fn with_condition(mut pod: Draftable, tx: &Transaction<'_>) -> Draftable {
+    let now = time::seconds(tx.now);
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
+    });
+    set_condition(js::child(&mut pod, "status"), condition);
+    pod
+}
+
+/// Puts a condition in the place of the one of its type; one that says the same
+/// stays as it is.
+fn set_condition(status: &mut Draftable, condition: Value) {
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    let Value::Array(conditions) = conditions else {
+        return;
+    };
+    let same = |other: &&mut Value| other["type"] == condition["type"];
+    match conditions.iter_mut().find(same) {
+        Some(other) if other["status"] == condition["status"] => {}
+        Some(other) => *other = condition,
+        None => conditions.push(condition),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors() {
+        let labels =
+            [("app", "a"), ("tier", "web")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let labels = BTreeMap::from(labels);
+        let one = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        for (selector, expected) in [
+            (json!({}), true),
+            (json!(null), false),
+            (json!({"matchLabels": {"app": "a"}}), true),
+            (json!({"matchLabels": {"app": "a", "tier": "db"}}), false),
+            (one("app", "In", &["b", "a"]), true),
+            (one("app", "In", &["b"]), false),
+            (one("none", "In", &["b"]), false),
+            (one("app", "NotIn", &["a"]), false),
+            (one("none", "NotIn", &["a"]), true),
+            (one("app", "Exists", &[]), true),
+            (one("none", "DoesNotExist", &[]), true),
+            (one("app", "DoesNotExist", &[]), false),
+        ] {
+            assert_eq!(selects(Some(&selector), &labels), expected, "{selector}");
+        }
+        assert!(!selects(None, &labels));
+    }
+}
