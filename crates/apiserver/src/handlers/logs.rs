@@ -39,7 +39,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
         .is_empty()
     {
         return Ok(reply::with_type(
-            StatusCode::OK,
+            StatusCode::NO_CONTENT,
             "text/plain",
             Body::empty(),
         ));

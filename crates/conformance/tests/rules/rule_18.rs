@@ -186,6 +186,22 @@ async fn rule_18_force_takes_over() {
 }
 
 #[tokio::test]
+async fn rule_18_what_was_taken_over_stays_so() {
+    let place = Map::start().await;
+    let maps = place.judge.path("v1", "configmaps");
+    place.judge.create(&maps, &map(json!({"k": "v"}))).await;
+    let (judge, one) = (&place.judge, &place.one);
+    apply(judge, one, "me", "&force=true", &map(json!({"k": "w"})))
+        .await
+        .ok();
+    // Who made it has the bare map left, which is nothing of what is in it.
+    let again = place.apply("me", json!({"k": "x"})).await;
+    let why = "who had a bare map had all that is in it until 1.22";
+    let code = judge.old_or_new(409, 200, why);
+    assert_eq!(again.code, code, "{}", again.text());
+}
+
+#[tokio::test]
 async fn rule_18_what_only_the_manager_owned_and_omits_goes() {
     let place = Map::start().await;
     place.apply("me", json!({"x": "1", "y": "1"})).await.is(201);

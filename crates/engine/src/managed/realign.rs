@@ -1,6 +1,6 @@
-//! Sets that were written when a type, or a value, was another: what is owned
-//! as a whole now has one owner at its top, what is owned part by part has its
-//! parts.
+//! Sets that were written when a type was another: what is owned as a whole now
+//! has one owner at its top. The other way round nothing is done, as by
+//! Kubernetes since 1.22: who owns the top of what has parts now owns no more.
 
 use longshore_schema::{OwnedType, Ownership, Shape};
 use serde_json::{Map, Value};
@@ -23,8 +23,7 @@ pub(crate) fn realign_all(scope: &Scope<'_>, entries: &mut [Entry], object: &Map
     }
 }
 
-/// Brings a set in line with the object as it is. A manager of a bare map or
-/// list is the manager of all that is in it.
+/// Brings a set in line with the object as it is.
 pub(super) fn realign(at: OwnedType<'_>, set: FieldSet, object: &Map<String, Value>) -> FieldSet {
     let mut aligned = FieldSet {
         owned: set.owned,
@@ -51,17 +50,11 @@ fn value_at(at: OwnedType<'_>, set: FieldSet, value: &Value) -> FieldSet {
         (Ownership::Whole, Value::Object(_) | Value::Array(_)) if !set.is_empty() => {
             FieldSet::leaf()
         }
-        (Ownership::Fields, Value::Object(fields)) if set.inside.is_empty() => {
-            collect::of_object(at, fields).union(set)
-        }
         (Ownership::Fields, Value::Object(fields)) => realign(at, set, fields),
         (ownership @ (Ownership::Values | Ownership::Items), Value::Array(list)) => {
             let Ok(items) = collect::elements(at, ownership, list) else {
                 return set;
             };
-            if set.inside.is_empty() {
-                return collect::of_value(at, value).union(set);
-            }
             items_at(at.items(), set, &items)
         }
         _ => set,
@@ -101,16 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_who_has_a_bare_map_or_list_has_what_is_in_it() {
-        let object = json!({"metadata": {"labels": {"a": "1"}, "finalizers": ["x"]},
-            "spec": {"securityContext": {}}});
-        assert_eq!(
-            realigned(
-                r#"{"f:metadata":{"f:finalizers":{},"f:labels":{}},"f:spec":{"f:securityContext":{}}}"#,
-                object
-            ),
-            r#"{"f:metadata":{"f:finalizers":{".":{},"v:\"x\"":{}},"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:securityContext":{}}}"#
-        );
+    fn rule_18_who_has_a_bare_map_or_list_has_nothing_in_it() {
+        let object = json!({"metadata": {"labels": {"a": "1"}, "finalizers": ["x"]}});
+        let set = r#"{"f:metadata":{"f:finalizers":{},"f:labels":{}}}"#;
+        assert_eq!(realigned(set, object), set);
     }
 
     #[test]
@@ -129,9 +116,6 @@ mod tests {
     fn items_are_followed_by_their_keys() {
         let object = json!({"spec": {"containers": [{"name": "a", "env": [{"name": "E"}]}]}});
         let set = r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:env":{}},"k:{\"name\":\"b\"}":{}}}}"#;
-        assert_eq!(
-            realigned(set, object),
-            r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"E\"}":{".":{},"f:name":{}}}},"k:{\"name\":\"b\"}":{}}}}"#
-        );
+        assert_eq!(realigned(set, object), set);
     }
 }
