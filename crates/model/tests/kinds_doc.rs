@@ -31,6 +31,10 @@ const DOES: &[(&str, &str)] = &[
     ("Secret", "pods read it"),
     ("ServiceAccount", "pods name it"),
     ("PriorityClass", "new pods get its priority"),
+    (
+        "PodDisruptionBudget",
+        "evictions ask it and count in its status; nobody else fills the status",
+    ),
     ("CustomResourceDefinition", "makes a kind that is served"),
 ];
 
@@ -75,6 +79,14 @@ fn document() -> String {
          a new node, and the finalizers that protect volumes and claims in use. Left out\n\
          as well: `componentstatuses`, deprecated since 1.19, which would tell of an etcd\n\
          and of processes that are not here.\n\n\
+         Pods have `log`, `exec`, `attach`, `portforward`, `binding` and `eviction`. Exec and\n\
+         attach speak websockets (`v5.channel.k8s.io`, `v4.`, and older ones, also in base64)\n\
+         and SPDY/3.1; port-forward SPDY/3.1, SPDY inside a websocket, and `v4.channel.k8s.io`.\n\
+         A command that is run ends with its client; what it started itself stays, as in\n\
+         Kubernetes. One that cannot be found ends with 127, one that cannot be run with 126.\n\
+         Port-forward reaches a pod at its own address (`POD_IP`), not at the machine's\n\
+         `localhost`. While one stream of a SPDY connection waits for who reads it, the others\n\
+         of that connection wait, too.\n\n\
          Objects may be nested 120 levels deep, where Kubernetes takes 10,000: clients'\n\
          parsers are known to stop at 128. A server-side apply that does not have the\n\
          form of its type is answered with code 500 and no reason, as by every Kubernetes\n\

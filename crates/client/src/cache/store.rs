@@ -22,6 +22,8 @@ pub(super) struct Store {
 struct Writer {
     table: Table,
     subscribers: Subscribers,
+    /// Told once readers see it: who is told of a change finds it.
+    news: Vec<Told>,
 }
 
 impl Store {
@@ -35,6 +37,7 @@ impl Store {
             writer: Mutex::new(Writer {
                 table,
                 subscribers: Subscribers::default(),
+                news: Vec::new(),
             }),
         }
     }
@@ -53,6 +56,10 @@ impl Store {
         let mut writer = self.writer.lock();
         work(&mut writer);
         self.current.store(Arc::new(writer.table.clone()));
+        let Writer {
+            subscribers, news, ..
+        } = &mut *writer;
+        news.drain(..).for_each(|told| subscribers.tell(&told));
     }
 
     pub(super) fn upsert(&self, snapshot: Arc<Snapshot>) {
@@ -66,7 +73,7 @@ impl Store {
             let known = writer.table.at(&key);
             if known.is_some_and(|known| known.uid() == last.uid()) {
                 writer.table.remove(&key);
-                writer.subscribers.tell(&Told::Gone(last));
+                writer.news.push(Told::Gone(last));
             }
         });
     }
@@ -81,7 +88,7 @@ impl Store {
             let gone: Vec<_> = gone.into_iter().cloned().collect();
             for key in gone {
                 if let Some(last) = writer.table.remove(&key) {
-                    writer.subscribers.tell(&Told::Gone(last));
+                    writer.news.push(Told::Gone(last));
                 }
             }
             for snapshot in snapshots {
@@ -108,8 +115,8 @@ impl Writer {
             && before.uid() != snapshot.uid()
         {
             // Its deletion was missed while the watch was away.
-            self.subscribers.tell(&Told::Gone(before));
+            self.news.push(Told::Gone(before));
         }
-        self.subscribers.tell(&Told::Upsert(snapshot));
+        self.news.push(Told::Upsert(snapshot));
     }
 }
