@@ -12,6 +12,7 @@ mod output;
 mod progress;
 mod select;
 mod target;
+mod terminal;
 mod ui;
 
 /// An API server allocates all the time, in many threads and many sizes: glibc's

@@ -31,6 +31,11 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
+/// Writes bytes to standard error as they are.
+pub(crate) fn error_bytes(bytes: &[u8]) {
+    let _ = std::io::stderr().lock().write_all(bytes);
+}
+
 /// Brings out what stands in the buffer.
 pub(crate) fn flush() {
     if std::io::stdout().lock().flush().is_err() {

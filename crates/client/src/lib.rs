@@ -47,6 +47,7 @@ mod relations;
 mod remake;
 mod retry;
 mod scale;
+mod session;
 mod snapshot;
 mod stream;
 mod table;
@@ -75,6 +76,7 @@ pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, Ow
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
 pub use proxy::ApiServerProxy;
 pub use scale::Scale;
+pub use session::{ExecOptions, Input, Output, PortForward, PortStream, Reader, Session};
 pub use table::{Column, Row, Table};
 pub use view::View;
 pub use watch::{Watch, WatchEvent};

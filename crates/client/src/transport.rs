@@ -105,12 +105,16 @@ impl Call {
         target
     }
 
+    pub(crate) fn uri(&self) -> Result<http::Uri> {
+        self.target().parse().map_err(|error| {
+            Error::Invalid(format!("{} is no valid request path: {error}", self.path))
+        })
+    }
+
     fn request(&self) -> Result<Request<Body>> {
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.target().parse().map_err(|error| {
-            Error::Invalid(format!("{} is no valid request path: {error}", self.path))
-        })?;
+        *request.uri_mut() = self.uri()?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static(self.accept));
         if !self.body.is_empty() {

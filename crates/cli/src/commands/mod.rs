@@ -5,10 +5,13 @@ pub(crate) mod bootstrap;
 mod cancel;
 mod completions;
 mod delete;
+mod describe;
 mod down;
+mod exec;
 mod get;
 mod label;
 mod logs;
+mod port_forward;
 mod resolve;
 mod run;
 mod runs;
@@ -31,12 +34,16 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     Cancel(cancel::CancelArgs),
     Get(get::GetArgs),
+    Describe(describe::DescribeArgs),
     Watch(watch::WatchArgs),
     Create(apply::CreateArgs),
     Apply(apply::ApplyArgs),
     Label(label::LabelArgs),
     Wait(wait::WaitArgs),
     Delete(delete::DeleteArgs),
+    Exec(exec::ExecArgs),
+    Attach(exec::AttachArgs),
+    PortForward(port_forward::PortForwardArgs),
     Resolve(resolve::ResolveArgs),
     Up(up::UpArgs),
     Down(down::DownArgs),
@@ -61,12 +68,16 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Logs(args) => logs::logs(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Get(args) => get::get(args).await,
+        Command::Describe(args) => describe::describe(args).await,
         Command::Watch(args) => watch::watch(args).await,
         Command::Create(args) => apply::create(args).await,
         Command::Apply(args) => apply::apply(args).await,
         Command::Label(args) => label::label(args).await,
         Command::Wait(args) => wait::wait(args).await,
         Command::Delete(args) => delete::delete(args).await,
+        Command::Exec(args) => exec::exec(args).await,
+        Command::Attach(args) => exec::attach(args).await,
+        Command::PortForward(args) => port_forward::port_forward(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,
         Command::Up(args) => up::up(args).await,
         Command::Down(args) => down::down(args).await,

@@ -11,6 +11,7 @@ mod common;
 mod items;
 mod measured;
 mod proxy;
+mod sessions;
 mod status;
 mod views;
 mod watching;
