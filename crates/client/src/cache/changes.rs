@@ -105,6 +105,17 @@ impl Subscriber {
         }
         change.map_or(Taken::Nothing, Taken::Change)
     }
+
+    /// The next change; `None` at the end. May be given up and called again.
+    pub(super) async fn next(&self) -> Option<Told> {
+        loop {
+            match self.take() {
+                Taken::Change(change) => return Some(change),
+                Taken::End => return None,
+                Taken::Nothing => self.news.notified().await,
+            }
+        }
+    }
 }
 
 /// Those who are told.
@@ -159,33 +170,32 @@ impl<K: Kind> Changes<K> {
     /// The next change; `None` once the [`Cluster`] is closed. May be given
     /// up and called again; no change is lost.
     pub async fn next(&mut self) -> Option<Change<K>> {
-        loop {
-            match self.take() {
-                Taken::Change(change) => return Some(self.wrap(change)),
-                Taken::End => return None,
-                Taken::Nothing => self.subscriber.news.notified().await,
-            }
-        }
+        let change = match self.initial() {
+            Some(change) => Some(change),
+            None => self.subscriber.next().await,
+        };
+        change.map(|change| self.wrap(change))
     }
 
     /// The next change if there is one now.
     pub fn try_next(&mut self) -> Option<Change<K>> {
-        match self.take() {
-            Taken::Change(change) => Some(self.wrap(change)),
+        let change = self.initial().or_else(|| match self.subscriber.take() {
+            Taken::Change(change) => Some(change),
             Taken::End | Taken::Nothing => None,
-        }
+        });
+        change.map(|change| self.wrap(change))
     }
 
-    fn take(&mut self) -> Taken {
-        if let Some((table, last)) = &mut self.initial {
-            if let Some((key, snapshot)) = table.after(last) {
-                let told = Told::Upsert(snapshot.clone());
-                *last = key.to_string();
-                return Taken::Change(told);
-            }
+    /// The next of what was there at the beginning.
+    fn initial(&mut self) -> Option<Told> {
+        let (table, last) = self.initial.as_mut()?;
+        let Some((key, snapshot)) = table.after(last) else {
             self.initial = None;
-        }
-        self.subscriber.take()
+            return None;
+        };
+        let told = Told::Upsert(snapshot.clone());
+        *last = key.to_string();
+        Some(told)
     }
 
     fn wrap(&self, change: Told) -> Change<K> {

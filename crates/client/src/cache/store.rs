@@ -120,3 +120,68 @@ impl Writer {
         self.news.push(Told::Upsert(snapshot));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        future::Future as _,
+        pin::pin,
+        task::{Context, Poll, Wake},
+    };
+
+    use bytes::Bytes;
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(version: u64) -> Arc<Snapshot> {
+        let version = version.to_string();
+        let metadata = json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": version});
+        let text = json!({ "metadata": metadata }).to_string();
+        Arc::new(Snapshot::whole(&Bytes::from(text), "a pod").unwrap())
+    }
+
+    /// What readers see at the moment a subscriber is woken.
+    struct Looks {
+        store: Store,
+        seen: Mutex<Vec<Option<String>>>,
+    }
+
+    impl Looks {
+        fn version(&self) -> Option<String> {
+            let current = self.store.current();
+            let known = current.at(&table::key_of(&pod(0)));
+            known.map(|known| known.version().to_owned())
+        }
+    }
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            self.seen.lock().push(self.version());
+        }
+    }
+
+    /// A controller that is told of a change looks at once, and must find it.
+    #[test]
+    fn readers_see_a_change_before_it_is_told() {
+        let looks = Arc::new(Looks {
+            store: Store::new(Vec::new()),
+            seen: Mutex::default(),
+        });
+        let (_, subscriber) = looks.store.subscribe();
+        let waker = looks.clone().into();
+        let mut context = Context::from_waker(&waker);
+        let mut told = |work: &dyn Fn(&Store)| {
+            let mut next = pin!(subscriber.next());
+            assert!(next.as_mut().poll(&mut context).is_pending());
+            work(&looks.store);
+            assert!(matches!(next.poll(&mut context), Poll::Ready(Some(_))));
+            looks.seen.lock().pop().unwrap()
+        };
+        assert_eq!(told(&|store| store.upsert(pod(1))).unwrap(), "1");
+        assert_eq!(told(&|store| store.upsert(pod(2))).unwrap(), "2");
+        assert_eq!(told(&|store| store.replace(vec![pod(3)])).unwrap(), "3");
+        assert_eq!(told(&|store| store.remove(pod(4))), None);
+    }
+}

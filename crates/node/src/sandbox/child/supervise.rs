@@ -23,8 +23,7 @@ pub(super) fn supervise(command: libc::pid_t, own_processes: bool, tidies: bool)
             libc::SIGCHLD => reap(command, tidies),
             KILL_GROUP if !own_processes => {
                 if command > 0 {
-                    // SAFETY: the command's own process group.
-                    unsafe { libc::kill(-command, libc::SIGKILL) };
+                    kill_group(command);
                 }
                 exit(137)
             }
@@ -57,8 +56,7 @@ fn reap(command: libc::pid_t, tidies: bool) {
         }
         if pid == command {
             if tidies {
-                // SAFETY: what the command left in its process group.
-                unsafe { libc::kill(-command, libc::SIGKILL) };
+                kill_group(command);
             }
             exit(if libc::WIFSIGNALED(status) {
                 128 + libc::WTERMSIG(status)
@@ -66,5 +64,15 @@ fn reap(command: libc::pid_t, tidies: bool) {
                 libc::WEXITSTATUS(status)
             });
         }
+    }
+}
+
+/// Kills the command's process group and waits until those of it that are
+/// children here are gone: who sees the init's end finds none of them.
+fn kill_group(command: libc::pid_t) {
+    // SAFETY: the command's own process group; waits for children only.
+    unsafe {
+        libc::kill(-command, libc::SIGKILL);
+        while libc::waitpid(-command, ptr::null_mut(), libc::__WALL) > 0 {}
     }
 }
