@@ -65,13 +65,13 @@ async fn describe_one(item: &Item<Any>) -> Result<()> {
     let raw = item.raw()?;
     let paint = ui::Paint::stdout();
     ui::line(paint.bold(&select::named(item)));
-    ui::line(format!("state: {}", item.state()));
+    ui::line(item.state());
     for (key, value) in raw.as_object().into_iter().flatten() {
         match key.as_str() {
             "apiVersion" | "kind" => {}
             "metadata" => outline(key, &without_hidden(value), 0),
             // Secrets are for programs.
-            "data" | "stringData" if raw["kind"] == "Secret" => sizes(key, value),
+            "data" if raw["kind"] == "Secret" => sizes(key, value),
             _ => outline(key, value, 0),
         }
     }
@@ -123,6 +123,7 @@ fn without_hidden(metadata: &Value) -> Value {
 fn outline(key: &str, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
     match value {
+        Value::Null => {}
         Value::Object(fields) if !fields.is_empty() => {
             ui::line(format!("{indent}{key}:"));
             for (key, value) in fields {
@@ -160,7 +161,6 @@ fn name_of(value: &Value, n: usize) -> String {
 fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Null => "<none>".to_owned(),
         Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
         other => other.to_string(),
     }
@@ -170,7 +170,8 @@ fn sizes(key: &str, value: &Value) {
     let fields: Map<String, Value> = value.as_object().cloned().unwrap_or_default();
     ui::line(format!("{key}:"));
     for (key, value) in fields {
-        let length = value.as_str().unwrap_or_default().len() / 4 * 3;
-        ui::line(format!("  {key}: about {length} bytes"));
+        // Base64 without its padding: four characters for three bytes.
+        let text = value.as_str().unwrap_or_default().trim_end_matches('=');
+        ui::line(format!("  {key}: {} bytes", text.len() * 3 / 4));
     }
 }

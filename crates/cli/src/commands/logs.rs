@@ -1,4 +1,6 @@
-//! `longshore logs`: what the tasks of a run wrote.
+//! `longshore logs`: what the tasks of a run wrote, or a pod.
+
+mod pod;
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -22,24 +24,32 @@ use crate::{
     ui,
 };
 
-/// Show the logs of a run's tasks
+/// Show the logs of a run's tasks, or of a pod
+///
+/// A name is a run's, or, if there is no such run, a pod's; `pod/NAME` is a pod
+/// in any case.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore logs digits-x7k2p
   longshore logs digits-x7k2p --follow
-  longshore logs digits-x7k2p --role worker --index 0 --tail 20")]
+  longshore logs digits-x7k2p --role worker --index 0 --tail 20
+  longshore logs pod/web --container proxy --since 600 --timestamps
+  longshore logs pod/web --previous")]
 pub(crate) struct LogsArgs {
-    /// The run's name
-    run: String,
-    /// Go on until the run ends
+    /// The run's name, or `pod/NAME`
+    #[arg(value_name = "RUN")]
+    name: String,
+    /// Go on until the run ends, or the pod's container
     #[arg(long, short)]
     follow: bool,
     /// Only of this role
-    #[arg(long)]
+    #[arg(long, help_heading = "Of a run")]
     role: Option<String>,
     /// Only of the task with this index
-    #[arg(long)]
+    #[arg(long, help_heading = "Of a run")]
     index: Option<u32>,
+    #[command(flatten)]
+    of_pod: pod::PodArgs,
     /// Only so many lines from the end of each task's log
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
@@ -69,7 +79,16 @@ async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
         .namespace
         .as_deref()
         .unwrap_or_else(|| cluster.default_namespace());
-    let found = runs::find(cluster, namespace, &args.run).await?;
+    if let Some(name) = pod::named(&args.name) {
+        return pod::show(cluster, namespace, name, args).await;
+    }
+    let found = match runs::find(cluster, namespace, &args.name).await {
+        Err(unknown @ runs::RunsError::NoSuchRun { .. }) => {
+            return pod::show_instead(cluster, namespace, args, unknown).await;
+        }
+        found => found?,
+    };
+    args.of_pod.refuse_for_a_run(&args.name)?;
     if let Some(role) = &args.role
         && !found.run.roles.iter().any(|known| known.name == *role)
     {
@@ -80,7 +99,7 @@ async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
             .map(|role| role.name.as_str())
             .collect();
         return Err(
-            Error::usage(format!("the run {} has no role {role:?}", args.run))
+            Error::usage(format!("the run {} has no role {role:?}", args.name))
                 .hint(format!("it has {}", known.join(", "))),
         );
     }

@@ -23,7 +23,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn new(output: &Output) -> Self {
+    pub(crate) fn new(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -128,6 +128,11 @@ impl Running {
             .spawn()
             .unwrap();
         Self(Some(child))
+    }
+
+    /// Its standard output, once.
+    pub(crate) fn output(&mut self) -> std::process::ChildStdout {
+        self.0.as_mut().unwrap().stdout.take().unwrap()
     }
 
     pub(crate) fn signal(&self, name: &str) {

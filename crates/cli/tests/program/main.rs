@@ -9,5 +9,6 @@ mod history;
 mod interrupt;
 mod lifecycle;
 mod objects;
+mod pods;
 mod refusals;
 mod run;

@@ -79,6 +79,10 @@ impl<K: Kind> Mirror for crate::List<K> {
 }
 
 impl<K: Kind> Item<K> {
+    pub(super) fn inside(&self) -> &item::Item<K> {
+        &self.inner
+    }
+
     /// The cluster it came from.
     #[must_use]
     pub fn cluster(&self) -> Cluster {

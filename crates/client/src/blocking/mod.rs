@@ -25,6 +25,7 @@ mod cache;
 mod cluster;
 mod item;
 mod proxy;
+mod session;
 mod view;
 mod watch;
 
@@ -37,6 +38,7 @@ pub use cache::{Cache, Changes};
 pub use cluster::Cluster;
 pub use item::{Item, List, Words};
 pub use proxy::ApiServerProxy;
+pub use session::{Input, PortForward, PortStream, Reader, Session};
 pub use view::{Logs, View};
 pub use watch::{Watch, WatchEvent};
 

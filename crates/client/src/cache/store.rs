@@ -137,7 +137,8 @@ mod tests {
 
     fn pod(version: u64) -> Arc<Snapshot> {
         let version = version.to_string();
-        let metadata = json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": version});
+        let metadata =
+            json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": version});
         let text = json!({ "metadata": metadata }).to_string();
         Arc::new(Snapshot::whole(&Bytes::from(text), "a pod").unwrap())
     }

@@ -14,7 +14,7 @@ use std::{
 use http::Method;
 use longshore_model::Status;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, ReadHalf, SimplexStream, WriteHalf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream, ReadBuf},
     sync::{mpsc, oneshot},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -70,11 +70,11 @@ pub struct Session {
 /// input; a server that speaks only the protocol of before Kubernetes 1.30 is not
 /// told of that.
 #[derive(Debug)]
-pub struct Input(WriteHalf<SimplexStream>);
+pub struct Input(DuplexStream);
 
 /// An output of a [`Session`].
 #[derive(Debug)]
-pub struct Reader(ReadHalf<SimplexStream>);
+pub struct Reader(DuplexStream);
 
 impl AsyncRead for Reader {
     fn poll_read(

@@ -80,13 +80,13 @@ impl Session {
         let (frames, queued) = mpsc::channel(FRAMES);
         let (tell, ended) = oneshot::channel();
         let (input, typed) = if options.stdin {
-            let (read, write) = tokio::io::simplex(BUFFER);
+            let (read, write) = tokio::io::duplex(BUFFER);
             (Some(Input(write)), Some(read))
         } else {
             (None, None)
         };
-        let (stdout, out) = tokio::io::simplex(BUFFER);
-        let (stderr, err) = tokio::io::simplex(BUFFER);
+        let (stdout, out) = tokio::io::duplex(BUFFER);
+        let (stderr, err) = tokio::io::duplex(BUFFER);
         let url = cluster.url();
         let mut tasks = vec![
             tokio::spawn(pump::send(sink, queued)),

@@ -11,7 +11,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use longshore_model::Status;
 use serde_json::json;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf},
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     sync::{mpsc, oneshot},
 };
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
@@ -78,11 +78,7 @@ pub(super) async fn send(
 }
 
 /// Reads the input to its end, and tells of the end where the server can hear.
-pub(super) async fn input(
-    mut typed: ReadHalf<SimplexStream>,
-    frames: mpsc::Sender<Frame>,
-    closes: bool,
-) {
+pub(super) async fn input(mut typed: DuplexStream, frames: mpsc::Sender<Frame>, closes: bool) {
     let mut buffer = BytesMut::new();
     loop {
         buffer.reserve(PIECE);
@@ -104,7 +100,7 @@ pub(super) async fn input(
 /// Receives to the end of the session, and tells what the server said of it.
 pub(super) async fn receive(
     stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
-    outputs: [WriteHalf<SimplexStream>; 2],
+    outputs: [DuplexStream; 2],
     tell: oneshot::Sender<Result<Status>>,
     url: String,
 ) {
@@ -114,7 +110,7 @@ pub(super) async fn receive(
 
 async fn take(
     mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
-    [mut out, mut err]: [WriteHalf<SimplexStream>; 2],
+    [mut out, mut err]: [DuplexStream; 2],
     url: String,
 ) -> Result<Status> {
     let broken = |problem: String| {

@@ -1,12 +1,15 @@
 //! The same without `async`: points that a script meets.
 
-use std::time::Duration;
+use std::{
+    io::{Read, Write},
+    time::Duration,
+};
 
 use longshore::{
     blocking::{Cluster, Item, View, WatchEvent},
-    client::{DeleteOptions, Error, kinds::ConfigMap, until},
+    client::{DeleteOptions, Error, ExecOptions, kinds::ConfigMap, until},
 };
-use longshore_conformance::Judge;
+use longshore_conformance::{Judge, Server};
 use serde_json::json;
 
 use crate::common::SOON;
@@ -119,4 +122,56 @@ async fn point_31_blocking_calls_in_a_runtime_are_refused() {
         text.starts_with("a blocking call inside an asynchronous runtime"),
         "{text}"
     );
+}
+
+#[test]
+fn point_45_blocking_sessions_are_read_and_written() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    if runtime.block_on(crate::sessions::lacks_a_node()) {
+        return;
+    }
+    let server = runtime.block_on(Server::start());
+    let cluster = Cluster::from_kubeconfig(Some(&server.kubeconfig()), None).unwrap();
+    let pods = cluster.pods().in_namespace("default").unwrap();
+    let script = "import os, socket\ns = socket.create_server((os.environ['IP'], 7009))\nwhile True:\n c, _ = s.accept()\n c.sendall(c.recv(100).upper())\n c.close()\n";
+    let ip = json!({"fieldRef": {"fieldPath": "status.podIP"}});
+    let container = json!({
+        "name": "main",
+        "image": "any",
+        "command": ["python3", "-c", script],
+        "env": [{"name": "IP", "valueFrom": ip}],
+    });
+    let pod = json!({"metadata": {"name": "box"}, "spec": {"containers": [container]}});
+    pods.create(&pod).unwrap();
+    let pod = pods.wait("box", until::ready, SOON).unwrap();
+
+    let output = pod.output(["sh", "-c", "echo out; exit 3"], None).unwrap();
+    assert_eq!((output.code, &output.stdout[..]), (3, &b"out\n"[..]));
+    let options = ExecOptions {
+        stdin: true,
+        ..ExecOptions::default()
+    };
+    let mut session = pod.exec(["tr", "a-z", "A-Z"], &options).unwrap();
+    let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
+    input.write_all(b"hello").unwrap();
+    drop(input);
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!((text.as_str(), session.wait().unwrap()), ("HELLO", 0));
+
+    let forward = pod.port_forward(7009).unwrap();
+    let begun = std::time::Instant::now();
+    // The program may need a moment until it listens.
+    let text = loop {
+        let mut stream = forward.connect().unwrap();
+        let _ = stream.write_all(b"again");
+        let mut text = String::new();
+        match stream.read_to_string(&mut text) {
+            Ok(_) => break text,
+            Err(error) => assert!(begun.elapsed() < SOON, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(text, "AGAIN");
+    runtime.block_on(server.stop());
 }

@@ -32,7 +32,11 @@ impl Stage {
         let mut container = container;
         container["name"] = "main".into();
         container["image"] = "any".into();
-        let spec = json!({"terminationGracePeriodSeconds": 1, "containers": [container]});
+        let spec = json!({
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+        });
         pods.create(&json!({"metadata": {"name": "box"}, "spec": spec}))
             .await
             .unwrap();
@@ -47,7 +51,7 @@ impl Stage {
 }
 
 /// Whether the server has a node to run pods on.
-async fn lacks_a_node() -> bool {
+pub(crate) async fn lacks_a_node() -> bool {
     Judge::start().await.lacks("a node that runs pods")
 }
 

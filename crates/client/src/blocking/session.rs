@@ -1,0 +1,190 @@
+//! Commands in containers, and ports of pods, to read from and write to.
+
+use std::{
+    io::{self, Read, Write},
+    net::TcpListener,
+};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Item, View, run, runtime};
+use crate::{
+    error::Result,
+    kinds::Pod,
+    session::{self, ExecOptions, Output},
+};
+
+/// A command that runs in a container, or a container that one is attached to:
+/// see [`Session`](crate::Session). Read its outputs while it is written to,
+/// each in a thread of its own: what nobody reads holds the command up.
+#[derive(Debug)]
+pub struct Session {
+    inner: session::Session,
+}
+
+/// The input of a [`Session`]. Dropping it is the end of the input.
+#[derive(Debug)]
+pub struct Input(session::Input);
+
+/// An output of a [`Session`].
+#[derive(Debug)]
+pub struct Reader(session::Reader);
+
+/// A port of a pod: see [`PortForward`](crate::PortForward).
+#[derive(Debug, Clone)]
+pub struct PortForward {
+    inner: session::PortForward,
+}
+
+/// A connection to a port of a pod: see [`PortStream`](crate::PortStream).
+#[derive(Debug)]
+pub struct PortStream(session::PortStream);
+
+/// Waits for what reads or writes.
+fn io<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    runtime().map_err(io::Error::other)?.block_on(future)
+}
+
+/// Reads and writes that wait.
+macro_rules! streams {
+    ($($name:ty: $($which:ident)+;)*) => {
+        $($(streams!(@$which $name);)+)*
+    };
+    (@read $name:ty) => {
+        impl Read for $name {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                io(self.0.read(buffer))
+            }
+        }
+    };
+    (@write $name:ty) => {
+        impl Write for $name {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                io(self.0.write(bytes))
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                io(self.0.flush())
+            }
+        }
+    };
+}
+
+streams! {
+    Input: write;
+    Reader: read;
+    PortStream: read write;
+}
+
+impl Session {
+    /// The input, once; `None` when none was asked for.
+    pub fn stdin(&mut self) -> Option<Input> {
+        self.inner.stdin().map(Input)
+    }
+
+    /// The standard output, once.
+    pub fn stdout(&mut self) -> Option<Reader> {
+        self.inner.stdout().map(Reader)
+    }
+
+    /// The standard error, once; `None` with a terminal.
+    pub fn stderr(&mut self) -> Option<Reader> {
+        self.inner.stderr().map(Reader)
+    }
+
+    /// As [`Session::resize`](crate::Session::resize).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
+        run(self.inner.resize(columns, rows))
+    }
+
+    /// As [`Session::wait`](crate::Session::wait).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait(self) -> Result<i32> {
+        run(self.inner.wait())
+    }
+}
+
+impl PortForward {
+    /// As [`PortForward::connect`](crate::PortForward::connect).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn connect(&self) -> Result<PortStream> {
+        run(self.inner.connect()).map(PortStream)
+    }
+
+    /// As [`PortForward::serve`](crate::PortForward::serve): returns only when
+    /// the listener fails.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn serve(
+        &self,
+        listener: TcpListener,
+        report: impl Fn(String) + Clone + Send + 'static,
+    ) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        io(async move {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            self.inner.serve(listener, report).await
+        })
+    }
+}
+
+/// The functions of a view with a pod's name, and those of an item without.
+macro_rules! sessions {
+    ($kind:ident, $of:literal, $($name:ident: $named:ty)?) => {
+        impl $kind<Pod> {
+            #[doc = concat!("As [`", $of, "::exec`](crate::", $of, "::exec).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn exec<C: Into<String>>(
+                &self,
+                $($name: $named,)?
+                command: impl IntoIterator<Item = C>,
+                options: &ExecOptions,
+            ) -> Result<Session> {
+                run(self.inside().exec($($name,)? command, options)).map(|inner| Session { inner })
+            }
+
+            #[doc = concat!("As [`", $of, "::attach`](crate::", $of, "::attach).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn attach(&self, $($name: $named,)? options: &ExecOptions) -> Result<Session> {
+                run(self.inside().attach($($name,)? options)).map(|inner| Session { inner })
+            }
+
+            #[doc = concat!("As [`", $of, "::output`](crate::", $of, "::output).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn output<C: Into<String>>(
+                &self,
+                $($name: $named,)?
+                command: impl IntoIterator<Item = C>,
+                container: Option<&str>,
+            ) -> Result<Output> {
+                run(self.inside().output($($name,)? command, container))
+            }
+
+            #[doc = concat!("As [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn port_forward(&self, $($name: $named,)? port: u16) -> Result<PortForward> {
+                let inner = self.inside().port_forward($($name,)? port)?;
+                Ok(PortForward { inner })
+            }
+        }
+    };
+}
+
+sessions!(View, "View", name: &str);
+sessions!(Item, "Item",);
