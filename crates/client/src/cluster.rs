@@ -1,9 +1,16 @@
 //! A connection to a cluster, and the way to its views.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response, StatusCode};
+use jiff::Timestamp;
 use kube_client::{Client, Config, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
 use parking_lot::{Mutex, RwLock};
@@ -96,6 +103,35 @@ struct Connection {
     client: Option<Client>,
     make: Mutex<Option<Make>>,
     generation: u64,
+    /// When the credentials no longer serve.
+    expires: Option<Timestamp>,
+}
+
+/// Sends requests of others with the credentials of now.
+#[derive(Clone)]
+struct Renewing(Cluster);
+
+impl Service<Request<Body>> for Renewing {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let cluster = self.0.clone();
+        Box::pin(async move {
+            let (client, generation) = cluster.fresh().await;
+            let response = client.send(request).await?;
+            if response.status() == StatusCode::UNAUTHORIZED {
+                // The request cannot be sent again, but the next one is better off.
+                cluster.renew(generation).await;
+            }
+            Ok(response)
+        })
+    }
 }
 
 impl Cluster {
@@ -124,11 +160,12 @@ impl Cluster {
             config::shown(&config.cluster_url),
             config.default_namespace.clone(),
         );
-        let client = config::client_in_background(config).await?;
+        let (client, expires) = config::client_in_background(config).await?;
         let connection = Connection {
             client: Some(client),
             make: Mutex::new(None),
             generation: 0,
+            expires,
         };
         Ok(Self::new(connection, Some(source), url, &namespace))
     }
@@ -193,6 +230,7 @@ impl Cluster {
             client: None,
             make: Mutex::new(Some(make)),
             generation: 0,
+            expires: None,
         };
         Ok(Self::new(connection, None, shown, "default"))
     }
@@ -213,6 +251,7 @@ impl Cluster {
             client: None,
             make: Mutex::new(Some(make)),
             generation: 0,
+            expires: None,
         };
         Self::new(
             connection,
@@ -248,7 +287,21 @@ impl Cluster {
     /// Outside a tokio runtime, if no request has been sent yet.
     #[must_use]
     pub fn kube_client(&self) -> Client {
-        self.current().0
+        match self.shared.source {
+            Some(_) => Client::new(Renewing(self.clone()), self.default_namespace()),
+            None => self.current().0,
+        }
+    }
+
+    /// As [`Cluster::current`], with credentials that have not expired, if any
+    /// can be had.
+    pub(crate) async fn fresh(&self) -> (Client, u64) {
+        let (client, generation) = self.current();
+        let expires = self.shared.connection.read().expires;
+        if expires.is_some_and(|time| time <= Timestamp::now()) && self.renew(generation).await {
+            return self.current();
+        }
+        (client, generation)
     }
 
     /// The client, and which generation of credentials it has.
@@ -285,10 +338,11 @@ impl Cluster {
             Err(error) => Err(error),
         };
         match outcome {
-            Ok(client) => {
+            Ok((client, expires)) => {
                 let mut connection = self.shared.connection.write();
                 connection.client = Some(client);
                 connection.generation += 1;
+                connection.expires = expires;
                 true
             }
             Err(error) => {

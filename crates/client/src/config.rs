@@ -3,13 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use kube_client::{
     Client, Config,
     client::{AuthError, ClientBuilder},
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    credentials,
+    error::{Error, Result},
+};
 
 /// Where a configuration comes from, so that it can be read anew when its
 /// credentials no longer serve.
@@ -41,7 +45,7 @@ async fn infer() -> Result<Config> {
         KubeconfigError::ReadConfig(error, _) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
     };
-    match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
+    match usual(&KubeConfigOptions::default()).await {
         Ok(config) => Ok(config),
         Err(error) if absent(&error) && in_cluster() => Config::incluster().map_err(|error| {
             Error::Config(format!(
@@ -50,6 +54,24 @@ async fn infer() -> Result<Config> {
         }),
         Err(error) => Err(kubeconfig_error(None, &error)),
     }
+}
+
+/// What the files say that are used where none is named. Of several in
+/// `KUBECONFIG` those that are not there are left out, as kubectl does.
+async fn usual(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
+    paths.retain(|path| !path.as_os_str().is_empty());
+    if paths.len() < 2 {
+        return Config::from_kubeconfig(options).await;
+    }
+    if paths.iter().any(|path| path.exists()) {
+        // What cannot be looked at is no less an error than what cannot be read.
+        paths.retain(|path| path.try_exists().unwrap_or(true));
+    }
+    let read = |all: Kubeconfig, path: &PathBuf| all.merge(Kubeconfig::read_from(path)?);
+    let all = paths.iter().try_fold(Kubeconfig::default(), read)?;
+    Config::from_custom_kubeconfig(all, options).await
 }
 
 fn in_cluster() -> bool {
@@ -62,7 +84,7 @@ async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<C
         ..KubeConfigOptions::default()
     };
     let config = match path {
-        None => Config::from_kubeconfig(&options).await,
+        None => usual(&options).await,
         Some(path) => match Kubeconfig::read_from(path) {
             Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
             Err(error) => Err(error),
@@ -113,18 +135,39 @@ pub(crate) fn client(mut config: Config) -> Result<Client> {
     ensure_crypto();
     config.default_retry = false;
     let url = shown(&config.cluster_url);
-    let builder = ClientBuilder::try_from(config).map_err(|error| {
-        Error::Config(format!(
-            "no connection to {url} can be set up: {}",
-            explain(&error)
-        ))
-    })?;
-    Ok(builder.build())
+    let failed =
+        |problem: String| Error::Config(format!("no connection to {url} can be set up: {problem}"));
+    if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+        return Err(failed(
+            "the certificate authority of the kubeconfig holds no certificate: it must be PEM"
+                .to_owned(),
+        ));
+    }
+    match ClientBuilder::try_from(config) {
+        Ok(builder) => Ok(builder.build()),
+        Err(kube_client::Error::ProxyProtocolUnsupported { proxy_url }) => {
+            let proxy = shown(&proxy_url);
+            Err(failed(format!(
+                "the proxy {proxy} is of no known kind: it must be http, https or socks5"
+            )))
+        }
+        Err(error) => Err(failed(explain(&error))),
+    }
 }
 
-/// As [`client`], where a program for credentials may take its time.
-pub(crate) async fn client_in_background(config: Config) -> Result<Client> {
-    match tokio::task::spawn_blocking(move || client(config)).await {
+/// A client with the credentials that its user's program tells, and when they
+/// expire.
+fn client_of_user(mut config: Config) -> Result<(Client, Option<Timestamp>)> {
+    let expires = credentials::fetch(&mut config.auth_info).map_err(|problem| {
+        let url = shown(&config.cluster_url);
+        Error::Config(format!("no credentials for {url}: {problem}"))
+    })?;
+    Ok((client(config)?, expires))
+}
+
+/// As [`client_of_user`], where a program may take its time.
+pub(crate) async fn client_in_background(config: Config) -> Result<(Client, Option<Timestamp>)> {
+    match tokio::task::spawn_blocking(move || client_of_user(config)).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Error::Config(format!(
             "the connection cannot be set up: {error}"
@@ -174,14 +217,13 @@ pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Authentication failures: what plugins print may hold a token.
+/// Authentication failures: what a provider's program was given or has printed
+/// may hold a token.
 fn auth(error: &AuthError) -> String {
     match error {
-        AuthError::AuthExecRun { cmd, out } => {
-            format!(
-                "the credential program {cmd:?} failed with {}: run it by hand",
-                out.status
-            )
+        AuthError::AuthExecRun { out, .. } => {
+            let status = out.status;
+            format!("the credential program failed with {status}: run it by hand")
         }
         AuthError::AuthExecStart(error) => {
             format!("the credential program cannot be started: {error}")

@@ -29,6 +29,7 @@ mod body;
 mod cache;
 mod cluster;
 mod config;
+mod credentials;
 mod decode;
 mod discovery;
 mod error;

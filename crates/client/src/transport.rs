@@ -168,7 +168,7 @@ impl Cluster {
         }
         let (mut attempt, mut renewed) = (0, false);
         loop {
-            let (client, generation) = self.current();
+            let (client, generation) = self.fresh().await;
             let mut request = call.request()?;
             request.headers_mut().insert(USER_AGENT, self.agent.clone());
             let outcome = client.send(request).await;

@@ -1,6 +1,6 @@
 //! `up`, `status`, `down`, and what a crash leaves.
 
-use crate::desk::{Desk, Running, eventually, signal};
+use crate::desk::{Answer, Desk, Running, eventually, signal};
 
 #[test]
 fn up_status_and_down_tell_one_story() {
@@ -174,4 +174,42 @@ fn the_kubeconfig_goes_where_it_is_wanted_and_nowhere_else() {
     desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
     let nodes = ["get", "nodes", "--output", "name", "--kubeconfig", "ours"];
     assert_eq!(desk.longshore(&nodes).expect(0).out, "node/longshore\n");
+}
+
+#[test]
+fn several_kubeconfigs_are_one() {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    let text = std::fs::read_to_string(desk.code().join("ours")).unwrap();
+    let (clusters, users) = text.split_once("users:").unwrap();
+    desk.write("clusters", clusters);
+    desk.write(
+        "users",
+        &format!("apiVersion: v1\nkind: Config\nusers:{users}"),
+    );
+    let nodes = ["get", "nodes", "-o", "name", "--context", "longshore"];
+    let stacked = |list: &str| {
+        let mut command = desk.command(&nodes);
+        Answer::new(&command.env("KUBECONFIG", list).output().unwrap())
+    };
+    let folder = desk.code();
+    let path = |name: &str| folder.join(name).display().to_string();
+    // A file that is not there is left out, as by kubectl.
+    let all = [path("none"), path("clusters"), path("users")].join(":");
+    assert_eq!(stacked(&all).expect(0).out, "node/longshore\n");
+    let half = stacked(&path("clusters")).expect(3);
+    assert!(
+        half.err.contains("no context \"longshore\""),
+        "{}",
+        half.err
+    );
+}
+
+#[test]
+fn in_a_pod_the_program_finds_its_own_cluster() {
+    let desk = Desk::new();
+    let program = env!("CARGO_BIN_EXE_longshore");
+    let script = format!("env -u LONGSHORE_DATA_DIR {program} get nodes -o name");
+    let answer = desk.run_script(&script).expect(0);
+    assert!(answer.out.contains("node/longshore"), "{}", answer.out);
 }

@@ -24,7 +24,7 @@ impl Cluster {
     pub(super) async fn upgrade(&self, call: &Call) -> Result<Connection> {
         let mut renewed = false;
         loop {
-            let (client, generation) = self.current();
+            let (client, generation) = self.fresh().await;
             let mut request = Request::new(Vec::new());
             *request.uri_mut() = call.uri()?;
             request.headers_mut().insert(USER_AGENT, self.agent());

@@ -4,6 +4,7 @@
 //! kube-apiserver alike.
 #![allow(clippy::unwrap_used)]
 
+mod auth;
 mod beyond;
 mod blocking;
 mod cluster;
