@@ -179,9 +179,7 @@ async fn read(cluster: &Cluster, path: &str, accept: &'static str) -> Result<Val
     let mut call = Call::get(path);
     call.accept = accept;
     call.exact = true;
-    let bytes = cluster.bytes(&call).await?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))
+    cluster.json(&call).await
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value) -> Result<T> {

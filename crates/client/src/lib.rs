@@ -23,6 +23,7 @@
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
+mod answer;
 pub mod blocking;
 mod blocks;
 mod body;

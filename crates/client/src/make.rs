@@ -148,7 +148,13 @@ impl Cluster {
                     Error::Invalid(format!("the object has no {key}: every object needs one"))
                 })
         };
-        let gvk = Gvk::from_api_version(word("apiVersion")?, word("kind")?);
+        let (version, kind) = (word("apiVersion")?, word("kind")?);
+        if version.matches('/').count() > 1 {
+            return Err(Error::Invalid(format!(
+                "apiVersion {version:?} is neither VERSION nor GROUP/VERSION"
+            )));
+        }
+        let gvk = Gvk::from_api_version(version, kind);
         let view = self.view_of(self.kind_of(&gvk).await?);
         let own = data["metadata"]["namespace"]
             .as_str()

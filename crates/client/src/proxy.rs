@@ -6,6 +6,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::{
+    answer,
     cluster::Cluster,
     error::{Error, Result},
     options::{Patch, Writing},
@@ -64,7 +65,7 @@ impl ApiServerProxy {
             return Ok(Value::Null);
         }
         serde_json::from_slice(&bytes)
-            .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))
+            .map_err(|error| answer::unreadable(&answer::what(&call), &bytes, error))
     }
 
     /// Reads JSON.
@@ -159,7 +160,7 @@ impl ApiServerProxy {
         let call = self.call(Method::GET, path, query).with("watch", "true");
         let response = self.cluster.send(&call).await?;
         let what = format!("an event of {}", call.name());
-        let lines = crate::stream::Lines::new(self.cluster.clone(), response);
+        let lines = crate::stream::Lines::new(self.cluster.clone(), &call, response)?;
         Ok(futures::stream::unfold(
             Some((lines, what)),
             |state| async {

@@ -4,13 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{
-    error::{Error, Result},
-    item::Item,
-    kinds::Kind,
-    transport::Call,
-    view::View,
-};
+use crate::{error::Result, item::Item, kinds::Kind, transport::Call, view::View};
 
 /// How many replicas an object has and should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +85,7 @@ impl<K: Kind> View<K> {
     }
 
     async fn scaled(&self, call: &Call) -> Result<Scale> {
-        let body = self.cluster().bytes(call).await?;
-        let raw: Raw = serde_json::from_slice(&body)
-            .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))?;
+        let raw: Raw = self.cluster().json(call).await?;
         Ok(Scale {
             wanted: raw.spec.replicas,
             observed: raw.status.replicas,

@@ -7,9 +7,14 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 
 use crate::{
+    answer,
     cluster::Cluster,
     error::{Error, Result},
+    transport::Call,
 };
+
+/// No line of an API server is as long, in bytes.
+const LONGEST: usize = 256 << 20;
 
 /// The pieces of a body as they come; closing the cluster ends it with an
 /// error.
@@ -58,14 +63,17 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(cluster: Cluster, response: Response<Body>) -> Self {
-        let body = response.into_body();
-        Self {
+    /// The answer to `call`, which is no web page.
+    pub(crate) fn new(cluster: Cluster, call: &Call, response: Response<Body>) -> Result<Self> {
+        if answer::is_page(response.headers()) {
+            return Err(Error::decode(answer::what(call), answer::PAGE));
+        }
+        Ok(Self {
             cluster,
-            body,
+            body: response.into_body(),
             buffer: BytesMut::new(),
             searched: 0,
-        }
+        })
     }
 
     /// The next whole line without its end; `None` at the end of the body,
@@ -83,6 +91,9 @@ impl Lines {
             }
             self.searched = self.buffer.len();
             match piece(&self.cluster, &mut self.body).await? {
+                Some(_) if self.buffer.len() > LONGEST => {
+                    return Err(Error::decode("a line of an answer", "it does not end"));
+                }
                 Some(data) => self.buffer.extend_from_slice(&data),
                 None => return Ok(None),
             }

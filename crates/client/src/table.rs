@@ -3,12 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    error::{Error, Result},
-    kinds::Kind,
-    transport::Call,
-    view::View,
-};
+use crate::{error::Result, kinds::Kind, transport::Call, view::View};
 
 /// Objects as rows, with the columns that the server knows for their kind.
 #[derive(Debug, Clone)]
@@ -106,9 +101,7 @@ impl<K: Kind> View<K> {
 
     async fn tabled(&self, mut call: Call) -> Result<Table> {
         call.accept = TABLE;
-        let body = self.cluster().bytes(&call).await?;
-        let raw: Raw = serde_json::from_slice(&body)
-            .map_err(|error| Error::decode(format!("the answer to {}", call.name()), error))?;
+        let raw: Raw = self.cluster().json(&call).await?;
         let rows = raw.rows.into_iter().map(|row| Row {
             name: row.object.metadata.name,
             namespace: row.object.metadata.namespace,

@@ -1,10 +1,12 @@
 //! Sends requests: the only place that talks to the cluster. Retries as
 //! `retry.rs` says, renews credentials once, and turns refusals into errors.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, USER_AGENT},
+    header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT},
 };
 use kube_client::client::Body;
 use longshore_model::{Status, StatusReason};
@@ -12,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use crate::{
-    body,
+    answer, body,
     cluster::Cluster,
     config::explain,
     error::{Error, Result},
@@ -217,9 +219,19 @@ impl Cluster {
 /// The error that a refusing answer stands for.
 async fn refusal(call: &Call, response: Response<Body>) -> Error {
     let code = response.status();
-    let seconds = retry::retry_after(response.headers()).map_or(0, |wait| wait.as_secs());
+    let headers = response.headers().clone();
+    let seconds = retry::retry_after(&headers).map_or(0, |wait| wait.as_secs());
     let body = body::read(response).await.unwrap_or_default();
     let mut status = status(code, &body);
+    if let Some(to) = headers.get(LOCATION).filter(|_| code.is_redirection()) {
+        // A query may hold what is secret.
+        let to = String::from_utf8_lossy(to.as_bytes());
+        let to = to.split(['?', '#']).next().unwrap_or_default();
+        status.message = format!(
+            "it redirects to {to}, which is not followed: {}",
+            answer::ASK
+        );
+    }
     if seconds > 0 {
         let details = status.details.get_or_insert_default();
         if details.retry_after_seconds == 0 {
@@ -235,11 +247,9 @@ pub(crate) fn status(code: StatusCode, body: &[u8]) -> Status {
         .ok()
         .filter(|status| status.kind == "Status" && status.status != "Success")
         .unwrap_or_else(|| {
-            let text: String = String::from_utf8_lossy(body)
-                .trim()
-                .chars()
-                .take(300)
-                .collect();
+            let start = |text: Cow<'_, str>| text.trim().chars().take(300).collect();
+            let text: String =
+                answer::page(body).unwrap_or_else(|| start(String::from_utf8_lossy(body)));
             let usual = code.canonical_reason().unwrap_or("no message").to_owned();
             let reason = match code.as_u16() {
                 400 => StatusReason::BadRequest,
@@ -277,7 +287,10 @@ mod tests {
         let made = status(StatusCode::BAD_GATEWAY, b"<html>proxy says no</html>");
         assert_eq!(
             (made.code, made.message.as_str()),
-            (502, "<html>proxy says no</html>")
+            (
+                502,
+                "a web page answered, not Kubernetes: is a proxy or a login page on the way? It says: proxy says no"
+            )
         );
         let empty = status(StatusCode::NOT_FOUND, b"");
         assert_eq!(

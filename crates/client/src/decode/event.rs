@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{Text, check, text};
 use crate::{
+    answer::unreadable,
     error::{Error, Result},
     json::Scanner,
 };
@@ -25,7 +26,7 @@ pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, By
     });
     outcome
         .and_then(|()| scanner.end())
-        .map_err(|fault| Error::decode(what, fault))?;
+        .map_err(|fault| unreadable(what, line, fault))?;
     match (kind, object) {
         (Text::At(start, end), Some(object)) => {
             let kind = std::str::from_utf8(&line[start as usize..end as usize]).unwrap_or_default();

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{check, index, text};
 use crate::{
+    answer::unreadable,
     error::{Error, Result},
     json::{Fault, Scanner},
     snapshot::Snapshot,
@@ -58,7 +59,7 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     });
     outcome
         .and_then(|()| scanner.end())
-        .map_err(|fault| Error::decode(what, fault))?;
+        .map_err(|fault| unreadable(what, body, fault))?;
     if !has_items {
         return Err(Error::decode(what, "it is no list: items are missing"));
     }

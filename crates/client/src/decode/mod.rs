@@ -9,6 +9,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::{
+    answer::unreadable,
     error::{Error, Result},
     json::{Fault, Scanner},
 };
@@ -202,7 +203,7 @@ fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     let mut scanner = Scanner::new(body);
     let (range, index) = index::<LAZY>(&mut scanner, body)
         .and_then(|found| scanner.end().map(|()| found))
-        .map_err(|fault| Error::decode(what, fault))?;
+        .map_err(|fault| unreadable(what, body, fault))?;
     Ok((body.slice(range), index))
 }
 

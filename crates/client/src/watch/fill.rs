@@ -135,7 +135,7 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
     }
     let quiet = QUIET.min(view.cluster().timing.watch_idle);
     let mut lines = match view.cluster().send(&call).await {
-        Ok(response) => Lines::new(view.cluster().clone(), response),
+        Ok(response) => Lines::new(view.cluster().clone(), &call, response)?,
         Err(error) if matches!(error.code(), Some(400 | 422)) => return Ok(Outcome::Refused),
         Err(error) => return Err(error),
     };

@@ -106,7 +106,7 @@ impl<K: Kind> Session<K> {
         let call = watching(&self.view).with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
         let response = cluster.send(&call).await?;
-        self.lines = Some(Lines::new(cluster.clone(), response));
+        self.lines = Some(Lines::new(cluster.clone(), &call, response)?);
         Ok(())
     }
 
@@ -223,7 +223,13 @@ impl<K: Kind> Session<K> {
             error => is_passing(error),
         };
         if !count {
-            return Err(error);
+            return Err(match error {
+                Error::Decode { what, problem } if what == EVENT => {
+                    let path = self.view.collection_path();
+                    Error::decode(format!("{what} of {path}"), problem)
+                }
+                error => error,
+            });
         }
         let pause = self.view.cluster().timing.backoff().wait(self.failures);
         tracing::warn!(%error, ?pause, "a watch is interrupted and goes on");

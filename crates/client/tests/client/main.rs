@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod bad_input;
 mod cache;
 mod corpus;
 mod fake;
