@@ -19,9 +19,10 @@ use crate::{
 const MAP: &[(&str, &[&str], &[&str])] = &[
     ("model", &[], &[]),
     ("schema", &["model"], &[]),
-    ("client", &["model"], &[]),
+    ("archive", &[], &[]),
+    ("client", &["archive", "model"], &[]),
     ("resolver", &["client", "model"], &[]),
-    ("launcher", &["client", "resolver", "model"], &[]),
+    ("launcher", &["archive", "client", "resolver", "model"], &[]),
     ("engine", &["model", "schema"], &[]),
     ("apiserver", &["engine", "schema", "model"], &[]),
     ("controllers", &["client", "model"], &["engine", "apiserver"]),

@@ -159,6 +159,28 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
+/// So many of something, in words.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}
+
+/// Bytes for people, in powers of 1024.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1000.0 {
+            let digits = usize::from(unit != "B" && value < 10.0);
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
+}
+
 /// A span of time in one or two units, as `3d4h`, `12m`, `45s`.
 pub(crate) fn span(seconds: i64) -> String {
     let seconds = seconds.max(0);
@@ -187,5 +209,18 @@ mod tests {
     fn spans_are_short() {
         let spans = [-1, 0, 59, 61, 3700, 90_000, 864_000].map(span);
         assert_eq!(spans, ["0s", "0s", "59s", "1m1s", "1h1m", "1d1h", "10d"]);
+    }
+
+    #[test]
+    fn sizes_for_people() {
+        let sizes = [0, 999, 1000, 1536, 500 << 20, 3 << 40].map(size);
+        assert_eq!(
+            sizes,
+            ["0 B", "999 B", "1.0 KiB", "1.5 KiB", "500 MiB", "3.0 TiB"]
+        );
+        assert_eq!(
+            (count(1, "file"), count(0, "file")),
+            ("1 file".into(), "0 files".into())
+        );
     }
 }

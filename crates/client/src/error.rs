@@ -76,6 +76,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// Files could not be copied into a container or out of it.
+    #[error("cannot copy {what}: {problem}")]
+    Copy {
+        /// What was to be copied, and where to.
+        what: String,
+        /// Why it was not.
+        problem: String,
+    },
     /// The configuration does not lead to a cluster.
     #[error("{0}")]
     Config(String),

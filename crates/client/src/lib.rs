@@ -30,6 +30,7 @@ mod body;
 mod cache;
 mod cluster;
 mod config;
+mod copy;
 mod credentials;
 mod decode;
 mod discovery;
@@ -64,6 +65,7 @@ mod write;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
 pub use cluster::{Cluster, Timing};
+pub use copy::{Copied, CopyOptions, Progress};
 pub use error::{Conflict, Error, Result};
 pub use item::Item;
 pub use kinds::{
@@ -73,6 +75,7 @@ pub use kinds::{
 };
 pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
 pub use list::{Expired, List, Paging};
+pub use longshore_archive::Moved;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};

@@ -6,13 +6,16 @@ use futures::{Stream, stream};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    decode,
+    answer, decode,
     error::{Error, Result},
     item::Item,
     kinds::Kind,
     transport::Call,
     view::View,
 };
+
+/// How many items a page of a whole list holds.
+const PAGE: u32 = 500;
 
 /// A list response: items, and the version of the collection, from which a
 /// watch can go on.
@@ -73,7 +76,7 @@ pub struct Paging {
 impl Default for Paging {
     fn default() -> Self {
         Self {
-            limit: 500,
+            limit: PAGE,
             expired: Expired::default(),
         }
     }
@@ -130,16 +133,27 @@ impl<K: Kind> View<K> {
         if limit > 0 {
             call = call.with("limit", limit.to_string());
         }
-        self.page(&call).await
+        let (list, next) = self.page(&call).await?;
+        if !next.is_empty() && next == cursor {
+            let what = answer::what(&call);
+            return Err(Error::decode(what, "it leads to the same page again"));
+        }
+        Ok((list, next))
     }
 
-    /// Reads the latest state of all objects, in one response.
+    /// Reads the latest state of all objects, of one moment: page by page, the
+    /// next while this one is read, or in one response when the server has
+    /// forgotten that moment before the last page.
     ///
     /// # Errors
     /// As the server refuses; [`Error::Decode`] for a malformed answer. Of a
     /// malformed item only what is asked of that item is an error.
     pub async fn list(&self) -> Result<List<K>> {
-        self.page(&self.listing()).await.map(|(list, _)| list)
+        // Of its cache a server gives no pages.
+        let limit = if self.cached { 0 } else { PAGE };
+        // Boxed: callers' futures that hold this one stay shallow.
+        let (items, version) = Box::pin(of_one_moment(self, limit, |item| item)).await?;
+        Ok(List { items, version })
     }
 
     /// The version of the collection now, without its objects.
@@ -177,17 +191,15 @@ impl<K: Kind> View<K> {
         &self,
         paging: Paging,
     ) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {
-        let first = ahead(self.clone(), String::new(), paging);
+        let first = Next::Cursor(String::new());
         let pages = stream::unfold(Some((self.clone(), first)), move |state| async move {
             let (view, next) = state?;
-            // A task that is gone went with its runtime.
-            match next.await.unwrap_or(Err(Error::Closed)) {
+            match next.page(&view, paging).await {
                 Err(error) => Some((vec![Err(error)], None)),
                 Ok((list, cursor)) => {
                     let items = list.items.into_iter().map(Ok).collect();
-                    let rest =
-                        (!cursor.is_empty()).then(|| (view.clone(), ahead(view, cursor, paging)));
-                    Some((items, rest))
+                    let next = Next::ahead(&view, cursor, paging);
+                    Some((items, next.map(|next| (view, next))))
                 }
             }
         });
@@ -195,23 +207,74 @@ impl<K: Kind> View<K> {
     }
 }
 
-/// Begins to read a page; dropping the handle gives it up.
-pub(crate) fn ahead<K: Kind>(
-    view: View<K>,
-    cursor: String,
-    paging: Paging,
-) -> AbortOnDropHandle<Result<Page<K>>> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        match view.page_at(&cursor, paging.limit).await {
-            Err(error) if error.is_gone() && paging.expired == Expired::Resume => {
-                match offered(&error).filter(|offered| *offered != cursor) {
-                    Some(offered) => view.page_at(offered, paging.limit).await,
-                    None => Err(error),
-                }
-            }
-            outcome => outcome,
+/// A page that is wanted next.
+enum Next<K: Kind> {
+    /// Nobody has asked for it.
+    Cursor(String),
+    /// It is on its way; dropping the handle gives it up.
+    Asked(AbortOnDropHandle<Result<Page<K>>>),
+}
+
+impl<K: Kind> Next<K> {
+    /// Begins to read a page; the empty cursor is the end.
+    fn ahead(view: &View<K>, cursor: String, paging: Paging) -> Option<Self> {
+        let view = view.clone();
+        (!cursor.is_empty()).then(|| {
+            let page = async move { page_by(&view, &cursor, paging).await };
+            Self::Asked(AbortOnDropHandle::new(tokio::spawn(page)))
+        })
+    }
+
+    async fn page(self, view: &View<K>, paging: Paging) -> Result<Page<K>> {
+        match self {
+            Self::Cursor(cursor) => page_by(view, &cursor, paging).await,
+            // A task that is gone went with its runtime.
+            Self::Asked(page) => page.await.unwrap_or(Err(Error::Closed)),
         }
-    }))
+    }
+}
+
+async fn page_by<K: Kind>(view: &View<K>, cursor: &str, paging: Paging) -> Result<Page<K>> {
+    match view.page_at(cursor, paging.limit).await {
+        Err(error) if error.is_gone() && paging.expired == Expired::Resume => {
+            match offered(&error).filter(|offered| *offered != cursor) {
+                Some(offered) => view.page_at(offered, paging.limit).await,
+                None => Err(error),
+            }
+        }
+        outcome => outcome,
+    }
+}
+
+/// What is kept of all objects of one moment, and its version: in pages of
+/// `limit`, or at once when that moment is forgotten before the last of them.
+pub(crate) async fn of_one_moment<K: Kind, T>(
+    view: &View<K>,
+    limit: u32,
+    keep: impl Fn(Item<K>) -> T,
+) -> Result<(Vec<T>, String)> {
+    let expired = Expired::Fail;
+    let mut paging = Paging { limit, expired };
+    let mut kept = Vec::new();
+    let mut next = Next::Cursor(String::new());
+    loop {
+        let (list, cursor) = match next.page(view, paging).await {
+            // Pages of several moments would be no state to go on from.
+            Err(error) if error.is_gone() && paging.limit > 0 => {
+                paging.limit = 0;
+                kept.clear();
+                next = Next::Cursor(String::new());
+                continue;
+            }
+            outcome => outcome?,
+        };
+        let following = Next::ahead(view, cursor, paging);
+        kept.extend(list.items.into_iter().map(&keep));
+        match following {
+            Some(following) => next = following,
+            None => return Ok((kept, list.version)),
+        }
+    }
 }
 
 /// The cursor into the newest snapshot that a refusal may hold.

@@ -145,10 +145,13 @@ impl Cluster {
     }
 
     async fn send_as_is(&self, call: &Call) -> Result<Response<Body>> {
+        // Boxed: the futures that hold this one, up to the callers', are
+        // smaller and less deep, which compilers limit.
+        let sending = Box::pin(self.send_open(call));
         tokio::select! {
             biased;
             () = self.shared.closed.cancelled() => Err(Error::Closed),
-            response = measure::request(call, self.send_open(call)) => response,
+            response = measure::request(call, sending) => response,
         }
     }
 

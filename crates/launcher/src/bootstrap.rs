@@ -11,12 +11,13 @@ use std::{
     time::Duration,
 };
 
+use flate2::read::MultiGzDecoder;
+use longshore_archive::{Unpack, UnpackError, unpack};
 use longshore_resolver::{ClusterSpec, names::NamesError, render};
 use sha2::{Digest, Sha256};
 
 use crate::{
     bundle::hexadecimal,
-    extract::{ExtractError, Limits, extract},
     names,
     pod::{self, PodConfig},
 };
@@ -64,7 +65,7 @@ pub enum BootstrapError {
     },
     /// The bundle does not unpack.
     #[error(transparent)]
-    Extract(#[from] ExtractError),
+    Unpack(#[from] UnpackError),
     /// A folder cannot be made, or a file not be copied.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -188,7 +189,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
         });
     }
     let file = io::BufReader::with_capacity(1 << 16, fs::File::open(&path).map_err(read)?);
-    extract(file, &work, &Limits::default())?;
+    unpack(MultiGzDecoder::new(file), &work, &Unpack::default(), |_| ())?;
     Ok(())
 }
 

@@ -11,10 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use flate2::{Compression, GzBuilder, write::GzEncoder};
+use longshore_archive::{FileError, append_file, is_confined};
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
-use crate::extract::is_confined;
 pub use walk::DEFAULT_IGNORES;
 use walk::{Found, Kind};
 
@@ -299,59 +299,13 @@ fn append<W: Write>(
             let file = File::open(&full).map_err(read)?;
             header.set_entry_type(EntryType::Regular);
             header.set_mode(if entry.executable { 0o755 } else { 0o644 });
-            header.set_size(entry.size);
-            // The header is written before the content: a file of another
-            // length than it says would spoil the archive.
-            let mut content = Exact {
-                file,
-                left: entry.size,
-                problem: None,
-            };
-            let result = archive.append_data(&mut header, &entry.path, &mut content);
-            match content.problem {
-                Some(Problem::Changed) => Err(BundleError::Changed { path: full }),
-                Some(Problem::Read(error)) => Err(read(error)),
-                None => result.map_err(BundleError::Write),
-            }
-        }
-    }
-}
-
-enum Problem {
-    Changed,
-    Read(io::Error),
-}
-
-/// Reads a file that must have exactly the length it had when it was found,
-/// and keeps apart whether reading or writing failed.
-struct Exact {
-    file: File,
-    left: u64,
-    problem: Option<Problem>,
-}
-
-impl Read for Exact {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        match self.file.read(buffer) {
-            Ok(read) if read as u64 > self.left || (read == 0 && self.left > 0) => {
-                self.problem = Some(Problem::Changed);
-                Err(io::Error::other("the file changed"))
-            }
-            Ok(read) => {
-                self.left -= read as u64;
-                Ok(read)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                self.problem = Some(Problem::Read(io::Error::new(
-                    error.kind(),
-                    error.to_string(),
-                )));
-                Err(error)
-            }
+            let archived = append_file(archive, &mut header, &entry.path, file, entry.size);
+            archived.map_err(|error| match error {
+                FileError::Changed => BundleError::Changed { path: full.clone() },
+                FileError::Read(error) => read(error),
+                FileError::Write(error) => BundleError::Write(error),
+                other => read(io::Error::other(other)),
+            })
         }
     }
 }

@@ -28,7 +28,6 @@ pub mod bundle;
 pub mod config;
 pub mod evidence;
 pub mod explain;
-pub mod extract;
 pub mod follow;
 mod lines;
 pub mod names;

@@ -4,6 +4,7 @@ mod apply;
 pub(crate) mod bootstrap;
 mod cancel;
 mod completions;
+mod cp;
 mod delete;
 mod describe;
 mod down;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Delete(delete::DeleteArgs),
     Exec(exec::ExecArgs),
     Attach(exec::AttachArgs),
+    Cp(cp::CpArgs),
     PortForward(port_forward::PortForwardArgs),
     Resolve(resolve::ResolveArgs),
     Up(up::UpArgs),
@@ -77,6 +79,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Delete(args) => delete::delete(args).await,
         Command::Exec(args) => exec::exec(args).await,
         Command::Attach(args) => exec::attach(args).await,
+        Command::Cp(args) => cp::cp(args).await,
         Command::PortForward(args) => port_forward::port_forward(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,
         Command::Up(args) => up::up(args).await,

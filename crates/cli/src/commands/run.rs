@@ -274,7 +274,7 @@ async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
                 format!(
                     "packing: {} files, {}",
                     progress.files,
-                    size(progress.bytes)
+                    ui::size(progress.bytes)
                 )
             });
         })
@@ -287,9 +287,9 @@ async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
     let report = &bundle.report;
     let mut text = format!(
         "{}, {} ({} packed)",
-        count(report.files, "file"),
-        size(report.bytes),
-        size(bundle.size)
+        ui::count(report.files, "file"),
+        ui::size(report.bytes),
+        ui::size(bundle.size)
     );
     if report.left_out > 0 {
         let examples = report
@@ -356,43 +356,4 @@ fn usage(error: &(dyn std::error::Error + 'static)) -> Error {
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Error {
     Error::from_source(Kind::Failed, error)
-}
-
-fn count(number: u64, what: &str) -> String {
-    if number == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{number} {what}s")
-    }
-}
-
-/// Bytes for people, in powers of 1024.
-fn size(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if value < 1000.0 {
-            let digits = usize::from(unit != "B" && value < 10.0);
-            return format!("{value:.digits$} {unit}");
-        }
-        value /= 1024.0;
-    }
-    format!("{value:.1} TiB")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_for_people() {
-        let sizes = [0, 999, 1000, 1536, 500 << 20, 3 << 40].map(size);
-        assert_eq!(
-            sizes,
-            ["0 B", "999 B", "1.0 KiB", "1.5 KiB", "500 MiB", "3.0 TiB"]
-        );
-        assert_eq!(
-            (count(1, "file"), count(0, "file")),
-            ("1 file".into(), "0 files".into())
-        );
-    }
 }

@@ -1,4 +1,4 @@
-//! The verbs for pods: describe, logs, exec, attach, port-forward.
+//! The verbs for pods: describe, logs, exec, attach, cp, port-forward.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -177,6 +177,36 @@ fn logs_and_descriptions_of_pods() {
         "{secret}"
     );
     assert!(!secret.contains("bm90IHRv"), "{secret}");
+}
+
+#[test]
+fn files_are_copied_both_ways() {
+    let desk = desk();
+    let there = desk.longshore(&["exec", "shout", "--", "mktemp", "-d"]);
+    let there = format!("shout:{}", there.expect(0).out.trim());
+    desk.write("data.csv", "a,b\n");
+    let sent = desk.longshore(&["cp", "data.csv", &there]).expect(0);
+    assert!(
+        sent.err.contains("copied 1 file, 4 B, to /"),
+        "{}",
+        sent.err
+    );
+    let from = format!("{there}/data.csv");
+    desk.longshore(&["cp", &from, "back.csv"]).expect(0);
+    let back = std::fs::read_to_string(desk.code().join("back.csv")).unwrap();
+    assert_eq!(back, "a,b\n");
+
+    let none = desk
+        .longshore(&["cp", &format!("{there}/none"), "."])
+        .expect(1);
+    assert!(none.err.contains("cannot copy shout:"), "{}", none.err);
+    for places in [["a", "b"], ["a:b", "c:d"]] {
+        let refused = desk.longshore(&["cp", places[0], places[1]]).expect(2);
+        assert!(refused.err.contains("written POD:PATH"), "{}", refused.err);
+    }
+    let folder = there.strip_prefix("shout:").unwrap();
+    desk.longshore(&["exec", "shout", "--", "rm", "-r", folder])
+        .expect(0);
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::{
     io::{self, Read, Write},
     net::TcpListener,
+    path::Path,
 };
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Item, View, run, runtime};
 use crate::{
+    copy::{Copied, CopyOptions},
     error::Result,
     kinds::Pod,
     session::{self, ExecOptions, Output},
@@ -172,6 +174,34 @@ macro_rules! sessions {
                 container: Option<&str>,
             ) -> Result<Output> {
                 run(self.inside().output($($name,)? command, container))
+            }
+
+            #[doc = concat!("As [`", $of, "::copy_out`](crate::", $of, "::copy_out).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn copy_out(
+                &self,
+                $($name: $named,)?
+                from: &str,
+                to: &Path,
+                options: &CopyOptions,
+            ) -> Result<Copied> {
+                run(self.inside().copy_out($($name,)? from, to, options))
+            }
+
+            #[doc = concat!("As [`", $of, "::copy_in`](crate::", $of, "::copy_in).")]
+            ///
+            /// # Errors
+            /// As there.
+            pub fn copy_in(
+                &self,
+                $($name: $named,)?
+                from: &Path,
+                to: &str,
+                options: &CopyOptions,
+            ) -> Result<Copied> {
+                run(self.inside().copy_in($($name,)? from, to, options))
             }
 
             #[doc = concat!("As [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]

@@ -62,6 +62,7 @@ pub struct Session {
     stderr: Option<Reader>,
     frames: mpsc::Sender<pump::Frame>,
     ended: oneshot::Receiver<Result<Status>>,
+    ends_input: bool,
     request: String,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }

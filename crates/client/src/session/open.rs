@@ -101,13 +101,19 @@ impl Session {
             stderr: (!options.tty).then_some(Reader(stderr)),
             frames,
             ended,
+            ends_input: closes,
             request: call.name(),
             _tasks: tasks.into_iter().map(AbortOnDropHandle::new).collect(),
         })
     }
 
+    /// Whether the server can be told that the input has ended.
+    pub(crate) fn ends_input(&self) -> bool {
+        self.ends_input
+    }
+
     /// As [`Session::wait`], while the outputs are read elsewhere.
-    pub(super) async fn wait_for_end(&mut self) -> Result<i32> {
+    pub(crate) async fn wait_for_end(&mut self) -> Result<i32> {
         let ended = (&mut self.ended).await;
         let status = ended.unwrap_or(Err(Error::Closed))?;
         code(self.request.clone(), status)

@@ -17,7 +17,7 @@ use crate::{
     decode,
     error::{Error, Result},
     kinds::Kind,
-    list::{Expired, Paging, ahead},
+    list::of_one_moment,
     snapshot::Snapshot,
     stream::Lines,
     view::View,
@@ -90,35 +90,11 @@ pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> 
 }
 
 async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
-    let mut paging = Paging {
-        limit: PAGE,
-        expired: Expired::Fail,
-    };
-    let mut snapshots = Vec::new();
-    let begin = |paging| Some(ahead(view.clone(), String::new(), paging));
-    let (mut next, mut version) = (begin(paging), String::new());
-    while let Some(page) = next.take() {
-        // A task that is gone went with its runtime.
-        let (list, cursor) = match page.await.unwrap_or(Err(Error::Closed)) {
-            Ok(page) => page,
-            // Pages of several moments would be no state to go on from.
-            Err(error) if error.is_gone() && paging.limit > 0 => {
-                paging.limit = 0;
-                snapshots.clear();
-                next = begin(paging);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        next = (!cursor.is_empty()).then(|| ahead(view.clone(), cursor, paging));
-        version = list.version;
-        for item in list.items {
-            snapshots.push(match keep {
-                Keep::Whole => item.snapshot().clone(),
-                Keep::Compact => item.snapshot().compact(),
-            });
-        }
-    }
+    let (snapshots, version) = of_one_moment(view, PAGE, |item| match keep {
+        Keep::Whole => item.snapshot().clone(),
+        Keep::Compact => item.snapshot().compact(),
+    })
+    .await?;
     Ok(Filled {
         snapshots,
         version,

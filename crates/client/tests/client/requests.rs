@@ -1,7 +1,7 @@
 //! Requests, refusals, retries and paging, on a fake API server.
 
 use crate::fake::{Answer, Fake, list, pod, status};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use longshore_client::{
     Cluster, DeleteOptions, Error, FieldSelector, LogOptions, Patch, kinds::Any,
     model::StatusReason,
@@ -281,6 +281,66 @@ async fn pages_follow_each_other() {
     assert_eq!(seen[0].query("continue"), None);
     assert_eq!(seen[1].query("continue"), Some("next%20page"));
     assert_eq!(seen[2].query("continue"), Some("newer"));
+}
+
+#[tokio::test]
+async fn a_whole_list_is_of_one_moment() {
+    let mut first = list(9, &[pod("a", 1)]);
+    first["metadata"]["continue"] = "x".into();
+    let second = list(9, &[pod("b", 2)]);
+    let all = list(12, &[pod("b", 2), pod("c", 3)]);
+    let mut expired = status(410, "Expired", "too old");
+    expired["metadata"] = json!({"continue": "newer"});
+    let fake = Fake::new([
+        Answer::json(200, &first),
+        Answer::json(200, &second),
+        Answer::json(200, &first),
+        Answer::json(410, &expired),
+        Answer::json(200, &all),
+    ]);
+    let view = fake.cluster().pods();
+    for (names, version) in [(["a", "b"], "9"), (["b", "c"], "12")] {
+        let found = view.list().await.unwrap();
+        let found_names: Vec<&str> = found.items.iter().map(|item| item.name()).collect();
+        assert_eq!((&found_names[..], &*found.version), (&names[..], version));
+    }
+    let limits: Vec<_> = fake
+        .seen()
+        .iter()
+        .map(|seen| seen.query("limit").map(str::to_owned))
+        .collect();
+    let page = Some("500".to_owned());
+    assert_eq!(
+        limits[..4],
+        [page.clone(), page.clone(), page.clone(), page]
+    );
+    assert_eq!(limits[4], None);
+}
+
+#[tokio::test]
+async fn pages_that_lead_nowhere_are_an_error() {
+    let mut same = list(9, &[pod("a", 1)]);
+    same["metadata"]["continue"] = "x".into();
+    let fake = Fake::new((0..4).map(|_| Answer::json(200, &same)));
+    let view = fake.cluster().pods();
+    let error = view.list().await.unwrap_err().to_string();
+    let wanted = "the answer to GET /api/v1/pods cannot be read: it leads to the same page again";
+    assert_eq!(error, wanted);
+    let items: Vec<_> = view.stream().collect().await;
+    assert!(items.len() == 2 && items[1].is_err());
+}
+
+#[test]
+fn without_a_runtime_there_is_an_error() {
+    let view = Fake::new([]).cluster().pods();
+    let all = view.list().now_or_never().unwrap().unwrap_err();
+    let items: Vec<_> = view.stream().collect().now_or_never().unwrap();
+    for error in [&all, items[0].as_ref().unwrap_err()] {
+        assert!(
+            error.to_string().contains("need a tokio runtime"),
+            "{error}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod beyond;
 mod blocking;
 mod cluster;
 mod common;
+mod copies;
 mod items;
 mod measured;
 mod proxy;

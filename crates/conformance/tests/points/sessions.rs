@@ -17,13 +17,13 @@ use tokio::{
 use crate::common::{SOON, invalid};
 
 /// A cluster with a node, and a pod that runs on it.
-struct Stage {
-    server: Server,
-    pod: Item<Pod>,
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    pub(crate) pod: Item<Pod>,
 }
 
 impl Stage {
-    async fn start(container: serde_json::Value) -> Self {
+    pub(crate) async fn start(container: serde_json::Value) -> Self {
         let server = Server::start().await;
         let cluster = Cluster::from_kubeconfig(Some(&server.kubeconfig()), None)
             .await
@@ -45,7 +45,7 @@ impl Stage {
         Self { server, pod }
     }
 
-    async fn sleeping() -> Self {
+    pub(crate) async fn sleeping() -> Self {
         Self::start(json!({"command": ["sleep", "1000"]})).await
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use longshore_client::{Cluster, Timing, View, Watch, WatchEvent, kinds::ConfigMap};
+use longshore_client::{Cache, Cluster, Timing, View, Watch, WatchEvent, kinds::ConfigMap};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -145,6 +145,20 @@ impl Mirror {
         // And it stays so.
         self.follow(watch, Duration::from_millis(50)).await;
         assert_eq!(self.state, wanted);
+    }
+
+    /// Waits until a cache knows the same.
+    pub(crate) async fn agrees(&self, cache: &Cache<ConfigMap>) {
+        let same = async {
+            loop {
+                let items = cache.items();
+                if state(items.iter().map(|map| (map.name(), map.version()))) == self.state {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, same).await.unwrap();
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod caches;
 mod common;
+mod jumps;
 mod lists;
 mod restart;
 mod watches;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use longshore_client::{Cluster, DeleteOptions};
 use longshore_embedded::{EmbeddedCluster, Options};
 
-use crate::common::{Churn, Mirror, PATIENCE, hasty, map, maps, state};
+use crate::common::{Churn, Mirror, hasty, map, maps};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watches_and_caches_outlive_the_server() {
@@ -41,15 +41,6 @@ async fn watches_and_caches_outlive_the_server() {
         }
         mirror.settle(&mut watch, &embedded.cluster()).await;
     }
-    let same = async {
-        loop {
-            let items = cache.items();
-            if state(items.iter().map(|map| (map.name(), map.version()))) == mirror.state {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, same).await.unwrap();
+    mirror.agrees(&cache).await;
     embedded.stop().await;
 }

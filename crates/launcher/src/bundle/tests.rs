@@ -3,10 +3,11 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
 
+use flate2::read::MultiGzDecoder;
+use longshore_archive::Unpack;
 use proptest::prelude::*;
 
 use super::*;
-use crate::extract::{Limits, extract};
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +25,8 @@ fn pack_all(folder: &Path) -> Bundle {
 
 fn unpack(bundle: &Bundle) -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();
-    extract(bundle.open().unwrap(), target.path(), &Limits::default()).unwrap();
+    let archive = MultiGzDecoder::new(bundle.open().unwrap());
+    longshore_archive::unpack(archive, target.path(), &Unpack::default(), |_| ()).unwrap();
     target
 }
 

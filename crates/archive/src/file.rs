@@ -1,0 +1,81 @@
+//! One file into an archive, with exactly the length that its header tells.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    path::Path,
+};
+
+use tar::Header;
+
+/// Why a file did not come into the archive.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// Its length changed while it was read.
+    #[error("it changed while it was packed")]
+    Changed,
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Read(#[source] io::Error),
+    /// The archive cannot be written.
+    #[error("the archive cannot be written: {0}")]
+    Write(#[source] io::Error),
+}
+
+/// Appends a file to an archive, under a path. The header's size is written
+/// before the content, so a file of another length would spoil the archive.
+///
+/// # Errors
+/// Tells which side is at fault. The archive is worth nothing then.
+pub fn append_file<W: Write>(
+    archive: &mut tar::Builder<W>,
+    header: &mut Header,
+    path: &Path,
+    file: File,
+    size: u64,
+) -> Result<(), FileError> {
+    header.set_size(size);
+    let mut content = Exact {
+        file,
+        left: size,
+        problem: None,
+    };
+    let result = archive.append_data(header, path, &mut content);
+    match content.problem {
+        Some(problem) => Err(problem),
+        None => result.map_err(FileError::Write),
+    }
+}
+
+/// Reads a file that must have exactly the length it had when it was found,
+/// and keeps apart whether reading or writing failed.
+struct Exact {
+    file: File,
+    left: u64,
+    problem: Option<FileError>,
+}
+
+impl Read for Exact {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        match self.file.read(buffer) {
+            Ok(read) if read as u64 > self.left || (read == 0 && self.left > 0) => {
+                self.problem = Some(FileError::Changed);
+                Err(io::Error::other("the file changed"))
+            }
+            Ok(read) => {
+                self.left -= read as u64;
+                Ok(read)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                let copy = io::Error::new(error.kind(), error.to_string());
+                self.problem = Some(FileError::Read(copy));
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A file or a folder into an archive, as it is.
+
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, Write},
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use tar::{EntryType, Header};
+
+use crate::{
+    Moved,
+    file::{FileError, append_file},
+};
+
+/// Why a file or a folder cannot be packed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackError {
+    /// Something cannot be read, or changed while it was read.
+    #[error("cannot pack {}: {source}", path.display())]
+    Read {
+        /// What cannot be read.
+        path: PathBuf,
+        /// Why not.
+        source: FileError,
+    },
+    /// The archive cannot be written.
+    #[error("cannot write the archive: {0}")]
+    Write(#[source] io::Error),
+}
+
+/// Packs a file, or a folder with all that is in it in the order of names, as
+/// `name` into an uncompressed archive. Permissions and times are kept, owners
+/// are not. Links stay links. Left out and told: sockets, pipes and devices.
+/// `progress` is called after each file.
+///
+/// # Errors
+/// Names the path and what is wrong with it.
+pub fn pack(
+    source: &Path,
+    name: &str,
+    archive: impl Write,
+    mut progress: impl FnMut(&Moved),
+) -> Result<Moved, PackError> {
+    let mut archive = tar::Builder::new(archive);
+    let mut moved = Moved::default();
+    // A stack, so that no depth of folders is too deep.
+    let mut left = vec![(source.to_owned(), PathBuf::from(name))];
+    while let Some((full, inside)) = left.pop() {
+        let read = |source| PackError::Read {
+            path: full.clone(),
+            source: FileError::Read(source),
+        };
+        // A link that is named is followed; those within a folder stay.
+        let found = if full == source {
+            full.metadata()
+        } else {
+            full.symlink_metadata()
+        };
+        let found = found.map_err(read)?;
+        let mut header = header(&found);
+        if found.is_dir() {
+            header.set_entry_type(EntryType::Directory);
+            archive
+                .append_data(&mut header, &inside, io::empty())
+                .map_err(PackError::Write)?;
+            let mut names = fs::read_dir(&full)
+                .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
+                .map_err(read)?;
+            let names: &mut Vec<_> = &mut names;
+            names.sort_unstable_by(|a, b| b.cmp(a));
+            let each = names
+                .iter()
+                .map(|name| (full.join(name), inside.join(name)));
+            left.extend(each);
+            continue;
+        }
+        if found.is_symlink() {
+            header.set_entry_type(EntryType::Symlink);
+            let target = full.read_link().map_err(read)?;
+            archive
+                .append_link(&mut header, &inside, &target)
+                .map_err(PackError::Write)?;
+        } else if found.is_file() {
+            let file = File::open(&full).map_err(read)?;
+            append_file(&mut archive, &mut header, &inside, file, found.len()).map_err(
+                |error| match error {
+                    FileError::Write(error) => PackError::Write(error),
+                    source => PackError::Read {
+                        path: full.clone(),
+                        source,
+                    },
+                },
+            )?;
+            moved.bytes += found.len();
+        } else {
+            moved.left_out.push((inside, what_it_is(&found).to_owned()));
+            continue;
+        }
+        moved.files += 1;
+        progress(&moved);
+    }
+    archive
+        .into_inner()
+        .and_then(|mut archive| archive.flush())
+        .map_err(PackError::Write)?;
+    Ok(moved)
+}
+
+fn header(found: &Metadata) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_mode(found.mode() & 0o777);
+    header.set_mtime(u64::try_from(found.mtime()).unwrap_or(0));
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(0);
+    header
+}
+
+fn what_it_is(found: &Metadata) -> &'static str {
+    let kind = found.file_type();
+    if kind.is_socket() {
+        "is a socket"
+    } else if kind.is_fifo() {
+        "is a named pipe"
+    } else {
+        "is a device"
+    }
+}
