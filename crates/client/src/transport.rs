@@ -157,11 +157,22 @@ impl Cluster {
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn bytes(&self, call: &Call) -> Result<Bytes> {
+        self.bytes_with(call, 0, |_| false).await
+    }
+
+    /// As [`Cluster::bytes`], with about so many bytes as are `expected`; `look`
+    /// sees what of the answer has come so far, as long as it wants to.
+    pub(crate) async fn bytes_with(
+        &self,
+        call: &Call,
+        expected: usize,
+        look: impl FnMut(&[u8]) -> bool,
+    ) -> Result<Bytes> {
         let response = self.send(call).await?;
         tokio::select! {
             biased;
             () = self.shared.closed.cancelled() => Err(Error::Closed),
-            bytes = body::read(response) => bytes.map_err(|error| self.unreachable(&error)),
+            bytes = body::read_with(response, expected, look) => bytes.map_err(|error| self.unreachable(&error)),
         }
     }
 

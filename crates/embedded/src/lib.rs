@@ -23,6 +23,7 @@ mod cluster;
 pub mod daemon;
 mod descriptors;
 mod error;
+mod example;
 mod files;
 mod kubeconfig;
 mod layout;
@@ -35,6 +36,8 @@ mod streams;
 
 pub use cluster::EmbeddedCluster;
 pub use error::Error;
+#[doc(hidden)]
+pub use example::{blocking_example, example, example_in_pod, example_with_pods};
 pub use kubeconfig::check_place as check_kubeconfig_place;
 pub use layout::Layout;
 pub use longshore_apiserver::{

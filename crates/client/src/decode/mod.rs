@@ -13,7 +13,11 @@ use crate::{
     error::{Error, Result},
     json::{Fault, Scanner},
 };
-pub(crate) use {event::watch_line, list::list, managed::without_managed_fields};
+pub(crate) use {
+    event::watch_line,
+    list::{cursor_ahead, list},
+    managed::without_managed_fields,
+};
 
 /// A text in a body; owned when it is escaped there.
 #[derive(Debug, Clone, Default)]

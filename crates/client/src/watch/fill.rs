@@ -90,7 +90,7 @@ pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> 
 }
 
 async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
-    let (snapshots, version) = of_one_moment(view, PAGE, |item| match keep {
+    let (snapshots, version) = of_one_moment(view.clone(), PAGE, |item| match keep {
         Keep::Whole => item.snapshot().clone(),
         Keep::Compact => item.snapshot().compact(),
     })

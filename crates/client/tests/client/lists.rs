@@ -1,6 +1,6 @@
 //! Lists and their items, on a fake API server.
 
-use crate::fake::{Answer, Fake, list, pod, status};
+use crate::fake::{Answer, End, Fake, list, pod, status};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use longshore_client::{Error, Expired, Paging};
@@ -205,4 +205,24 @@ async fn the_next_page_comes_while_this_one_is_used() {
     tokio::time::timeout(patience, asked).await.unwrap();
     let rest: Vec<_> = items.try_collect().await.unwrap();
     assert_eq!(rest.len(), 2);
+}
+
+#[tokio::test]
+async fn the_next_page_is_asked_for_while_this_one_still_comes() {
+    let head =
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"9","continue":"two"},"items":[{"#;
+    let half = Answer::Lines(
+        vec![head[..50].to_owned(), head[50..].to_owned()],
+        End::Silent,
+    );
+    let fake = Fake::new([half, Answer::json(200, &list(9, &[pod("b", 2)]))]);
+    let view = fake.cluster().pods();
+    let pages = tokio::spawn(async move { view.list().await });
+    let begun = std::time::Instant::now();
+    while fake.seen().len() < 2 {
+        assert!(begun.elapsed().as_secs() < 20, "it is not asked for");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fake.seen()[1].query("continue"), Some("two"));
+    pages.abort();
 }

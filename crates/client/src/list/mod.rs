@@ -1,0 +1,163 @@
+//! Lists: whole, or page by page with the next one fetched ahead.
+
+mod pages;
+
+use futures::{Stream, StreamExt, stream};
+
+use crate::{answer, decode, error::Result, item::Item, kinds::Kind, transport::Call, view::View};
+use pages::Pages;
+pub(crate) use pages::of_one_moment;
+
+/// How many items a page of a whole list holds.
+const PAGE: u32 = 500;
+
+/// A list response: items, and the version of the collection, from which a
+/// watch can go on.
+#[derive(Debug, Clone)]
+pub struct List<K: Kind> {
+    /// The items, in the server's order.
+    ///
+    /// One that cannot be read does not spoil the others: it stands in its
+    /// place, has its bytes but no name, and what is asked of it is an error
+    /// that names the list and its position, as [`Item::check`] tells.
+    pub items: Vec<Item<K>>,
+    /// The collection's resourceVersion.
+    pub version: String,
+}
+
+impl<K: Kind> IntoIterator for List<K> {
+    type Item = Item<K>;
+    type IntoIter = std::vec::IntoIter<Item<K>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+/// What becomes of a list over several pages when the server has forgotten
+/// the snapshot it began with (410), after a long pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expired {
+    /// The rest comes from a newer snapshot, if the server offers that, as all
+    /// do since Kubernetes 1.11: no object comes twice, and none is missed that
+    /// was there all the time. What was made, changed or deleted meanwhile may
+    /// be seen in part: the list is of no one moment.
+    #[default]
+    Resume,
+    /// The stream ends with that error ([`Error::is_gone`]): what has come is
+    /// of one moment.
+    Fail,
+}
+
+/// How a list is read page by page.
+///
+/// ```
+/// use longshore_client::{Expired, Paging};
+/// let mut paging = Paging::default();
+/// paging.limit = 100;
+/// paging.expired = Expired::Fail;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Paging {
+    /// How many items a page holds; 0 leaves it to the server, which then
+    /// sends all at once.
+    pub limit: u32,
+    /// What to do when the snapshot expires between two pages.
+    pub expired: Expired,
+}
+
+impl Default for Paging {
+    fn default() -> Self {
+        Self {
+            limit: PAGE,
+            expired: Expired::default(),
+        }
+    }
+}
+
+impl<K: Kind> View<K> {
+    /// The same view, whose lists may come from the server's cache
+    /// (`resourceVersion=0`): cheap for the server, and perhaps a little older
+    /// than the latest state, or than what was read before.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let nodes = cluster.nodes().from_cache().list().await?;
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn from_cache(mut self) -> Self {
+        self.cached = true;
+        self
+    }
+
+    pub(super) fn listing(&self) -> Call {
+        let call = self.selection();
+        if self.cached {
+            call.with("resourceVersion", "0")
+        } else {
+            call
+        }
+    }
+
+    /// Reads the latest state of all objects, of one moment: page by page, the
+    /// next while this one is read, or in one response when the server has
+    /// forgotten that moment before the last page.
+    ///
+    /// # Errors
+    /// As the server refuses; [`Error::Decode`] for a malformed answer. Of a
+    /// malformed item only what is asked of that item is an error.
+    pub async fn list(&self) -> Result<List<K>> {
+        // Of its cache a server gives no pages.
+        let limit = if self.cached { 0 } else { PAGE };
+        // Boxed: callers' futures that hold this one stay shallow.
+        let whole = of_one_moment(self.clone(), limit, |item| item);
+        let (items, version) = Box::pin(whole).await?;
+        Ok(List { items, version })
+    }
+
+    /// The version of the collection now, without its objects.
+    pub(crate) async fn version(&self) -> Result<String> {
+        let call = self.selection().with("limit", "1");
+        let body = self.cluster().bytes(&call).await?;
+        decode::list(&body, &answer::what(&call)).map(|list| list.version)
+    }
+
+    /// Reads all objects page by page, the next page while this one is used;
+    /// see [`Expired::Resume`] for what comes after a long pause.
+    ///
+    /// An error ends the stream.
+    pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {
+        self.stream_by(Paging::default())
+    }
+
+    /// As [`View::stream`], with pages of another size, or for callers to whom
+    /// an expired snapshot is an error.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use futures::TryStreamExt;
+    /// use longshore_client::{Expired, Paging};
+    ///
+    /// let mut paging = Paging::default();
+    /// paging.expired = Expired::Fail;
+    /// let mut pods = std::pin::pin!(cluster.pods().stream_by(paging));
+    /// while let Some(pod) = pods.try_next().await? {
+    ///     println!("{}", pod.name());
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub fn stream_by(
+        &self,
+        paging: Paging,
+    ) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {
+        let items = |page: Result<List<K>>| match page {
+            Err(error) => vec![Err(error)],
+            Ok(list) => list.items.into_iter().map(Ok).collect(),
+        };
+        Pages::new(self.clone(), paging)
+            .stream()
+            .flat_map(move |page| stream::iter(items(page)))
+    }
+}
