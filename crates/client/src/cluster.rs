@@ -33,6 +33,18 @@ use crate::{
 const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
 /// How patient a [`Cluster`] is.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::Timing;
+/// let mut timing = Timing::default();
+/// timing.retries = 1;
+/// timing.longest_wait = Duration::from_secs(1);
+/// let hasty = cluster.clone().with_timing(timing);
+/// assert!(hasty.nodes().list().await?.items.is_empty());
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Timing {
@@ -75,6 +87,29 @@ impl Timing {
 /// connections and are closed together.
 ///
 /// Its requests need a running tokio runtime.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::kinds::{Any, Deployment};
+/// let painter = cluster.clone().with_user_agent("painter");
+/// let maps = painter.configmaps().in_namespace(painter.default_namespace())?;
+/// let data = serde_json::json!({"metadata": {"name": "a"}, "data": {"colour": "red"}});
+/// let map = maps.create(&data).await?;
+/// assert_eq!(map.raw()?["metadata"]["managedFields"][0]["manager"], "painter");
+///
+/// // Three ways to say which kind.
+/// let deployments = cluster.view::<Deployment>();
+/// let by_word = cluster.kind("deploy").await?;
+/// assert_eq!(by_word.kind(), deployments.kind());
+/// let by_value = cluster.view_of(Any::new(by_word.kind().clone().into()));
+/// assert!(by_value.list().await?.items.is_empty());
+///
+/// let version = cluster.proxy().get("/version", &[]).await?;
+/// assert_eq!(version["major"], "1");
+/// cluster.close();
+/// assert!(painter.is_closed());
+/// # Ok(()) });
+/// ```
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
@@ -175,6 +210,15 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Error::Config`] when none is configured, or not rightly.
+    ///
+    /// ```no_run
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let cluster = longshore_client::Cluster::connect().await?;
+    /// println!("{}", cluster.url());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn connect() -> Result<Self> {
         Self::from_source(Source::Infer).await
     }
@@ -184,6 +228,27 @@ impl Cluster {
     ///
     /// # Errors
     /// [`Error::Config`] names the file and what is wrong with it.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |_| {
+    /// use longshore_client::Cluster;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("config");
+    /// let kubeconfig = "
+    /// apiVersion: v1
+    /// kind: Config
+    /// clusters: [{name: here, cluster: {server: 'http://localhost:8001'}}]
+    /// users: [{name: me, user: {}}]
+    /// contexts: [{name: shop, context: {cluster: here, user: me, namespace: shop}}]
+    /// ";
+    /// std::fs::write(&path, kubeconfig)?;
+    /// let cluster = Cluster::from_kubeconfig(Some(&path), Some("shop")).await?;
+    /// assert_eq!(cluster.default_namespace(), "shop");
+    /// assert_eq!(cluster.url(), "http://localhost:8001");
+    /// let error = Cluster::from_kubeconfig(Some(&path), Some("none")).await.unwrap_err();
+    /// assert!(error.to_string().contains("it has no context"));
+    /// # Ok(()) });
+    /// ```
     pub async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<Self> {
         let (path, context) = (path.map(Path::to_owned), context.map(str::to_owned));
         Self::from_source(Source::Kubeconfig { path, context }).await
@@ -237,6 +302,24 @@ impl Cluster {
 
     /// A cluster in the same process: any service that answers HTTP requests
     /// as an API server does. No socket is opened.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |_| {
+    /// use http::{Request, Response};
+    /// use http_body_util::Full;
+    /// use kube_client::client::Body;
+    /// use longshore_client::Cluster;
+    /// let service = tower::service_fn(async |request: Request<Body>| {
+    ///     let item = serde_json::json!({
+    ///         "apiVersion": "v1", "kind": "Node",
+    ///         "metadata": {"name": request.uri().path().rsplit('/').next()},
+    ///     });
+    ///     Ok::<_, http::Error>(Response::new(Full::<bytes::Bytes>::from(item.to_string())))
+    /// });
+    /// let cluster = Cluster::from_service(service, "default");
+    /// assert_eq!(cluster.nodes().fetch("a").await?.name(), "a");
+    /// # Ok(()) });
+    /// ```
     pub fn from_service<S, B>(service: S, default_namespace: &str) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -285,6 +368,15 @@ impl Cluster {
     ///
     /// # Panics
     /// Outside a tokio runtime, if no request has been sent yet.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use http::Request;
+    /// let request = Request::get("/version").body(Vec::new())?;
+    /// let version: serde_json::Value = cluster.kube_client().request(request).await?;
+    /// assert_eq!(version["major"], "1");
+    /// # Ok(()) });
+    /// ```
     #[must_use]
     pub fn kube_client(&self) -> Client {
         match self.shared.source {
@@ -412,13 +504,32 @@ impl Cluster {
     /// As [`Cluster::kind`].
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
+    /// # cluster.create_manifest("
+    /// # apiVersion: apiextensions.k8s.io/v1
+    /// # kind: CustomResourceDefinition
+    /// # metadata: {name: certificates.cert-manager.io}
+    /// # spec:
+    /// #   group: cert-manager.io
+    /// #   scope: Namespaced
+    /// #   names:
+    /// #     plural: certificates
+    /// #     singular: certificate
+    /// #     kind: Certificate
+    /// #     listKind: CertificateList
+    /// #   versions:
+    /// #   - name: v1
+    /// #     served: true
+    /// #     storage: true
+    /// #     schema: {openAPIV3Schema: {type: object}}
+    /// # ---
+    /// # {apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: web}}
+    /// # ", Some("default")).await?;
     /// let certificates = cluster.kind_in("cert-manager.io/v1", "Certificate").await?;
     /// for certificate in certificates.list().await? {
-    ///     println!("{}", certificate.name());
+    ///     assert_eq!(certificate.name(), "web");
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     pub async fn kind_in(&self, api_version: &str, kind: &str) -> Result<View<Any>> {
         let gvk = Gvk::from_api_version(api_version, kind);

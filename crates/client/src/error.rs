@@ -113,6 +113,60 @@ fn last_seen(last: &str) -> String {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::Cluster;
+/// use serde_json::json;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let error = maps.fetch("a").await.unwrap_err();
+/// assert!(error.is_not_found());
+/// assert_eq!(error.code(), Some(404));
+/// assert_eq!(error.status().unwrap().message, "configmaps \"a\" not found");
+///
+/// let map = json!({"metadata": {"name": "a"}});
+/// maps.create(&map).await?;
+/// assert!(maps.create(&map).await.unwrap_err().is_already_exists());
+/// let stale = json!({"metadata": {"resourceVersion": "1"}});
+/// assert!(maps.replace("a", &stale).await.unwrap_err().is_conflict());
+///
+/// let nobody = Cluster::from_url("http://localhost:1")?;
+/// let error = nobody.nodes().list().await.unwrap_err();
+/// assert!(error.is_unreachable() && error.reason().is_none());
+/// # Ok(()) });
+/// ```
+///
+/// Refusals that have nothing to do with the object:
+///
+/// ```
+/// # longshore_embedded::example(async |_| {
+/// use std::time::Duration;
+/// use longshore_client::Cluster;
+/// # use http::{Request, Response};
+/// # use http_body_util::Full;
+/// # use kube_client::client::Body;
+/// # let refusing = |code: u16, reason: &'static str| {
+/// #     let service = tower::service_fn(move |_: Request<Body>| async move {
+/// #         let status = serde_json::json!({
+/// #             "kind": "Status", "apiVersion": "v1", "status": "Failure",
+/// #             "code": code, "reason": reason, "message": "no",
+/// #             "details": {"retryAfterSeconds": 90},
+/// #         });
+/// #         let response = Response::builder().status(code).header("retry-after", "90");
+/// #         response.body(Full::<bytes::Bytes>::from(status.to_string()))
+/// #     });
+/// #     Cluster::from_service(service, "default").nodes()
+/// # };
+/// let error = refusing(401, "Unauthorized").list().await.unwrap_err();
+/// assert!(error.is_unauthorized());
+/// let error = refusing(403, "Forbidden").list().await.unwrap_err();
+/// assert!(error.is_forbidden());
+/// let error = refusing(410, "Expired").fetch("a").await.unwrap_err();
+/// assert!(error.is_gone());
+/// let error = refusing(429, "TooManyRequests").list().await.unwrap_err();
+/// assert!(error.is_too_many_requests());
+/// assert_eq!(error.retry_after(), Some(Duration::from_secs(90)));
+/// # Ok(()) });
+/// ```
 impl Error {
     pub(crate) fn from_status(request: String, status: Status) -> Self {
         let status = Box::new(status);
@@ -197,17 +251,15 @@ impl Error {
     /// for them: apply with force to take them over, or leave them out.
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// use longshore_client::Patch;
+    /// # longshore_embedded::example(async |cluster| {
+    /// use serde_json::json;
     /// let maps = cluster.configmaps().in_namespace("default")?;
-    /// let wanted = serde_json::json!({"data": {"colour": "red"}});
-    /// if let Err(error) = maps.patch("settings", &Patch::apply(wanted, "painter", false)).await {
-    ///     for conflict in error.conflicts() {
-    ///         println!("{} is {}'s", conflict.field, conflict.manager);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
+    /// let map = |colour| json!({"metadata": {"name": "settings"}, "data": {"colour": colour}});
+    /// maps.apply(&map("blue"), "owner", false).await?;
+    /// let error = maps.apply(&map("red"), "painter", false).await.unwrap_err();
+    /// let conflict = &error.conflicts()[0];
+    /// assert_eq!((&*conflict.field, &*conflict.manager), (".data.colour", "owner"));
+    /// # Ok(()) });
     /// ```
     #[must_use]
     pub fn conflicts(&self) -> Vec<Conflict> {

@@ -22,12 +22,75 @@ use crate::{
 /// response it came in, and parts are parsed when they are asked for.
 ///
 /// Two items are equal when they are the same version of the same object.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// let pod = pods.fetch("web").await?;
+/// assert_eq!((pod.name(), pod.namespace()), ("web", Some("default")));
+/// assert_eq!(pod.kind().plural, "pods");
+/// assert_eq!(pod.link(), "/api/v1/namespaces/default/pods/web");
+/// assert!(pod.meta().creation_timestamp.is_some());
+/// println!("{} at version {}", pod.uid(), pod.version());
+/// assert_eq!(pod.cluster().default_namespace(), "default");
+///
+/// // Single fields, of any type that fits; nothing else is parsed.
+/// let policy: Option<String> = pod.field(&["spec", "restartPolicy"])?;
+/// assert_eq!(policy.as_deref(), Some("Always"));
+/// let phase: String = pod.status_field(&["phase"])?;
+/// assert_eq!(phase, "Pending");
+/// // Larger parts.
+/// assert_eq!(pod.spec()?["containers"][0]["image"], "busybox");
+/// assert_eq!(pod.raw()?["kind"], "Pod");
+/// let typed: k8s_openapi::api::core::v1::Pod = pod.typed()?;
+/// assert_eq!(typed.metadata.name.as_deref(), Some("web"));
+///
+/// // Whether all of it, and the metadata, can be read.
+/// pod.check()?;
+/// assert_eq!(pod.checked_meta()?.uid, pod.uid());
+/// println!("{} bytes", pod.bytes().len());
+/// # Ok(()) });
+/// ```
 pub struct Item<K: Kind> {
     snapshot: Arc<Snapshot>,
     kind: K,
     cluster: Cluster,
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{DeleteOptions, Patch};
+/// use serde_json::json;
+///
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// let first = pods.fetch("web").await?;
+/// let labels = json!({"metadata": {"labels": {"app": "web"}}});
+/// let second = first.patch(&Patch::merge(labels)).await?;
+/// let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+/// let third = second.patch_status(&Patch::merge(status)).await?;
+/// assert!(third.holds("Ready")?);
+///
+/// // A snapshot stays as it is.
+/// assert!(!second.holds("Ready")? && first.labels().is_empty());
+/// assert_eq!(first.fetch().await?, third);
+/// assert_ne!(first, third);
+///
+/// // What comes after it can be watched.
+/// let mut changes = second.watch().await?;
+/// let change = changes.next(None).await?;
+/// assert_eq!(change.item(), Some(&third));
+///
+/// third.delete(&DeleteOptions::default()).await?;
+/// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
+/// # Ok(()) });
+/// ```
 impl<K: Kind> Item<K> {
     pub(crate) fn new(cluster: Cluster, kind: K, snapshot: Arc<Snapshot>) -> Self {
         Self {

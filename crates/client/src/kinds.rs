@@ -20,6 +20,23 @@ pub trait Kind: Clone + Send + Sync + 'static {
 }
 
 /// A kind known only at run time: by discovery, or by an object's own words.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{Kind, kinds::Any};
+/// use std::sync::Arc;
+///
+/// // A word of a user gives the view, and the view the kind's description.
+/// let info = cluster.kind("deploy").await?.kind().clone();
+/// assert_eq!(info.gvk.kind, "Deployment");
+///
+/// // The description gives views again, without asking the server.
+/// let any = Any::new(Arc::new(info));
+/// assert_eq!(any.info().api_path(), "/apis/apps/v1");
+/// let deployments = cluster.view_of(any).in_namespace("default")?;
+/// assert!(deployments.list().await?.items.is_empty());
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 pub struct Any(pub(crate) Arc<KindInfo>);
 

@@ -84,14 +84,34 @@ pub type ResourceAnnotations<K> = Words<K, Annotations>;
 /// to the cluster and give the new item.
 ///
 /// ```
-/// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// let pod = pods.fetch("web").await?;
+/// assert!(pod.labels().is_empty());
 /// let pod = pod.labels().set("tier", "front").await?;
 /// assert_eq!(pod.labels().get("tier"), Some("front"));
-/// let pod = pod.annotations().set("note", "any text").await?;
+///
+/// // Several in one request.
+/// let more = [("app", "web"), ("track", "stable")];
+/// let pod = pod.labels().set_many(more).await?;
+/// assert_eq!(pod.labels().len(), 3);
+/// for (key, value) in pod.labels().iter() {
+///     println!("{key}={value}");
+/// }
+///
 /// let pod = pod.labels().delete("tier").await?;
 /// assert!(pod.labels().get("tier").is_none());
-/// # Ok(())
-/// # }
+/// assert_eq!(pod.labels().to_map()["app"], "web");
+///
+/// // The values of annotations are free.
+/// let pod = pod.annotations().set("note", "any text, at length").await?;
+/// assert_eq!(pod.annotations().get("note"), Some("any text, at length"));
+/// assert!(pod.labels().set("note", "any text").await.is_err());
+/// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
 pub struct Words<K: Kind, P: Part> {

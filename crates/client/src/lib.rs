@@ -2,7 +2,7 @@
 //! [`View`]s, and lazy, immutable [`Item`]s.
 //!
 //! ```no_run
-//! # async fn example() -> longshore_client::Result<()> {
+//! # async fn pods() -> longshore_client::Result<()> {
 //! use longshore_client::Cluster;
 //!
 //! let cluster = Cluster::connect().await?;

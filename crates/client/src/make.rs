@@ -22,14 +22,13 @@ impl Cluster {
     /// that needs one.
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
     /// let item = cluster.create(&serde_json::json!({
     ///     "apiVersion": "v1", "kind": "ConfigMap",
     ///     "metadata": {"generateName": "settings-"}, "data": {"colour": "blue"},
     /// }), Some("default")).await?;
     /// assert!(item.name().starts_with("settings-"));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     pub async fn create(&self, data: &Value, namespace: Option<&str>) -> Result<Item<Any>> {
         self.view_for(data, namespace).await?.create(data).await
@@ -46,7 +45,7 @@ impl Cluster {
     /// As [`manifest::read`] and [`Cluster::create`].
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
     /// let made = cluster.create_manifest("
     /// apiVersion: v1
     /// kind: ConfigMap
@@ -57,8 +56,7 @@ impl Cluster {
     /// metadata: {name: b}
     /// ", Some("default")).await?;
     /// assert_eq!(made.len(), 2);
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     pub async fn create_manifest(
         &self,
@@ -81,6 +79,19 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::create`], and [`Error::conflicts`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let data = serde_json::json!({
+    ///     "apiVersion": "v1", "kind": "ConfigMap",
+    ///     "metadata": {"name": "settings"}, "data": {"colour": "blue"},
+    /// });
+    /// let made = cluster.apply(&data, Some("default"), "painter", false).await?;
+    /// let again = cluster.apply(&data, Some("default"), "painter", false).await?;
+    /// // What is as wanted already is not written.
+    /// assert_eq!(made.version(), again.version());
+    /// # Ok(()) });
+    /// ```
     pub async fn apply(
         &self,
         data: &Value,
@@ -97,6 +108,25 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`manifest::read`] and [`Cluster::apply`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let manifest = "
+    /// apiVersion: v1
+    /// kind: Namespace
+    /// metadata: {name: shop}
+    /// ---
+    /// apiVersion: v1
+    /// kind: ConfigMap
+    /// metadata: {name: settings}
+    /// data: {colour: blue}
+    /// ";
+    /// // A Namespace is in no namespace; the ConfigMap goes into shop.
+    /// let applied = cluster.apply_manifest(manifest, Some("shop"), "painter", false).await?;
+    /// assert_eq!(applied[0].namespace(), None);
+    /// assert_eq!(applied[1].namespace(), Some("shop"));
+    /// # Ok(()) });
+    /// ```
     pub async fn apply_manifest(
         &self,
         text: &str,
@@ -126,6 +156,18 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Cluster::create`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use serde_json::json;
+    /// let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    /// assert_eq!(cluster.place(&map, "shop").await?.namespace(), Some("shop"));
+    /// let namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+    /// assert_eq!(cluster.place(&namespace, "shop").await?.namespace(), None);
+    /// // Who names a namespace outright must be right.
+    /// assert!(cluster.view_for(&namespace, Some("shop")).await.is_err());
+    /// # Ok(()) });
+    /// ```
     pub async fn place(&self, data: &Value, namespace: &str) -> Result<View<Any>> {
         let view = self.view_for(data, None).await?;
         if view.kind().is_namespaced() {

@@ -72,6 +72,33 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
 ///
 /// # Errors
 /// As [`Item::wait`].
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::manifest;
+/// # let definition = "
+/// # apiVersion: apiextensions.k8s.io/v1
+/// # kind: CustomResourceDefinition
+/// # metadata: {name: shoes.example.com}
+/// # spec:
+/// #   group: example.com
+/// #   scope: Namespaced
+/// #   names: {plural: shoes, singular: shoe, kind: Shoe, listKind: ShoeList}
+/// #   versions:
+/// #   - name: v1
+/// #     served: true
+/// #     storage: true
+/// #     schema: {openAPIV3Schema: {type: object}}
+/// # ";
+/// for object in manifest::read(definition)? {
+///     let made = cluster.create(&object, None).await?;
+///     manifest::settled(&made).await?;
+/// }
+/// // Now there are shoes.
+/// let shoe = serde_json::json!({"metadata": {"name": "boot"}});
+/// cluster.kind("shoes").await?.in_namespace("default")?.create(&shoe).await?;
+/// # Ok(()) });
+/// ```
 pub async fn settled<K: Kind>(item: &Item<K>) -> Result<()> {
     if item.kind() == CustomResourceDefinition.info() {
         item.wait(until::ready, ESTABLISHED).await?;

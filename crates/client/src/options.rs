@@ -7,9 +7,23 @@ use serde_json::{Value, json};
 /// A change to an object, in one of the four forms the API reads.
 ///
 /// ```
+/// # longshore_embedded::example(async |cluster| {
 /// use longshore_client::Patch;
-/// let patch = Patch::merge(serde_json::json!({"metadata": {"labels": {"a": "b"}}}));
-/// let owned = Patch::apply(serde_json::json!({"data": {"a": "b"}}), "my-tool", false);
+/// use serde_json::json;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// # maps.create(&json!({"metadata": {"name": "a"}})).await?;
+/// maps.patch("a", &Patch::merge(json!({"data": {"colour": "red", "shape": "round"}}))).await?;
+/// maps.patch("a", &Patch::strategic(json!({"data": {"shape": null}}))).await?;
+/// // Only if it is red.
+/// let repaint = json!([
+///     {"op": "test", "path": "/data/colour", "value": "red"},
+///     {"op": "replace", "path": "/data/colour", "value": "blue"},
+/// ]);
+/// maps.patch("a", &Patch::json(repaint)).await?;
+/// let owned = Patch::apply(json!({"data": {"size": "9"}}), "my-tool", false);
+/// let map = maps.patch("a", &owned).await?;
+/// assert_eq!(map.raw()?["data"], json!({"colour": "blue", "size": "9"}));
+/// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
 pub struct Patch {
@@ -110,6 +124,21 @@ pub enum Propagation {
 }
 
 /// Options of a delete; by default the server's own.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::DeleteOptions;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let map = maps.create(&serde_json::json!({"metadata": {"name": "a"}})).await?;
+///
+/// // Not another one of that name.
+/// let other = DeleteOptions { uid: Some("7c9e".to_owned()), ..DeleteOptions::default() };
+/// assert!(maps.delete("a", &other).await.unwrap_err().is_conflict());
+/// let this = DeleteOptions { uid: Some(map.uid().to_owned()), ..DeleteOptions::background() };
+/// maps.delete("a", &this).await?;
+/// assert!(maps.find("a").await?.is_none());
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
     /// What becomes of owned objects.

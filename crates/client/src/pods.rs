@@ -15,6 +15,25 @@ use crate::{
     view::View,
 };
 
+/// ```
+/// # longshore_embedded::example_with_pods(async |cluster| {
+/// use std::time::Duration;
+/// use futures::TryStreamExt;
+/// use longshore_client::{LogOptions, until};
+/// # let command = serde_json::json!(["sh", "-c", "echo one; echo two"]);
+/// # let containers = serde_json::json!([{"name": "main", "image": "any", "command": command}]);
+/// # let spec = serde_json::json!({"restartPolicy": "Never", "containers": containers});
+/// let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&serde_json::json!({"metadata": {"name": "talker"}, "spec": spec})).await?;
+/// let pod = pods.wait("talker", until::finished, Duration::from_secs(60)).await?;
+///
+/// let pieces: Vec<_> = pods.logs("talker", &LogOptions::default()).await?.try_collect().await?;
+/// assert_eq!(pieces.concat(), b"one\ntwo\n");
+/// let last = LogOptions { tail_lines: Some(1), ..LogOptions::default() };
+/// let pieces: Vec<_> = pod.logs(&last).await?.try_collect().await?;
+/// assert_eq!(pieces.concat(), b"two\n");
+/// # Ok(()) });
+/// ```
 impl View<Pod> {
     /// A container's log, as it comes; pieces do not end at lines. The view
     /// must have a namespace.
@@ -38,6 +57,18 @@ impl View<Pod> {
     ///
     /// # Errors
     /// A conflict when it has one already.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+    /// let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&pod).await?;
+    /// pods.bind("web", "node-1").await?;
+    /// assert_eq!(pods.fetch("web").await?.node()?.as_deref(), Some("node-1"));
+    /// assert!(pods.bind("web", "node-2").await.unwrap_err().is_conflict());
+    /// # Ok(()) });
+    /// ```
     pub async fn bind(&self, name: &str, node: &str) -> Result<()> {
         let path = format!("{}/binding", self.object_path(name)?);
         let call = Call::new(Method::POST, path).json(&json!({
@@ -56,6 +87,37 @@ impl View<Pod> {
     /// [`Error::is_too_many_requests`](crate::Error::is_too_many_requests)
     /// when the budget is used up: try again after
     /// [`Error::retry_after`](crate::Error::retry_after).
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use longshore_client::{DeleteOptions, Patch};
+    /// use serde_json::json;
+    /// # let container = json!({"name": "main", "image": "busybox"});
+    /// # let metadata = json!({"name": "web", "labels": {"app": "web"}});
+    /// # let spec = json!({"nodeName": "node-1", "containers": [container]});
+    /// let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&json!({"metadata": metadata, "spec": spec})).await?;
+    /// # let ready = json!({"type": "Ready", "status": "True"});
+    /// # let status = json!({"status": {"phase": "Running", "conditions": [ready]}});
+    /// # pods.patch_status("web", &Patch::merge(status)).await?;
+    /// let budgets = cluster.kind("pdb").await?.in_namespace("default")?;
+    /// let selector = json!({"matchLabels": {"app": "web"}});
+    /// let spec = json!({"minAvailable": 1, "selector": selector});
+    /// budgets.create(&json!({"metadata": {"name": "guard"}, "spec": spec})).await?;
+    ///
+    /// // Nobody has counted the budget's pods yet.
+    /// let error = pods.evict("web", &DeleteOptions::default()).await.unwrap_err();
+    /// assert!(error.is_too_many_requests() && error.retry_after().is_some());
+    ///
+    /// let allowed = json!({
+    ///     "observedGeneration": 1, "disruptionsAllowed": 1,
+    ///     "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2,
+    /// });
+    /// budgets.patch_status("guard", &Patch::merge(json!({"status": allowed}))).await?;
+    /// pods.evict("web", &DeleteOptions::default()).await?;
+    /// assert!(pods.fetch("web").await?.meta().deletion_timestamp.is_some());
+    /// # Ok(()) });
+    /// ```
     pub async fn evict(&self, name: &str, options: &DeleteOptions) -> Result<()> {
         let path = format!("{}/eviction", self.object_path(name)?);
         let body = json!({

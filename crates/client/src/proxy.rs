@@ -16,6 +16,35 @@ use crate::{
 
 /// Requests to the API server by path. Every 2xx is a success; anything else
 /// is an [`Error`].
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use futures::{StreamExt, TryStreamExt};
+/// use longshore_client::Patch;
+/// use serde_json::json;
+/// let proxy = cluster.proxy();
+/// assert_eq!(proxy.get_bytes("/readyz", &[]).await?, "ok");
+///
+/// let maps = "/api/v1/namespaces/default/configmaps";
+/// let map = json!({"metadata": {"name": "a"}, "data": {"colour": "red"}});
+/// let mut made = proxy.post(maps, &[("fieldManager", "painter")], &map).await?;
+/// made["data"]["colour"] = "blue".into();
+/// let path = format!("{maps}/a");
+/// proxy.put(&path, &[], &made).await?;
+/// proxy.patch(&path, &[], &Patch::merge(json!({"data": {"shape": "round"}}))).await?;
+/// let read = proxy.get(&path, &[]).await?;
+/// assert_eq!(read["data"], json!({"colour": "blue", "shape": "round"}));
+///
+/// let mut events = Box::pin(proxy.watch(maps, &[("resourceVersion", "0")]).await?);
+/// let event = events.next().await.expect("what is there comes first")?;
+/// assert_eq!(event["type"], "ADDED");
+/// assert_eq!(event["object"]["metadata"]["name"], "a");
+///
+/// let pieces: Vec<_> = proxy.stream(&path, &[("pretty", "true")]).await?.try_collect().await?;
+/// assert!(!pieces.concat().is_empty());
+/// proxy.delete(&path, &[], Some(&json!({"propagationPolicy": "Background"}))).await?;
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 pub struct ApiServerProxy {
     cluster: Cluster,

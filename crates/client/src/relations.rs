@@ -26,12 +26,25 @@ impl<K: Kind> Item<K> {
     /// the owner's kind.
     ///
     /// ```
-    /// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
-    /// if let Some(owner) = pod.owner().await? {
-    ///     println!("{} belongs to {} {}", pod.name(), owner.kind().gvk.kind, owner.name());
-    /// }
-    /// # Ok(())
-    /// # }
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # let pods = cluster.pods().in_namespace("default")?;
+    /// # let containers = json!([{"name": "main", "image": "busybox"}]);
+    /// # let owner = cluster.configmaps().in_namespace("default")?;
+    /// # let owner = owner.create(&json!({"metadata": {"name": "settings"}})).await?;
+    /// # let owned = json!([{
+    /// #     "apiVersion": "v1", "kind": "ConfigMap", "name": owner.name(), "uid": owner.uid(),
+    /// # }]);
+    /// # let meta = json!({"name": "web", "ownerReferences": owned});
+    /// # pods.create(&json!({"metadata": meta, "spec": {"containers": containers}})).await?;
+    /// let pod = pods.fetch("web").await?;
+    /// let owner = pod.owner().await?.ok_or("it belongs to nothing")?;
+    /// assert_eq!(owner.kind().gvk.kind, "ConfigMap");
+    /// assert_eq!(owner.name(), "settings");
+    /// assert!(owner.owner().await?.is_none());
+    /// // All of them, for an object may have several.
+    /// assert_eq!(pod.owners().await?, [owner]);
+    /// # Ok(()) });
     /// ```
     pub async fn owner(&self) -> Result<Option<Item<Any>>> {
         let meta = self.meta();
@@ -70,13 +83,33 @@ impl<K: Kind> Item<K> {
     /// As [`View::list`].
     ///
     /// ```
-    /// # async fn example(job: longshore_client::JobItem) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
     /// use longshore_client::kinds::Pod;
-    /// for pod in job.children::<Pod>().await? {
+    ///
+    /// # let jobs = cluster.jobs().in_namespace("default")?;
+    /// # let pods = cluster.pods().in_namespace("default")?;
+    /// # let spec = json!({
+    /// #     "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}],
+    /// # });
+    /// # let data = json!({"metadata": {"name": "sums"}, "spec": {"template": {"spec": spec}}});
+    /// # let job = jobs.create(&data).await?;
+    /// # let owned = json!([{
+    /// #     "apiVersion": "batch/v1", "kind": "Job", "name": "sums", "uid": job.uid(),
+    /// #     "controller": true,
+    /// # }]);
+    /// # let labels = job.spec()?["selector"]["matchLabels"].clone();
+    /// # let meta = json!({"name": "sums-x2k7p", "labels": labels, "ownerReferences": owned});
+    /// # pods.create(&json!({"metadata": meta, "spec": spec})).await?;
+    /// let job = jobs.fetch("sums").await?;
+    /// let children = job.children::<Pod>().await?;
+    /// assert_eq!(children.len(), 1);
+    /// for pod in &children {
     ///     println!("{} {}", pod.name(), pod.phase()?);
     /// }
-    /// # Ok(())
-    /// # }
+    /// // The same for a workload, which also selects its pods by label.
+    /// assert_eq!(job.pods().await?, children);
+    /// # Ok(()) });
     /// ```
     pub async fn children<C: Kind + Default>(&self) -> Result<Vec<Item<C>>> {
         self.children_in(&self.cluster().view()).await
@@ -87,6 +120,26 @@ impl<K: Kind> Item<K> {
     ///
     /// # Errors
     /// As [`View::list`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # let configmaps = cluster.configmaps().in_namespace("default")?;
+    /// # let owner = configmaps.create(&json!({"metadata": {"name": "settings"}})).await?;
+    /// # let owned = json!([{
+    /// #     "apiVersion": "v1", "kind": "ConfigMap", "name": "settings", "uid": owner.uid(),
+    /// # }]);
+    /// # let secrets = cluster.secrets().in_namespace("default")?;
+    /// # secrets.create(&json!({"metadata": {"name": "login", "ownerReferences": owned}})).await?;
+    /// # secrets.create(&json!({"metadata": {"name": "other"}})).await?;
+    /// let settings = configmaps.fetch("settings").await?;
+    /// // A kind whose name is known only at run time.
+    /// let secrets = cluster.kind("secrets").await?;
+    /// let children = settings.children_in(&secrets).await?;
+    /// assert_eq!(children.len(), 1);
+    /// assert_eq!(children[0].name(), "login");
+    /// # Ok(()) });
+    /// ```
     pub async fn children_in<C: Kind>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
         let mut view = view.clone();
         if self.namespace().is_some() && view.kind().is_namespaced() {
@@ -107,12 +160,24 @@ impl<K: Kind> Item<K> {
     /// As [`View::list`].
     ///
     /// ```
-    /// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
-    /// for event in pod.events().await? {
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # let configmaps = cluster.configmaps().in_namespace("default")?;
+    /// # let about = configmaps.create(&json!({"metadata": {"name": "settings"}})).await?;
+    /// # cluster.events().in_namespace("default")?.create(&json!({
+    /// #     "metadata": {"name": "settings.1"}, "reason": "Reloaded", "message": "read anew",
+    /// #     "involvedObject": {
+    /// #         "apiVersion": "v1", "kind": "ConfigMap", "namespace": "default",
+    /// #         "name": "settings", "uid": about.uid(),
+    /// #     },
+    /// # })).await?;
+    /// let settings = configmaps.fetch("settings").await?;
+    /// let events = settings.events().await?;
+    /// for event in &events {
     ///     println!("{}: {}", event.reason()?, event.message()?);
     /// }
-    /// # Ok(())
-    /// # }
+    /// assert_eq!(events[0].reason()?, "Reloaded");
+    /// # Ok(()) });
     /// ```
     pub async fn events(&self) -> Result<Vec<Item<Event>>> {
         let about = FieldSelector::everything()
@@ -168,6 +233,36 @@ macro_rules! pods {
 
 pods! { DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet, }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// # let deployments = cluster.deployments().in_namespace("default")?;
+/// # let labels = json!({"app": "web"});
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+/// # let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+/// # let web = json!({"metadata": {"name": "web"}, "spec": spec});
+/// # let web = deployments.create(&web).await?;
+/// # let owned = |kind, name, uid| json!([{
+/// #     "apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true,
+/// # }]);
+/// # let owner = owned("Deployment", "web", web.uid());
+/// # let meta = json!({"name": "web-5d4c", "labels": labels, "ownerReferences": owner});
+/// # let sets = cluster.replicasets().in_namespace("default")?;
+/// # let set = sets.create(&json!({"metadata": meta, "spec": spec})).await?;
+/// # let owner = owned("ReplicaSet", "web-5d4c", set.uid());
+/// # let meta = json!({"name": "web-5d4c-x2k7p", "labels": labels, "ownerReferences": owner});
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&json!({"metadata": meta, "spec": template["spec"]})).await?;
+/// let web = deployments.fetch("web").await?;
+/// let sets = web.replica_sets().await?;
+/// assert_eq!(sets[0].name(), "web-5d4c");
+/// let pods = web.pods().await?;
+/// assert_eq!(pods[0].name(), "web-5d4c-x2k7p");
+/// // There is one ReplicaSet, so all the pods are its own.
+/// assert_eq!(sets[0].pods().await?, pods);
+/// # Ok(()) });
+/// ```
 impl Item<Deployment> {
     /// Its ReplicaSets: one for each of its templates that is remembered.
     ///
@@ -189,6 +284,34 @@ impl Item<Deployment> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// # let cronjobs = cluster.cronjobs().in_namespace("default")?;
+/// # let pod = json!({
+/// #     "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}],
+/// # });
+/// # let job = json!({"template": {"spec": pod}});
+/// # let nightly = cronjobs.create(&json!({
+/// #     "metadata": {"name": "nightly"},
+/// #     "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}},
+/// # })).await?;
+/// # let owned = |kind, name, uid| json!([{
+/// #     "apiVersion": "batch/v1", "kind": kind, "name": name, "uid": uid, "controller": true,
+/// # }]);
+/// # let owner = owned("CronJob", "nightly", nightly.uid());
+/// # let meta = json!({"name": "nightly-1", "ownerReferences": owner});
+/// # let jobs = cluster.jobs().in_namespace("default")?;
+/// # let job = jobs.create(&json!({"metadata": meta, "spec": job})).await?;
+/// # let owner = owned("Job", "nightly-1", job.uid());
+/// # let meta = json!({"name": "nightly-1-x2k7p", "ownerReferences": owner});
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&json!({"metadata": meta, "spec": pod})).await?;
+/// let nightly = cronjobs.fetch("nightly").await?;
+/// assert_eq!(nightly.jobs().await?[0].name(), "nightly-1");
+/// assert_eq!(nightly.pods().await?[0].name(), "nightly-1-x2k7p");
+/// # Ok(()) });
+/// ```
 impl Item<CronJob> {
     /// The Jobs it has made and that are still there.
     ///
@@ -209,6 +332,24 @@ impl Item<CronJob> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// # let services = cluster.services().in_namespace("default")?;
+/// # let ports = json!([{"port": 80}]);
+/// # let spec = json!({"selector": {"app": "web"}, "ports": ports});
+/// # services.create(&json!({"metadata": {"name": "web"}, "spec": spec})).await?;
+/// # services.create(&json!({"metadata": {"name": "outside"}, "spec": {"ports": ports}})).await?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let meta = json!({"name": "web-1", "labels": {"app": "web"}});
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&json!({"metadata": meta, "spec": {"containers": containers}})).await?;
+/// let behind = services.fetch("web").await?.pods().await?;
+/// assert_eq!(behind.iter().map(|pod| pod.name()).collect::<Vec<_>>(), ["web-1"]);
+/// // A Service without a selector has none.
+/// assert!(services.fetch("outside").await?.pods().await?.is_empty());
+/// # Ok(()) });
+/// ```
 impl Item<Service> {
     /// The pods that its selector matches; none for a Service without one.
     ///
@@ -225,6 +366,21 @@ impl Item<Service> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use serde_json::json;
+///
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// let pod = pods.create(&web).await?;
+/// let node = cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
+/// assert!(node.pods().await?.is_empty());
+///
+/// pods.bind(pod.name(), node.name()).await?;
+/// assert_eq!(node.pods().await?[0].name(), "web");
+/// # Ok(()) });
+/// ```
 impl Item<Node> {
     /// The pods that are on it, of all namespaces.
     ///

@@ -41,11 +41,17 @@ impl<K: Kind> Item<K> {
     /// As [`Item::raw`].
     ///
     /// ```
-    /// # async fn example(pod: longshore_client::PodItem) -> longshore_client::Result<()> {
-    /// let copy = pod.manifest()?;
-    /// pod.cluster().create(&copy, Some("elsewhere")).await?;
-    /// # Ok(())
-    /// # }
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # cluster.namespaces().create(&json!({"metadata": {"name": "elsewhere"}})).await?;
+    /// # let maps = cluster.configmaps().in_namespace("default")?;
+    /// # let map = json!({"metadata": {"name": "settings"}, "data": {"colour": "blue"}});
+    /// # maps.create(&map).await?;
+    /// let copy = maps.fetch("settings").await?.manifest()?;
+    /// assert!(copy["metadata"].get("uid").is_none());
+    /// let there = cluster.create(&copy, Some("elsewhere")).await?;
+    /// assert_eq!(there.namespace(), Some("elsewhere"));
+    /// # Ok(()) });
     /// ```
     pub fn manifest(&self) -> Result<Value> {
         let mut object = self.raw()?;

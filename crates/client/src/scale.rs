@@ -54,7 +54,7 @@ impl<K: Kind> View<K> {
     /// Reads how many replicas an object has and should have.
     ///
     /// # Errors
-    /// [`Error::NotFound`], also for a kind that has no replicas.
+    /// [`Error::NotFound`](crate::Error::NotFound), also for a kind that has no replicas.
     pub async fn scale(&self, name: &str) -> Result<Scale> {
         self.scaled(&Call::get(self.scale_path(name)?)).await
     }
@@ -66,11 +66,26 @@ impl<K: Kind> View<K> {
     /// As [`View::scale`].
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// let web = cluster.deployments().in_namespace("shop")?;
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # let labels = json!({"app": "web"});
+    /// # let pod = json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let template = json!({"metadata": {"labels": labels}, "spec": pod});
+    /// # let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+    /// let web = cluster.deployments().in_namespace("default")?;
+    /// # web.create(&json!({"metadata": {"name": "web"}, "spec": spec})).await?;
     /// assert_eq!(web.set_scale("web", 3).await?.wanted, 3);
-    /// # Ok(())
-    /// # }
+    ///
+    /// let scale = web.scale("web").await?;
+    /// // Its controller has not looked yet.
+    /// assert_eq!((scale.wanted, scale.observed), (3, 0));
+    /// assert_eq!(scale.selector, "app=web");
+    ///
+    /// let item = web.fetch("web").await?;
+    /// assert_eq!(item.version(), scale.version);
+    /// item.set_scale(0).await?;
+    /// assert_eq!(item.scale().await?.wanted, 0);
+    /// # Ok(()) });
     /// ```
     pub async fn set_scale(&self, name: &str, replicas: u32) -> Result<Scale> {
         let mut call = Call::new(Method::PATCH, self.scale_path(name)?)

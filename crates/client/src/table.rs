@@ -75,17 +75,24 @@ impl<K: Kind> View<K> {
     /// All objects, as the server shows them to people.
     ///
     /// # Errors
-    /// As [`View::list`](crate::View::list); an [`Error::Api`] with code 406
+    /// As [`View::list`](crate::View::list); an [`Error::Api`](crate::Error::Api) with code 406
     /// from a server that shows no tables.
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// let table = cluster.pods().in_namespace("default")?.table().await?;
+    /// # longshore_embedded::example(async |cluster| {
+    /// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+    /// let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&pod).await?;
+    /// let table = pods.table().await?;
     /// for row in &table.rows {
     ///     println!("{} {}", row.name, row.cells[1]);
     /// }
-    /// # Ok(())
-    /// # }
+    ///
+    /// let one = pods.table_of("web").await?;
+    /// let status = one.columns.iter().position(|column| column.name == "Status");
+    /// assert_eq!(one.rows[0].cells[status.unwrap()], "Pending");
+    /// # Ok(()) });
     /// ```
     pub async fn table(&self) -> Result<Table> {
         self.tabled(self.selection()).await

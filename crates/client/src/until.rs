@@ -13,14 +13,20 @@ use crate::{item::Item, kinds::Kind};
 /// is there.
 ///
 /// ```
-/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+/// # longshore_embedded::example(async |cluster| {
 /// use std::time::Duration;
 /// use longshore_client::until;
+/// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+/// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
 /// let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&pod).await?;
+/// # let ready = serde_json::json!({"type": "Ready", "status": "True"});
+/// # let status = serde_json::json!({"phase": "Running", "conditions": [ready]});
+/// # let patch = longshore_client::Patch::merge(serde_json::json!({"status": status}));
+/// # pods.patch_status("web", &patch).await?;
 /// let pod = pods.wait("web", until::ready, Duration::from_secs(60)).await?;
 /// assert!(pod.holds("Ready")?);
-/// # Ok(())
-/// # }
+/// # Ok(()) });
 /// ```
 pub fn ready<K: Kind>(item: &Item<K>) -> bool {
     if item.meta().deletion_timestamp.is_some() {
@@ -44,14 +50,18 @@ pub fn ready<K: Kind>(item: &Item<K>) -> bool {
 /// has failed, a Pod has succeeded or failed. Other kinds have no end.
 ///
 /// ```
-/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+/// # longshore_embedded::example_with_pods(async |cluster| {
 /// use std::time::Duration;
 /// use longshore_client::until;
+/// # let containers = serde_json::json!([{"name": "main", "image": "any", "command": ["true"]}]);
+/// # let spec = serde_json::json!({"restartPolicy": "Never", "containers": containers});
+/// # let template = serde_json::json!({"spec": spec});
+/// # let job = serde_json::json!({"metadata": {"name": "train"}, "spec": {"template": template}});
 /// let jobs = cluster.jobs().in_namespace("default")?;
+/// # jobs.create(&job).await?;
 /// let job = jobs.wait("train", until::finished, Duration::from_secs(3600)).await?;
-/// println!("{}", if job.is_complete()? { "done" } else { "failed" });
-/// # Ok(())
-/// # }
+/// assert!(until::finished(&job) && job.is_complete()?);
+/// # Ok(()) });
 /// ```
 pub fn finished<K: Kind>(item: &Item<K>) -> bool {
     let gvk = &item.kind().gvk;
@@ -63,6 +73,25 @@ pub fn finished<K: Kind>(item: &Item<K>) -> bool {
 }
 
 /// Whether a condition of the object holds, as `condition("Available")`.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::{Patch, until};
+/// use serde_json::json;
+/// # let labels = json!({"app": "web"});
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+/// # let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+/// let web = cluster.deployments().in_namespace("default")?;
+/// # web.create(&json!({"metadata": {"name": "web"}, "spec": spec})).await?;
+/// let stuck = json!({"type": "ReplicaFailure", "status": "True"});
+/// web.patch_status("web", &Patch::merge(json!({"status": {"conditions": [stuck]}}))).await?;
+/// let failing = until::condition("ReplicaFailure");
+/// let item = web.wait("web", failing, Duration::from_secs(60)).await?;
+/// assert!(item.holds("ReplicaFailure")?);
+/// # Ok(()) });
+/// ```
 pub fn condition<K: Kind>(kind: &str) -> impl FnMut(&Item<K>) -> bool + Send + use<K> {
     let kind = kind.to_owned();
     move |item| holds(item, &kind)

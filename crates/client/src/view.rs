@@ -20,13 +20,29 @@ use crate::{
 /// The objects of a kind, of one namespace or all, that selectors match.
 ///
 /// ```
-/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-/// let web = cluster.pods().in_namespace("shop")?.filter("app=web")?;
-/// for pod in web.list().await? {
-///     println!("{}", pod.name());
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::FieldSelector;
+/// use serde_json::json;
+///
+/// # cluster.namespaces().create(&json!({"metadata": {"name": "shop"}})).await?;
+/// let maps = cluster.configmaps().in_namespace("shop")?;
+/// maps.create(&json!({"metadata": {"name": "a", "labels": {"app": "web"}}})).await?;
+/// assert_eq!(maps.fetch("a").await?.name(), "a");
+/// assert!(maps.find("b").await?.is_none());
+///
+/// let web = maps.clone().filter("app=web")?;
+/// for map in web.list().await? {
+///     println!("{}", map.name());
 /// }
-/// # Ok(())
-/// # }
+/// let others = maps.clone().labels("app!=web".parse()?);
+/// assert!(others.list().await?.items.is_empty());
+/// let called = web.fields(FieldSelector::everything().with("metadata.name", "a"));
+/// assert_eq!(called.list().await?.items.len(), 1);
+///
+/// assert_eq!(called.namespace(), Some("shop"));
+/// assert_eq!(called.kind().plural, "configmaps");
+/// assert_eq!(called.cluster().url(), cluster.url());
+/// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
 pub struct View<K: Kind> {
@@ -202,7 +218,7 @@ impl<K: Kind> View<K> {
         self.watch_since(&version).await
     }
 
-    /// Changes after a version: of a [`List`], or of an item.
+    /// Changes after a version: of a [`List`](crate::List), or of an item.
     ///
     /// # Errors
     /// As [`View::watch`]. A version that the server no longer knows is no

@@ -13,6 +13,27 @@ use crate::{
     watch::WatchEvent,
 };
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::DeleteOptions;
+/// use serde_json::json;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let patience = Duration::from_secs(20);
+///
+/// let blue = json!({"metadata": {"name": "a"}, "data": {"colour": "blue"}});
+/// let (made, map) = tokio::join!(
+///     maps.create(&blue),
+///     maps.wait("a", |map| map.data().is_ok_and(|data| data["colour"] == "blue"), patience),
+/// );
+/// assert_eq!(map?.uid(), made?.uid());
+///
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// maps.wait_gone("a", patience).await?;
+/// let error = maps.wait("a", |_| true, Duration::from_millis(1)).await.unwrap_err();
+/// assert!(error.is_timeout());
+/// # Ok(()) });
+/// ```
 impl<K: Kind> View<K> {
     /// Waits until an object is there and `until` holds for it; that version.
     /// That it is not there yet, or deleted meanwhile, only means more
@@ -86,6 +107,26 @@ impl<K: Kind> View<K> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::{DeleteOptions, Patch};
+/// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+/// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// let pod = pods.create(&pod).await?;
+/// assert_eq!(pod.state(), "phase Pending");
+///
+/// # let running = Patch::merge(serde_json::json!({"status": {"phase": "Running"}}));
+/// # pods.patch_status("web", &running).await?;
+/// let running = |pod: &longshore_client::PodItem| pod.state() == "phase Running";
+/// let pod = pod.wait(running, Duration::from_secs(20)).await?;
+///
+/// let at_once = DeleteOptions { grace_seconds: Some(0), ..DeleteOptions::default() };
+/// pod.delete(&at_once).await?;
+/// pod.wait_gone(Duration::from_secs(20)).await?;
+/// # Ok(()) });
+/// ```
 impl<K: Kind> Item<K> {
     /// The state of the object in a few words: its phase, how many replicas
     /// are ready, or the conditions that hold.

@@ -14,18 +14,44 @@ use crate::{
     view::View,
 };
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{DeleteOptions, Patch};
+/// use serde_json::json;
+///
+/// let maps = cluster.configmaps().in_namespace("default")?.strict().field_manager("painter");
+/// let made = maps.create(&json!({"metadata": {"name": "a"}, "data": {"colour": "red"}})).await?;
+/// let mut object = made.raw()?;
+/// object["data"]["colour"] = "blue".into();
+/// let replaced = maps.replace("a", &object).await?;
+/// assert_eq!(replaced.data()?["colour"], "blue");
+/// // By now the data are of an old version.
+/// assert!(maps.replace("a", &object).await.unwrap_err().is_conflict());
+///
+/// let patched = maps.patch("a", &Patch::merge(json!({"data": {"colour": null}}))).await?;
+/// assert!(patched.data()?.is_empty());
+/// let wanted = json!({"metadata": {"name": "b"}, "data": {"shape": "round"}});
+/// maps.apply(&wanted, "painter", false).await?;
+/// // A strict view does not let a slip of the pen pass.
+/// let wrong = json!({"metadata": {"name": "c"}, "date": {}});
+/// assert_eq!(maps.create(&wrong).await.unwrap_err().code(), Some(400));
+///
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// maps.delete_all(&DeleteOptions::background()).await?;
+/// assert!(maps.list().await?.items.is_empty());
+/// # Ok(()) });
+/// ```
 impl<K: Kind> View<K> {
     /// What is written through this view is checked and answered as if it
     /// were, but nothing is kept.
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
     /// let maps = cluster.configmaps().in_namespace("default")?;
     /// let data = serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
     /// maps.clone().dry_run().create(&data).await?;
     /// assert!(maps.find("a").await?.is_none());
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     #[must_use]
     pub fn dry_run(mut self) -> Self {
@@ -78,6 +104,24 @@ impl<K: Kind> View<K> {
     ///
     /// # Errors
     /// As [`View::replace`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use longshore_client::Patch;
+    /// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+    /// # let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&pod).await?;
+    /// let mut object = pods.fetch("web").await?.raw()?;
+    /// object["status"]["message"] = "the image is on its way".into();
+    /// let pod = pods.replace_status("web", &object).await?;
+    /// assert_eq!(pod.message()?, "the image is on its way");
+    ///
+    /// let failed = Patch::merge(serde_json::json!({"status": {"phase": "Failed"}}));
+    /// let pod = pods.patch_status("web", &failed).await?;
+    /// assert_eq!(pod.phase()?.as_str(), "Failed");
+    /// # Ok(()) });
+    /// ```
     pub async fn replace_status(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
         self.put(name, "/status", data).await
     }
@@ -147,16 +191,18 @@ impl<K: Kind> View<K> {
     /// [`Timing::retries`](crate::Timing::retries) tries.
     ///
     /// ```
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
+    /// # longshore_embedded::example(async |cluster| {
     /// let maps = cluster.configmaps().in_namespace("default")?;
-    /// maps.update("counter", |object| {
-    ///     let count: u64 = object["data"]["count"].as_str().unwrap_or("0").parse().unwrap_or(0);
-    ///     object["data"]["count"] = (count + 1).to_string().into();
-    ///     Ok(())
-    /// })
-    /// .await?;
-    /// # Ok(())
-    /// # }
+    /// # maps.create(&serde_json::json!({"metadata": {"name": "counter"}})).await?;
+    /// let counter = maps
+    ///     .update("counter", |object| {
+    ///         let count = object["data"]["count"].as_str().and_then(|count| count.parse().ok());
+    ///         object["data"]["count"] = (count.unwrap_or(0) + 1).to_string().into();
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(counter.data()?["count"], "1");
+    /// # Ok(()) });
     /// ```
     pub async fn update(
         &self,

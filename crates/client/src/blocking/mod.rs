@@ -4,16 +4,28 @@
 //! What an item tells is read from the asynchronous item inside, which every
 //! type here gives out by dereferencing.
 //!
-//! ```no_run
-//! use longshore_client::blocking::Cluster;
+//! ```
+//! # longshore_embedded::blocking_example(|cluster| {
+//! use std::time::Duration;
+//! use longshore_client::blocking::WatchEvent;
 //!
-//! # fn main() -> longshore_client::Result<()> {
-//! let cluster = Cluster::connect()?;
-//! for pod in cluster.pods().in_namespace("default")?.filter("app=web")?.list()?.items {
-//!     println!("{} {}", pod.name(), pod.phase()?);
-//! }
-//! # Ok(())
-//! # }
+//! let maps = cluster.configmaps().in_namespace("default")?;
+//! let mut watch = maps.watch()?;
+//! let map = maps.create(&serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "1"}}))?;
+//! let event = watch.next(Some(Duration::from_secs(5)))?;
+//! assert_eq!(event.item().map(|item| item.name()), Some("a"));
+//! watch.close();
+//!
+//! let map = map.labels().set("app", "web")?;
+//! let found = maps.filter("app=web")?.list()?;
+//! assert_eq!(found.items[0].version(), map.version());
+//!
+//! // A cache tells what has changed since the last look.
+//! let cache = cluster.configmaps().cache()?;
+//! let mut changes = cache.subscribe();
+//! map.delete(&Default::default())?;
+//! changes.next(Some(Duration::from_secs(5)))?;
+//! # Ok(()) });
 //! ```
 //!
 //! The work is done by threads of this process that start with the first

@@ -193,7 +193,7 @@ impl View<Pod> {
 ///
 /// ```no_run
 /// use std::io::{BufRead, BufReader};
-/// # fn example(pod: longshore_client::blocking::Item<longshore_client::kinds::Pod>) -> Result<(), Box<dyn std::error::Error>> {
+/// # fn logs(pod: longshore_client::blocking::Item<longshore_client::kinds::Pod>) -> Result<(), Box<dyn std::error::Error>> {
 /// for line in BufReader::new(pod.logs(&Default::default())?).lines() {
 ///     println!("{}", line?);
 /// }

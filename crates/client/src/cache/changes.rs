@@ -151,6 +151,30 @@ impl Subscribers {
 /// The changes of a [`Cache`](crate::Cache), from
 /// [`Cache::subscribe`](crate::Cache::subscribe). Several changes of one object,
 /// not yet taken, become one: the latest. Keeps the cache alive.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{Change, DeleteOptions};
+/// # let map = |name: &str| serde_json::json!({"metadata": {"name": name}});
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// maps.create(&map("a")).await?;
+/// let cache = maps.cache().await?;
+///
+/// let mut changes = cache.subscribe();
+/// let first = changes.next().await.expect("what is there comes first");
+/// assert_eq!(first.item().name(), "a");
+/// assert!(changes.try_next().is_none());
+///
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// match changes.next().await {
+///     Some(Change::Upsert(map)) => println!("{} is there", map.name()),
+///     Some(Change::Gone(map)) => assert_eq!(map.name(), "a"),
+///     None => println!("the cluster is closed"),
+/// }
+/// cluster.close();
+/// assert!(changes.next().await.is_none());
+/// # Ok(()) });
+/// ```
 pub struct Changes<K: Kind> {
     pub(super) cluster: Cluster,
     pub(super) kind: K,

@@ -27,13 +27,25 @@ use table::Table;
 /// about one moment are put to a [`Cache::snapshot`].
 ///
 /// ```
-/// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-/// let pods = cluster.pods().cache().await?;
-/// for pod in pods.by_label("app", "web") {
-///     println!("{} {}", pod.name(), pod.phase()?);
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// for (name, colour) in [("a", "red"), ("b", "blue")] {
+///     let metadata = json!({"name": name, "labels": {"colour": colour}});
+///     maps.create(&json!({"metadata": metadata})).await?;
 /// }
-/// # Ok(())
-/// # }
+///
+/// let cache = maps.cache().await?;
+/// assert_eq!(cache.len(), 2);
+/// assert!(cache.get(Some("default"), "a").is_some());
+/// assert!(cache.by_namespace("elsewhere").is_empty());
+/// for map in cache.by_label("colour", "red") {
+///     assert_eq!(map.name(), "a");
+/// }
+/// let bright = cache.matching(&"colour in (red,yellow)".parse()?);
+/// assert_eq!(bright.len(), 1);
+/// assert_eq!(cache.items().last().map(|map| map.name().to_owned()), Some("b".to_owned()));
+/// # Ok(()) });
 /// ```
 #[derive(Clone)]
 pub struct Cache<K: Kind> {
@@ -138,6 +150,31 @@ impl<K: Kind> std::fmt::Debug for Cache<K> {
 
 /// What a [`Cache`] held at one moment. Cheap to make and to clone; as long as
 /// it lives it keeps what has changed since.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::DeleteOptions;
+/// # let maps = cluster.configmaps().in_namespace("default")?;
+/// # let metadata = serde_json::json!({"name": "a", "labels": {"colour": "red"}});
+/// # maps.create(&serde_json::json!({"metadata": metadata})).await?;
+/// let cache = maps.cache().await?;
+/// let before = cache.snapshot();
+/// let mut changes = cache.subscribe();
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// // First what was there, then that it went.
+/// changes.next().await;
+/// changes.next().await;
+/// assert!(cache.is_empty());
+///
+/// // Several answers about one moment agree, whatever happens meanwhile.
+/// assert!(!before.is_empty());
+/// assert_eq!(before.iter().count(), before.len());
+/// assert!(before.get(Some("default"), "a").is_some());
+/// assert_eq!(before.by_namespace("default").count(), 1);
+/// assert_eq!(before.by_label("colour", "red").len(), 1);
+/// assert_eq!(before.matching(&"colour!=blue".parse()?).len(), 1);
+/// # Ok(()) });
+/// ```
 #[derive(Clone)]
 pub struct CacheSnapshot<K: Kind> {
     cluster: Cluster,

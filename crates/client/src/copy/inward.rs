@@ -32,17 +32,7 @@ impl View<Pod> {
     /// [`Error::Copy`] when a file cannot be read here or written there;
     /// [`Error::Invalid`] on an older server; as [`View::exec`].
     ///
-    /// ```no_run
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// use longshore_client::CopyOptions;
-    ///
-    /// let pods = cluster.pods().in_namespace("default")?;
-    /// let data = std::path::Path::new("data.csv");
-    /// let copied = pods.copy_in("train-0", data, "/tmp", &CopyOptions::default()).await?;
-    /// assert_eq!(copied.path, std::path::Path::new("/tmp/data.csv"));
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// [`CopyOptions`] has an example.
     pub async fn copy_in(
         &self,
         name: &str,

@@ -24,6 +24,25 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub type Progress = Arc<dyn Fn(&Moved) + Send + Sync>;
 
 /// How files are copied.
+///
+/// ```
+/// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+/// # let place = tempfile::tempdir()?;
+/// # let (here, there) = (place.path().join("here"), place.path().join("there"));
+/// # for folder in [&here, &there] { std::fs::create_dir(folder)?; }
+/// # let there = there.to_str().unwrap();
+/// use longshore_client::CopyOptions;
+///
+/// std::fs::write(here.join("data.csv"), "a,b\n")?;
+/// let options = CopyOptions::default();
+/// let copied = pods.copy_in("web", &here.join("data.csv"), there, &options).await?;
+/// assert_eq!(copied.path, std::path::Path::new(there).join("data.csv"));
+///
+/// let back = pods.copy_out("web", there, &here.join("back"), &options).await?;
+/// assert_eq!((back.moved.files, back.moved.bytes), (1, 4));
+/// assert_eq!(std::fs::read(here.join("back/data.csv"))?, b"a,b\n");
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Default)]
 pub struct CopyOptions {
     /// The container; needed when the pod has several and names no default.

@@ -32,17 +32,7 @@ impl View<Pod> {
     /// [`Error::Copy`] when there is no such file, no `tar`, or no room; as
     /// [`View::exec`].
     ///
-    /// ```no_run
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// use longshore_client::CopyOptions;
-    ///
-    /// let pods = cluster.pods().in_namespace("default")?;
-    /// let here = std::path::Path::new(".");
-    /// let copied = pods.copy_out("train-0", "/data/results", here, &CopyOptions::default()).await?;
-    /// println!("{} files in {}", copied.moved.files, copied.path.display());
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// [`CopyOptions`] has an example.
     pub async fn copy_out(
         &self,
         name: &str,

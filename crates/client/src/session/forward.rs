@@ -52,17 +52,21 @@ impl View<Pod> {
     /// # Errors
     /// As [`View::fetch`], of its name and namespace alone.
     ///
-    /// ```no_run
-    /// # async fn example(cluster: longshore_client::Cluster) -> Result<(), Box<dyn std::error::Error>> {
-    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+    /// use tokio::{io::AsyncReadExt, net::{TcpListener, TcpStream}};
     ///
-    /// let pods = cluster.pods().in_namespace("default")?;
-    /// let mut stream = pods.port_forward("web", 8080)?.connect().await?;
-    /// stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
-    /// let mut page = String::new();
-    /// stream.read_to_string(&mut page).await?;
-    /// # Ok(())
-    /// # }
+    /// let port = pods.port_forward("web", 8080)?;
+    /// // Nobody listens in this pod, which reading tells.
+    /// let mut stream = port.connect().await?;
+    /// assert!(stream.read_to_string(&mut String::new()).await.is_err());
+    ///
+    /// // The same port on this machine, for other programs.
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// let here = listener.local_addr()?;
+    /// tokio::spawn(async move { port.serve(listener, |problem| eprintln!("{problem}")).await });
+    /// TcpStream::connect(here).await?;
+    /// # Ok(()) });
     /// ```
     pub fn port_forward(&self, name: &str, port: u16) -> Result<PortForward> {
         Ok(PortForward {

@@ -56,6 +56,25 @@ pub struct Output {
 ///
 /// Output that nobody reads holds the command up: take it and read it, or
 /// [`Session::wait`], which throws away what was not taken.
+///
+/// ```
+/// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+/// use longshore_client::ExecOptions;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let options = ExecOptions { stdin: true, tty: true, ..ExecOptions::default() };
+/// let mut shell = pods.exec("web", ["sh"], &options).await?;
+/// shell.resize(100, 40).await?;
+/// // With a terminal, all output comes as standard output.
+/// assert!(shell.stderr().is_none());
+/// let (mut keys, mut screen) = (shell.stdin().unwrap(), shell.stdout().unwrap());
+/// keys.write_all(b"stty -echo; echo $((6 * 7)); exit 3\n").await?;
+/// let mut seen = String::new();
+/// screen.read_to_string(&mut seen).await?;
+/// assert!(seen.contains("42"));
+/// assert_eq!(shell.wait().await?, 3);
+/// # Ok(()) });
+/// ```
 pub struct Session {
     input: Option<Input>,
     stdout: Option<Reader>,
@@ -175,12 +194,11 @@ impl View<Pod> {
     /// # Errors
     /// As the server refuses: no such pod or container, or it does not run.
     ///
-    /// ```no_run
-    /// # async fn example(cluster: longshore_client::Cluster) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
     /// use longshore_client::ExecOptions;
     /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
     ///
-    /// let pods = cluster.pods().in_namespace("default")?;
     /// let options = ExecOptions { stdin: true, ..ExecOptions::default() };
     /// let mut session = pods.exec("web", ["tr", "a-z", "A-Z"], &options).await?;
     /// let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
@@ -189,8 +207,7 @@ impl View<Pod> {
     /// let mut text = String::new();
     /// output.read_to_string(&mut text).await?;
     /// assert_eq!((text.as_str(), session.wait().await?), ("HELLO", 0));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) });
     /// ```
     pub async fn exec<C>(
         &self,
@@ -217,6 +234,18 @@ impl View<Pod> {
     ///
     /// # Errors
     /// As [`View::exec`].
+    ///
+    /// ```
+    /// # longshore_embedded::example_in_pod("while sleep 0.05; do echo tick; done", async |pods| {
+    /// use longshore_client::ExecOptions;
+    /// use tokio::io::AsyncReadExt;
+    ///
+    /// let mut session = pods.attach("web", &ExecOptions::default()).await?;
+    /// let mut line = [0; 5];
+    /// session.stdout().unwrap().read_exact(&mut line).await?;
+    /// assert_eq!(&line, b"tick\n");
+    /// # Ok(()) });
+    /// ```
     pub async fn attach(&self, name: &str, options: &ExecOptions) -> Result<Session> {
         let call = self.session_call(name, "attach", options)?;
         Session::open(self.cluster(), &call, options).await
@@ -227,13 +256,11 @@ impl View<Pod> {
     /// # Errors
     /// As [`View::exec`]; a code other than 0 is none.
     ///
-    /// ```no_run
-    /// # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
-    /// let pods = cluster.pods().in_namespace("default")?;
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
     /// let output = pods.output("web", ["hostname"], None).await?;
-    /// println!("{} {}", output.code, String::from_utf8_lossy(&output.stdout));
-    /// # Ok(())
-    /// # }
+    /// assert_eq!((output.code, &output.stdout[..]), (0, &b"web\n"[..]));
+    /// # Ok(()) });
     /// ```
     pub async fn output<C>(
         &self,

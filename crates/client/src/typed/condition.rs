@@ -33,6 +33,29 @@ impl Condition {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// # cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
+/// # let status = json!({"status": {"conditions": [
+/// #     {"type": "Ready", "status": "True", "reason": "KubeletReady"},
+/// #     {"type": "DiskPressure", "status": "False"},
+/// # ]}});
+/// # cluster.nodes().patch_status("n1", &Patch::merge(status)).await?;
+/// let node = cluster.nodes().fetch("n1").await?;
+/// let ready = node.condition("Ready")?.ok_or("nothing is known")?;
+/// assert!(ready.holds());
+/// assert_eq!(ready.reason.as_deref(), Some("KubeletReady"));
+///
+/// // In short; what is not known does not hold.
+/// assert!(node.holds("Ready")? && !node.holds("DiskPressure")?);
+/// assert!(node.condition("MemoryPressure")?.is_none());
+/// for condition in node.conditions()? {
+///     println!("{}: {}", condition.kind, condition.status);
+/// }
+/// # Ok(()) });
+/// ```
 impl<K: Kind> Item<K> {
     /// All its conditions.
     ///

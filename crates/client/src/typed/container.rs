@@ -11,6 +11,37 @@ use crate::{
 };
 
 /// What the status of a pod tells of one container.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// # let status = json!({"status": {"containerStatuses": [{
+/// #     "name": "main", "image": "busybox:1.36", "imageID": "sha256:1f",
+/// #     "containerID": "cri://7a", "ready": true, "restartCount": 1,
+/// #     "state": {"running": {"startedAt": "2026-01-05T10:00:00Z"}},
+/// #     "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+/// # }]}});
+/// # pods.patch_status("web", &Patch::merge(status)).await?;
+/// let containers = pods.fetch("web").await?.containers()?;
+/// let main = containers.first().ok_or("its node has said nothing")?;
+/// assert_eq!((main.name()?.as_str(), main.pod().name()), ("main", "web"));
+/// assert_eq!((main.image()?.as_str(), main.image_id()?.as_str()), ("busybox:1.36", "sha256:1f"));
+/// assert_eq!(main.id()?, "cri://7a");
+/// assert!(main.ready()? && main.state()?.running());
+///
+/// // It has failed before.
+/// assert_eq!(main.restart_count()?, 1);
+/// assert_eq!(main.last_state()?.exit_code()?, 1);
+///
+/// // Fields that have no function here:
+/// assert!(main.raw().get("volumeMounts").is_none());
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 pub struct Container {
     pod: Item<Pod>,
@@ -114,6 +145,40 @@ impl Container {
 }
 
 /// One state of a container: waiting, running or terminated.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// # let ended = json!({
+/// #     "exitCode": 137, "signal": 9, "reason": "OOMKilled", "message": "out of memory",
+/// #     "startedAt": "2026-01-05T10:00:00Z", "finishedAt": "2026-01-05T10:02:30Z",
+/// #     "containerID": "cri://7a",
+/// # });
+/// # let status = json!({"status": {"containerStatuses": [{
+/// #     "name": "main", "image": "busybox", "imageID": "", "ready": false, "restartCount": 0,
+/// #     "state": {"terminated": ended},
+/// # }]}});
+/// # pods.patch_status("web", &Patch::merge(status)).await?;
+/// let state = pods.fetch("web").await?.containers()?[0].state()?;
+/// if state.waiting() {
+///     println!("waits: {}", state.reason()?);
+/// } else if state.running() {
+///     println!("runs since {}", state.started_at()?);
+/// }
+/// assert!(state.terminated());
+/// assert_eq!((state.state(), state.exit_code()?, state.signal()?), ("terminated", 137, 9));
+/// assert_eq!(state.reason()?, "OOMKilled");
+/// assert_eq!(state.message()?, "out of memory");
+/// assert_eq!((state.finished_at()? - state.started_at()?).get_seconds(), 150);
+/// assert_eq!(state.container_id()?, "cri://7a");
+/// assert_eq!(state.raw()["terminated"]["exitCode"], 137);
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 pub struct ContainerState {
     pod: Item<Pod>,

@@ -38,6 +38,30 @@ pub struct ObjectReference {
     pub field_path: String,
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use serde_json::json;
+/// use longshore_client::typed::EventType;
+///
+/// let events = cluster.events().in_namespace("default")?;
+/// # events.create(&json!({
+/// #     "metadata": {"name": "web.1"}, "type": "Warning", "reason": "BackOff",
+/// #     "message": "Back-off restarting failed container", "count": 4,
+/// #     "source": {"component": "kubelet"}, "lastTimestamp": "2026-01-05T10:00:00Z",
+/// #     "involvedObject": {
+/// #         "apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "web",
+/// #     },
+/// # })).await?;
+/// let event = &events.list().await?.items[0];
+/// let about = event.regarding()?;
+/// assert_eq!((about.kind.as_str(), about.name.as_str()), ("Pod", "web"));
+/// assert_eq!(event.event_type()?, EventType::Warning);
+/// assert_eq!((event.reason()?.as_str(), event.count()?), ("BackOff", 4));
+/// assert_eq!(event.message()?, "Back-off restarting failed container");
+/// assert_eq!(event.source()?, "kubelet");
+/// assert_eq!(event.last_seen()?, Some("2026-01-05T10:00:00Z".parse()?));
+/// # Ok(()) });
+/// ```
 impl Item<Event> {
     /// What happened, for people; empty when nothing is said.
     ///
@@ -116,6 +140,21 @@ impl Item<Event> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::Patch;
+/// use serde_json::json;
+///
+/// let leases = cluster.leases().in_namespace("default")?;
+/// let free = leases.create(&json!({"metadata": {"name": "leader"}})).await?;
+/// assert_eq!((free.holder()?, free.renewed()?), (None, None));
+///
+/// let spec = json!({"holderIdentity": "a", "renewTime": "2026-01-05T10:00:00.000000Z"});
+/// let taken = free.patch(&Patch::merge(json!({"spec": spec}))).await?;
+/// assert_eq!(taken.holder()?.as_deref(), Some("a"));
+/// assert!(taken.renewed()?.is_some_and(|at| at < jiff::Timestamp::now()));
+/// # Ok(()) });
+/// ```
 impl Item<Lease> {
     /// Who holds it; `None` when nobody does.
     ///

@@ -4,6 +4,52 @@ use jiff::Timestamp;
 
 use crate::{error::Result, item::Item, kinds::Job};
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// use serde_json::json;
+///
+/// let jobs = cluster.jobs().in_namespace("default")?;
+/// let job = jobs.create(&json!({
+///     "metadata": {"name": "sums"},
+///     "spec": {
+///         "completions": 5, "parallelism": 2, "completionMode": "Indexed",
+///         "template": {"spec": {
+///             "restartPolicy": "Never",
+///             "containers": [{"name": "main", "image": "busybox"}],
+///         }},
+///     },
+/// })).await?;
+/// assert_eq!((job.completions()?, job.parallelism()?), (Some(5), 2));
+/// // Its controller has not seen it yet.
+/// assert_eq!((job.active()?, job.succeeded()?, job.failed()?), (0, 0, 0));
+/// assert!(job.start_time().is_err());
+/// # let status = json!({"status": {
+/// #     "startTime": "2026-01-05T10:00:00Z", "active": 2, "succeeded": 3, "failed": 1,
+/// #     "completedIndexes": "0-2", "uncountedTerminatedPods": {},
+/// # }});
+/// # jobs.patch_status("sums", &Patch::merge(status)).await?;
+///
+/// // A while later:
+/// let job = job.fetch().await?;
+/// assert_eq!((job.active()?, job.succeeded()?, job.failed()?), (2, 3, 1));
+/// assert_eq!(job.completed_indexes()?, "0-2");
+/// assert!(!job.is_complete()? && !job.is_failed()?);
+/// # let since = |kind| json!({
+/// #     "type": kind, "status": "True", "lastTransitionTime": "2026-01-05T10:05:00Z",
+/// # });
+/// # let status = json!({"status": {
+/// #     "active": 0, "succeeded": 5, "completedIndexes": "0-4",
+/// #     "completionTime": "2026-01-05T10:05:00Z",
+/// #     "conditions": [since("SuccessCriteriaMet"), since("Complete")],
+/// # }});
+/// # jobs.patch_status("sums", &Patch::merge(status)).await?;
+///
+/// let job = job.fetch().await?;
+/// assert!(job.is_complete()?);
+/// assert_eq!((job.completion_time()? - job.start_time()?).get_seconds(), 300);
+/// # Ok(()) });
+/// ```
 impl Item<Job> {
     /// How many pods must succeed; `None` when one success is enough for a
     /// work queue.

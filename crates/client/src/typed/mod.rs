@@ -105,6 +105,26 @@ open_enum! {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// use longshore_client::typed::PodPhase;
+///
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// # let status = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
+/// # pods.patch_status("web", &Patch::merge(status)).await?;
+/// let phase = pods.fetch("web").await?.phase()?;
+/// assert!(phase.is_final());
+/// assert_eq!(phase, PodPhase::Failed);
+/// assert_eq!(phase.as_str(), "Failed");
+/// // A word of a newer server is kept.
+/// assert_eq!(PodPhase::from("Paused"), PodPhase::Other("Paused".to_owned()));
+/// # Ok(()) });
+/// ```
 impl PodPhase {
     /// Whether the pod has ended, one way or the other.
     #[must_use]

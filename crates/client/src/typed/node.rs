@@ -47,6 +47,35 @@ struct RawAddress {
     address: String,
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// use longshore_client::typed::AddressType;
+///
+/// # cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
+/// # let status = json!({"status": {
+/// #     "addresses": [
+/// #         {"type": "InternalIP", "address": "10.0.0.7"},
+/// #         {"type": "Hostname", "address": "n1.example"},
+/// #     ],
+/// #     "capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"},
+/// #     "allocatable": {"cpu": "3500m", "memory": "15Gi", "pods": "110"},
+/// #     "conditions": [{"type": "Ready", "status": "True"}],
+/// # }});
+/// # cluster.nodes().patch_status("n1", &Patch::merge(status)).await?;
+/// let node = cluster.nodes().fetch("n1").await?;
+/// assert!(node.is_ready()?);
+/// let addresses = node.addresses()?;
+/// let internal = addresses.iter().find(|address| address.kind == AddressType::InternalIp);
+/// assert_eq!(internal.and_then(|address| address.ip()), Some("10.0.0.7".parse()?));
+/// // A name is no IP address.
+/// assert_eq!((addresses[1].text.as_str(), addresses[1].ip()), ("n1.example", None));
+///
+/// assert_eq!(node.capacity()?.cpu(), Some(4.0));
+/// assert_eq!(node.allocatable()?.cpu(), Some(3.5));
+/// # Ok(()) });
+/// ```
 impl Item<Node> {
     /// Where it can be reached; empty when nothing is known.
     ///

@@ -7,6 +7,56 @@ use jiff::Timestamp;
 use super::{Container, PodPhase};
 use crate::{error::Result, item::Item, kinds::Pod};
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let init = json!([{"name": "prepare", "image": "busybox"}]);
+/// # let spec = json!({"containers": containers, "initContainers": init});
+/// # let web = json!({"metadata": {"name": "web"}, "spec": spec});
+/// # pods.create(&web).await?;
+/// let pod = pods.fetch("web").await?;
+/// assert_eq!((pod.phase()?.as_str(), pod.node()?), ("Pending", None));
+/// // What has not come yet is an error that says so, never a made-up value.
+/// assert_eq!(pod.ip().unwrap_err().to_string(), "Pod web has no status.podIP");
+/// assert!(pod.containers()?.is_empty());
+/// # cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
+/// # pods.bind("web", "n1").await?;
+/// # let ran = json!({"exitCode": 0, "reason": "Completed"});
+/// # let runs = json!({"startedAt": "2026-01-05T10:00:01Z"});
+/// # let container = |name, state| json!({
+/// #     "name": name, "image": "busybox", "imageID": "", "ready": true, "restartCount": 0,
+/// #     "state": state,
+/// # });
+/// # let status = json!({"status": {
+/// #     "phase": "Running",
+/// #     "podIP": "10.1.0.5", "podIPs": [{"ip": "10.1.0.5"}],
+/// #     "hostIP": "10.0.0.7", "hostIPs": [{"ip": "10.0.0.7"}],
+/// #     "startTime": "2026-01-05T10:00:00Z",
+/// #     "initContainerStatuses": [container("prepare", json!({"terminated": ran}))],
+/// #     "containerStatuses": [container("main", json!({"running": runs}))],
+/// # }});
+/// # pods.patch_status("web", &Patch::merge(status)).await?;
+///
+/// // Once its node has begun with it:
+/// let pod = pod.fetch().await?;
+/// assert_eq!(pod.node()?.as_deref(), Some("n1"));
+/// assert_eq!(pod.ip()?.to_string(), "10.1.0.5");
+/// assert_eq!(pod.host_ip()?.to_string(), "10.0.0.7");
+/// assert_eq!(pod.start_time()?.to_string(), "2026-01-05T10:00:00Z");
+/// assert_eq!(pod.init_containers()?[0].state()?.exit_code()?, 0);
+/// assert!(pod.containers()?[0].state()?.running());
+/// # let status = json!({"phase": "Failed", "reason": "Evicted", "message": "memory is low"});
+/// # pods.patch_status("web", &Patch::merge(json!({"status": status}))).await?;
+///
+/// // The node has thrown it out:
+/// let pod = pod.fetch().await?;
+/// assert!(pod.phase()?.is_final());
+/// assert_eq!((pod.reason()?.as_str(), pod.message()?.as_str()), ("Evicted", "memory is low"));
+/// # Ok(()) });
+/// ```
 impl Item<Pod> {
     /// How far it has come.
     ///

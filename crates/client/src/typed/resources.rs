@@ -11,6 +11,25 @@ use crate::{
 };
 
 /// Amounts of resources, by name.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// # cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
+/// # let amounts = json!({"cpu": "3500m", "memory": "16Gi", "nvidia.com/gpu": "2"});
+/// # let status = json!({"status": {"capacity": amounts, "allocatable": amounts}});
+/// # cluster.nodes().patch_status("n1", &Patch::merge(status)).await?;
+/// let free = cluster.nodes().fetch("n1").await?.allocatable()?;
+/// assert_eq!(free.cpu(), Some(3.5));
+/// assert_eq!(free.memory(), Some(16 << 30));
+/// assert_eq!(free.get("nvidia.com/gpu").map(|amount| amount.value()), Some(2.0));
+/// assert!(free.get("pods").is_none());
+/// for (name, amount) in free.iter() {
+///     println!("{name}: {amount}");
+/// }
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resources(BTreeMap<String, Quantity>);
 

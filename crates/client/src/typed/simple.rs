@@ -15,6 +15,14 @@ use crate::{
     kinds::{ConfigMap, Ingress, Kind, Namespace, Secret, Service},
 };
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::typed::NamespacePhase;
+///
+/// let namespace = cluster.namespaces().fetch("default").await?;
+/// assert_eq!(namespace.phase()?, NamespacePhase::Active);
+/// # Ok(()) });
+/// ```
 impl Item<Namespace> {
     /// How far it has come.
     ///
@@ -61,6 +69,28 @@ fn ingress<K: Kind>(item: &Item<K>) -> Result<BTreeSet<IngressPoint>> {
     Ok(points)
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// # use serde_json::json;
+/// use longshore_client::typed::IngressPoint;
+///
+/// # let ingresses = cluster.ingresses().in_namespace("default")?;
+/// # let service = json!({"name": "web", "port": {"number": 80}});
+/// # ingresses.create(&json!({
+/// #     "metadata": {"name": "web"}, "spec": {"defaultBackend": {"service": service}},
+/// # })).await?;
+/// let ingress = ingresses.fetch("web").await?;
+/// assert!(ingress.loadbalancer_ingress()?.is_empty());
+/// # let points = json!([{"hostname": "lb.example"}]);
+/// # let status = json!({"status": {"loadBalancer": {"ingress": points}}});
+/// # ingress.patch_status(&Patch::merge(status)).await?;
+///
+/// // When its controller has found it a place:
+/// let points = ingress.fetch().await?.loadbalancer_ingress()?;
+/// assert!(points.contains(&IngressPoint::Hostname("lb.example".to_owned())));
+/// # Ok(()) });
+/// ```
 impl Item<Ingress> {
     /// Where its load balancer lets traffic in; empty while there is none.
     ///
@@ -71,6 +101,28 @@ impl Item<Ingress> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// use longshore_client::typed::IngressPoint;
+/// use serde_json::json;
+///
+/// let services = cluster.services().in_namespace("default")?;
+/// let web = services.create(&json!({
+///     "metadata": {"name": "web"},
+///     "spec": {"type": "LoadBalancer", "ports": [{"port": 80}], "clusterIP": "10.96.0.80"},
+/// })).await?;
+/// assert_eq!(web.cluster_ip()?, Some("10.96.0.80".parse()?));
+/// assert!(web.loadbalancer_ingress()?.is_empty());
+/// # let points = json!([{"ip": "203.0.113.9"}]);
+/// # let status = json!({"status": {"loadBalancer": {"ingress": points}}});
+/// # web.patch_status(&Patch::merge(status)).await?;
+///
+/// // When it has its load balancer:
+/// let points = web.fetch().await?.loadbalancer_ingress()?;
+/// assert!(points.contains(&IngressPoint::Ip("203.0.113.9".parse()?)));
+/// # Ok(()) });
+/// ```
 impl Item<Service> {
     /// Where its load balancer lets traffic in; empty while there is none.
     ///
@@ -115,6 +167,21 @@ open_enum! {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::typed::SecretType;
+/// use serde_json::json;
+///
+/// let secrets = cluster.secrets().in_namespace("default")?;
+/// let secret = secrets.create(&json!({
+///     "metadata": {"name": "login"},
+///     "type": "kubernetes.io/basic-auth",
+///     "stringData": {"username": "anna", "password": "kettle"},
+/// })).await?;
+/// assert_eq!(secret.secret_type()?, SecretType::BasicAuth);
+/// assert_eq!(secret.data()?["password"], b"kettle");
+/// # Ok(()) });
+/// ```
 impl Item<Secret> {
     /// Its contents, decoded; empty when there are none.
     ///
@@ -146,6 +213,16 @@ impl Item<Secret> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use serde_json::json;
+///
+/// let configmaps = cluster.configmaps().in_namespace("default")?;
+/// let settings = json!({"metadata": {"name": "settings"}, "data": {"colour": "blue"}});
+/// let settings = configmaps.create(&settings).await?;
+/// assert_eq!(settings.data()?["colour"], "blue");
+/// # Ok(()) });
+/// ```
 impl Item<ConfigMap> {
     /// Its texts; empty when there are none.
     ///

@@ -35,6 +35,34 @@ open_enum! {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::Patch;
+/// use longshore_client::typed::ClaimPhase;
+/// use serde_json::json;
+///
+/// let claims = cluster.persistentvolumeclaims().in_namespace("default")?;
+/// let claim = claims.create(&json!({
+///     "metadata": {"name": "data"},
+///     "spec": {
+///         "accessModes": ["ReadWriteOnce"],
+///         "resources": {"requests": {"storage": "1Gi"}},
+///     },
+/// })).await?;
+/// assert_eq!((claim.phase()?, claim.volume_name()?), (ClaimPhase::Pending, None));
+/// assert!(claim.capacity().is_err());
+/// # claim.patch(&Patch::merge(json!({"spec": {"volumeName": "disk-1"}}))).await?;
+/// # let status = json!({"status": {"phase": "Bound", "capacity": {"storage": "2Gi"}}});
+/// # claim.patch_status(&Patch::merge(status)).await?;
+///
+/// // When it has its volume, which may hold more:
+/// let claim = claim.fetch().await?;
+/// assert_eq!(claim.phase()?, ClaimPhase::Bound);
+/// assert_eq!(claim.volume_name()?.as_deref(), Some("disk-1"));
+/// let capacity = claim.capacity()?;
+/// assert_eq!(capacity.get("storage").map(ToString::to_string).as_deref(), Some("2Gi"));
+/// # Ok(()) });
+/// ```
 impl Item<PersistentVolumeClaim> {
     /// How far it has come.
     ///
@@ -62,6 +90,24 @@ impl Item<PersistentVolumeClaim> {
     }
 }
 
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::typed::VolumePhase;
+/// use serde_json::json;
+///
+/// let volume = cluster.persistentvolumes().create(&json!({
+///     "metadata": {"name": "disk-1"},
+///     "spec": {
+///         "capacity": {"storage": "2Gi"},
+///         "accessModes": ["ReadWriteOnce"],
+///         "hostPath": {"path": "/srv/disk-1"},
+///     },
+/// })).await?;
+/// assert_eq!(volume.phase()?, VolumePhase::Pending);
+/// let capacity = volume.capacity()?;
+/// assert_eq!(capacity.get("storage").map(|amount| amount.value()), Some(2147483648.0));
+/// # Ok(()) });
+/// ```
 impl Item<PersistentVolume> {
     /// How far it has come.
     ///

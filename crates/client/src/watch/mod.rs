@@ -24,6 +24,27 @@ pub(crate) use fill::{Filled, Keep, WatchLists, fill};
 pub(crate) use session::{Session, Step};
 
 /// A change that a [`Watch`] saw.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{Patch, WatchEvent};
+/// use serde_json::json;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let mut watch = maps.watch().await?;
+/// maps.create(&json!({"metadata": {"name": "a"}})).await?;
+/// maps.patch("a", &Patch::merge(json!({"data": {"colour": "red"}}))).await?;
+/// for _ in 0..2 {
+///     let event = watch.next(None).await?;
+///     assert_eq!(event.item().map(|map| map.name()), Some("a"));
+///     match event {
+///         WatchEvent::Added(map) => assert!(map.data()?.is_empty()),
+///         WatchEvent::Modified(map) => assert_eq!(map.data()?["colour"], "red"),
+///         WatchEvent::Deleted(map) => println!("{} is gone", map.name()),
+///         WatchEvent::Resync(list) => println!("there are {} now", list.items.len()),
+///     }
+/// }
+/// # Ok(()) });
+/// ```
 #[derive(Debug, Clone)]
 pub enum WatchEvent<K: Kind> {
     /// The object is new, or new to the view's selectors.
@@ -56,6 +77,25 @@ impl<K: Kind> WatchEvent<K> {
 /// cannot mend, such as a missing permission, and that error is reported.
 ///
 /// Also a `Stream` of results. Dropping it frees the connection.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::{Error, WatchEvent};
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let list = maps.list().await?;
+/// maps.create(&serde_json::json!({"metadata": {"name": "a"}})).await?;
+///
+/// // From the list on, so that nothing is missed between the two.
+/// let mut watch = maps.watch_since(&list.version).await?;
+/// let event = watch.next(Some(Duration::from_secs(20))).await?;
+/// assert!(matches!(event, WatchEvent::Added(map) if map.name() == "a"));
+/// // What has not come yet may still come.
+/// assert!(watch.next(Some(Duration::ZERO)).await.unwrap_err().is_timeout());
+/// watch.close();
+/// assert!(matches!(watch.next(None).await, Err(Error::Closed)));
+/// # Ok(()) });
+/// ```
 pub struct Watch<K: Kind> {
     events: Option<BoxStream<'static, Result<WatchEvent<K>>>>,
     what: String,
