@@ -3,6 +3,10 @@
 
 use std::{
     ffi::OsStr,
+    os::unix::{
+        fs::{MetadataExt as _, chown},
+        process::CommandExt as _,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -11,8 +15,13 @@ use std::{
 /// Longer than anything should take, on a busy machine, too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Somebody who may do nothing in particular.
+const NOBODY: u32 = 65534;
+
 pub(crate) struct Desk {
     folder: tempfile::TempDir,
+    /// Whose the processes are, if not the test's own user's.
+    user: Option<u32>,
 }
 
 /// What a command answered.
@@ -51,8 +60,24 @@ impl Desk {
     pub(crate) fn new() -> Self {
         let desk = Self {
             folder: tempfile::tempdir().unwrap(),
+            user: None,
         };
         std::fs::create_dir(desk.code()).unwrap();
+        desk
+    }
+
+    /// A desk of somebody who is not root, whoever runs the tests.
+    pub(crate) fn of_nobody() -> Self {
+        let mut desk = Self::new();
+        let me = std::fs::metadata(desk.code()).unwrap().uid();
+        if me == 0 {
+            let program = desk.folder.path().join("longshore");
+            std::fs::copy(env!("CARGO_BIN_EXE_longshore"), program).unwrap();
+            for path in [desk.folder.path(), &desk.code()] {
+                chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+            desk.user = Some(NOBODY);
+        }
         desk
     }
 
@@ -73,7 +98,15 @@ impl Desk {
 
     /// The program with arguments, ready to be run.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+        let mut command = match self.user {
+            // A copy: they may not see the folder of the build.
+            Some(user) => {
+                let mut command = Command::new(self.folder.path().join("longshore"));
+                command.uid(user).gid(user);
+                command
+            }
+            None => Command::new(env!("CARGO_BIN_EXE_longshore")),
+        };
         command
             .args(arguments)
             .current_dir(self.code())

@@ -50,7 +50,10 @@ stringData: {token: 'not to be seen', short: ab}
 
 /// A desk whose cluster has the pods above, ready.
 fn desk() -> Desk {
-    let desk = Desk::new();
+    with_pods(Desk::new())
+}
+
+fn with_pods(desk: Desk) -> Desk {
     desk.longshore(&["up"]).expect(0);
     desk.write("pods.yaml", SHOUT);
     desk.longshore(&["create", "-f", "pods.yaml"]).expect(0);
@@ -118,6 +121,21 @@ fn commands_run_in_pods() {
     assert_eq!(attached.expect(0).out, "got this\n");
     let finished = ["wait", "pod", "asks", "--until", "finished"];
     desk.longshore(&finished).expect(0);
+}
+
+#[test]
+fn commands_run_in_pods_of_who_is_not_root() {
+    let desk = with_pods(Desk::of_nobody());
+    let script = "id -u; hostname; cat /proc/1/cmdline | tr '\\0' ' '; kill -0 1 && echo same";
+    let answer = desk.longshore(&["exec", "shout", "--", "sh", "-c", script]);
+    let answer = answer.expect(0);
+    let lines: Vec<&str> = answer.out.lines().collect();
+    // In the pod's namespaces: its host's name, its processes.
+    assert!(lines[0] != "0" && lines[1] == "shout", "{lines:?}");
+    assert!(lines[2].ends_with("same"), "{lines:?}");
+    desk.longshore(&["exec", "shout", "--", "false"]).expect(1);
+    let typed = typed(&desk, &["exec", "shout", "-i", "--", "tr", "a", "b"], "a");
+    assert_eq!(typed.expect(0).out, "b");
 }
 
 #[test]

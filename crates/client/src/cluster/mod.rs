@@ -1,16 +1,12 @@
 //! A connection to a cluster, and the way to its views.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+mod connection;
+mod timing;
+
+use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, StatusCode};
-use jiff::Timestamp;
+use http::{HeaderValue, Request, Response};
 use kube_client::{Client, Config, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
 use parking_lot::{Mutex, RwLock};
@@ -23,65 +19,16 @@ use crate::{
     error::{Error, Result},
     kinds::{Any, Kind},
     proxy::ApiServerProxy,
-    retry::Backoff,
     versions::Versions,
     view::View,
     watch::WatchLists,
 };
 
+use connection::{Connection, Make, Renewing};
+pub use timing::Timing;
+
 /// The user agent where no other is given.
 const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
-
-/// How patient a [`Cluster`] is.
-///
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// use std::time::Duration;
-/// use longshore_client::Timing;
-/// let mut timing = Timing::default();
-/// timing.retries = 1;
-/// timing.longest_wait = Duration::from_secs(1);
-/// let hasty = cluster.clone().with_timing(timing);
-/// assert!(hasty.nodes().list().await?.items.is_empty());
-/// # Ok(()) });
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Timing {
-    /// How often a request is tried again when the server is busy.
-    pub retries: u32,
-    /// The first wait before trying again.
-    pub first_wait: Duration,
-    /// The longest wait before trying again.
-    pub longest_wait: Duration,
-    /// A watch that hears nothing for so long, not even a bookmark, connects
-    /// anew: its connection may be dead.
-    pub watch_idle: Duration,
-    /// The server is asked to end a watch's connection after this time, which
-    /// spreads load over servers; the watch goes on over a new one.
-    pub watch_connection: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            retries: 6,
-            first_wait: Duration::from_millis(200),
-            longest_wait: Duration::from_secs(20),
-            watch_idle: Duration::from_secs(150),
-            watch_connection: Duration::from_secs(290),
-        }
-    }
-}
-
-impl Timing {
-    pub(crate) fn backoff(&self) -> Backoff {
-        Backoff {
-            first: self.first_wait,
-            most: self.longest_wait,
-        }
-    }
-}
 
 /// A connection to a cluster. Cheap to clone; clones share one pool of
 /// connections and are closed together.
@@ -128,45 +75,6 @@ pub(crate) struct Shared {
     pub(crate) discovery: Discovery,
     pub(crate) versions: Versions,
     pub(crate) watch_lists: WatchLists,
-}
-
-type Make = Box<dyn FnOnce() -> Client + Send>;
-
-/// kube-client's client needs a runtime to be made, so that is put off until
-/// the first request. `generation` counts renewals of credentials.
-struct Connection {
-    client: Option<Client>,
-    make: Mutex<Option<Make>>,
-    generation: u64,
-    /// When the credentials no longer serve.
-    expires: Option<Timestamp>,
-}
-
-/// Sends requests of others with the credentials of now.
-#[derive(Clone)]
-struct Renewing(Cluster);
-
-impl Service<Request<Body>> for Renewing {
-    type Response = Response<Body>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let cluster = self.0.clone();
-        Box::pin(async move {
-            let (client, generation) = cluster.fresh().await;
-            let response = client.send(request).await?;
-            if response.status() == StatusCode::UNAUTHORIZED {
-                // The request cannot be sent again, but the next one is better off.
-                cluster.renew(generation).await;
-            }
-            Ok(response)
-        })
-    }
 }
 
 impl Cluster {
@@ -382,65 +290,6 @@ impl Cluster {
         match self.shared.source {
             Some(_) => Client::new(Renewing(self.clone()), self.default_namespace()),
             None => self.current().0,
-        }
-    }
-
-    /// As [`Cluster::current`], with credentials that have not expired, if any
-    /// can be had.
-    pub(crate) async fn fresh(&self) -> (Client, u64) {
-        let (client, generation) = self.current();
-        let expires = self.shared.connection.read().expires;
-        if expires.is_some_and(|time| time <= Timestamp::now()) && self.renew(generation).await {
-            return self.current();
-        }
-        (client, generation)
-    }
-
-    /// The client, and which generation of credentials it has.
-    pub(crate) fn current(&self) -> (Client, u64) {
-        {
-            let connection = self.shared.connection.read();
-            if let Some(client) = &connection.client {
-                return (client.clone(), connection.generation);
-            }
-        }
-        let mut connection = self.shared.connection.write();
-        if let Some(make) = connection.make.get_mut().take() {
-            connection.client = Some(make());
-        }
-        let client = connection
-            .client
-            .clone()
-            .expect("either made before, or just now");
-        (client, connection.generation)
-    }
-
-    /// Reads the credentials anew, once for all who ask at the same time;
-    /// whether there is now something newer than `generation`.
-    pub(crate) async fn renew(&self, generation: u64) -> bool {
-        let Some(source) = &self.shared.source else {
-            return false;
-        };
-        let _one = self.shared.renewing.lock().await;
-        if self.shared.connection.read().generation > generation {
-            return true;
-        }
-        let outcome = match source.load().await {
-            Ok(config) => config::client_in_background(config).await,
-            Err(error) => Err(error),
-        };
-        match outcome {
-            Ok((client, expires)) => {
-                let mut connection = self.shared.connection.write();
-                connection.client = Some(client);
-                connection.generation += 1;
-                connection.expires = expires;
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "credentials cannot be renewed");
-                false
-            }
         }
     }
 
