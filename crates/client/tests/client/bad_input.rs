@@ -97,6 +97,36 @@ async fn arguments_are_refused_before_any_request() {
 }
 
 #[tokio::test]
+async fn kinds_and_labels_that_are_none() {
+    let mut told = Told::default();
+    let fake = Fake::new([Answer::json(200, &pod("a", 1))]);
+    let item = fake.cluster().pods().in_namespace("n").unwrap();
+    let item = item.fetch("a").await.unwrap();
+    for (key, value) in [
+        ("", "x"),
+        ("-bad", "x"),
+        ("a/b/c", "x"),
+        ("Upper.example/a", "x"),
+        ("good", "b a d"),
+        ("good", "-"),
+        ("good", &"x".repeat(64)),
+    ] {
+        let given = format!("label {key:?} = {value:?}");
+        told.add(&given, item.labels().set(key, value).await);
+    }
+    assert_eq!(fake.seen().len(), 1);
+    for word in ["", "hats", "hats.example.org", "a b", "pods/log"] {
+        let nothing = json!({"kind": "APIGroupList", "groups": [], "versions": []});
+        let fake = Fake::new([&nothing, &nothing].map(|answer| Answer::json(200, answer)));
+        told.add(&format!("kind {word:?}"), fake.cluster().kind(word).await);
+        let again = Fake::new([&nothing, &nothing].map(|answer| Answer::json(200, answer)));
+        let outcome = again.cluster().kind_in("example.org/v1", word).await;
+        told.add(&format!("kind {word:?} of example.org/v1"), outcome);
+    }
+    insta::assert_snapshot!(told.0);
+}
+
+#[tokio::test]
 async fn answers_that_are_none() {
     let mut told = Told::default();
     let page = "<html><body>Please log in</body></html>";
