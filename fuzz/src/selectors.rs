@@ -47,6 +47,14 @@ fn labels(text: &str) {
     ] {
         assert_eq!(selector.matches(&labels), again.matches(&labels));
     }
+    // What stands in one text may be several, each of which asks less.
+    let parts = LabelSelector::alternatives(text).unwrap();
+    for labels in [one("a", "b"), one("a", "7")] {
+        let any = parts.iter().any(|part| part.matches(&labels));
+        assert!(any || !selector.matches(&labels), "{text:?}");
+        let covered = LabelSelector::covering(&parts).is_none_or(|one| one.matches(&labels));
+        assert!(covered || !any, "{text:?}");
+    }
     if selector.is_everything() {
         assert!(selector.matches(&one("a", "b")));
     }

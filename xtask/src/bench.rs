@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the benchmarks, each beside its peer in one run.
 
 use crate::{
-    real,
+    frameworks, real,
     run::{Outcome, cargo, finish},
 };
 
@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 "--",
             ])
             .args(&arguments.rest)
-            .env(real::GIVEN, real::binaries()),
+            .env(real::GIVEN, real::binaries())
+            .env(frameworks::FOLDER, frameworks::folder()),
     )
 }

@@ -8,6 +8,7 @@
 
 mod bench;
 mod conformance;
+mod frameworks;
 mod fuzz;
 mod leftovers;
 mod real;

@@ -3,7 +3,7 @@
 use std::{env, process::Command, time::Instant};
 
 use crate::{
-    conformance, leftovers, real,
+    conformance, frameworks, leftovers, real,
     run::{Outcome, cargo, finish, read_lines},
     tidy, tools,
 };
@@ -18,6 +18,10 @@ pub(crate) struct Arguments {
     /// corpus of kinds are run, on what `cargo xtask real-apiserver` built.
     #[arg(long, value_enum, default_value = "embedded")]
     cluster: Server,
+    /// Only the tests in which frameworks judge (TensorFlow, PyTorch, JAX,
+    /// DeepSpeed, Horovod), which this installs: several gigabytes.
+    #[arg(long, conflicts_with_all = ["package", "cluster"])]
+    frameworks: bool,
     /// Build without optimisation: sooner ready, slower to run.
     #[arg(long)]
     dev: bool,
@@ -35,6 +39,9 @@ enum Server {
 
 /// Checks the map, builds, runs every test, looks for processes left behind.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.frameworks {
+        return leftovers::watch(|| test_frameworks(arguments));
+    }
     leftovers::watch(|| match arguments.cluster {
         Server::Embedded => test(arguments),
         Server::Real => test_on_real(arguments),
@@ -77,6 +84,21 @@ fn test(arguments: &Arguments) -> Outcome {
         eprintln!("warning: not everybody has judged this: {problem}");
     }
     done
+}
+
+fn test_frameworks(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
+    let folder = frameworks::install()?;
+    let mut command = cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(profile(arguments))
+        .args(["--package", "longshore-cli", "--test", "frameworks"])
+        // One run at a time: each takes all the machine has.
+        .args(["--", "--ignored", "--test-threads", "1"])
+        .args(&arguments.rest)
+        .env(frameworks::FOLDER, folder);
+    count(command, "the embedded cluster", begin)
 }
 
 fn test_on_real(arguments: &Arguments) -> Outcome {

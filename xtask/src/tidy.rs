@@ -23,7 +23,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("schema", &["model"], &[]),
     ("archive", &[], &[]),
     ("client", &["archive", "model"], &["embedded"]),
-    ("resolver", &["client", "model"], &[]),
+    ("resolver", &["client", "model"], &["embedded"]),
     ("launcher", &["archive", "client", "resolver", "model"], &[]),
     ("engine", &["model", "schema"], &[]),
     ("apiserver", &["engine", "schema", "model"], &[]),

@@ -11,6 +11,7 @@ mod client;
 mod pods;
 mod program;
 mod report;
+mod resolver;
 mod run_true;
 mod server;
 mod start;
@@ -23,9 +24,9 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, run, server
+    /// start, store, client, resolver, run, server
     names: Vec<String>,
-    /// How many pods `store`, `server` and `client` use.
+    /// How many pods `store`, `server`, `client` and `resolver` use.
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
     /// How often each figure is taken; the median counts.
@@ -33,7 +34,7 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 5] = ["start", "client", "run", "store", "server"];
+const NAMES: [&str; 6] = ["start", "client", "resolver", "run", "store", "server"];
 
 fn main() -> Result<(), Failure> {
     // A measurement of one client, in a process of its own.
@@ -62,6 +63,7 @@ async fn benchmarks() -> Result<(), Failure> {
         match name {
             "start" => start::run(&mut report, arguments.runs).await?,
             "client" => client::run(&mut report, arguments.runs, arguments.pods).await?,
+            "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,

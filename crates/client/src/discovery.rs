@@ -35,7 +35,12 @@ impl Served {
     }
 }
 
-/// The kinds of a cluster, once they have been asked for.
+/// What to do about a kind that is not there.
+const LISTED: &str = "`kubectl api-resources` lists those it has";
+const NO_WORD: &str = "no kind is named: give one, as in \"pods\", or in \"v1\" and \"Pod\"";
+
+/// The kinds of a cluster, once they have been asked for: in each version, the
+/// preferred one first.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     known: Mutex<Option<Arc<Vec<Served>>>>,
@@ -45,27 +50,47 @@ pub(crate) struct Discovery {
 impl Discovery {
     /// The kind a person means by `word`.
     pub(crate) async fn called(&self, cluster: &Cluster, word: &str) -> Result<Arc<KindInfo>> {
+        if word.trim().is_empty() {
+            return Err(Error::Invalid(NO_WORD.to_owned()));
+        }
         if let Some(info) = kind::called(word) {
             return Ok(Arc::new(info.clone()));
         }
-        self.find(cluster, |served| served.is_called(word)).await?.ok_or_else(|| {
-            Error::Invalid(format!(
-                "the cluster at {} has no kind {word:?}: `kubectl api-resources` lists those it has",
-                cluster.url()
-            ))
-        })
+        self.find(cluster, |served| served.is_called(word))
+            .await?
+            .ok_or_else(|| {
+                Error::Invalid(format!(
+                    "the cluster at {} has no kind {word:?}: {LISTED}",
+                    cluster.url()
+                ))
+            })
     }
 
     /// The kind of an object's own words.
     pub(crate) async fn of_type(&self, cluster: &Cluster, gvk: &Gvk) -> Result<Arc<KindInfo>> {
-        self.find(cluster, |served| served.info.gvk == *gvk)
-            .await?
-            .ok_or_else(|| {
-                Error::Invalid(format!(
-                    "the cluster at {} has no kind {gvk}",
-                    cluster.url()
-                ))
-            })
+        if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
+            return Err(Error::Invalid(NO_WORD.to_owned()));
+        }
+        let found = self.find(cluster, |served| served.info.gvk == *gvk).await?;
+        if let Some(info) = found {
+            return Ok(info);
+        }
+        let others = self.known.lock().clone().unwrap_or_default();
+        let others: Vec<String> = others
+            .iter()
+            .map(|served| &served.info)
+            .filter(|info| info.gvk.group == gvk.group && info.gvk.kind == gvk.kind)
+            .map(|info| info.api_version())
+            .collect();
+        let remedy = if others.is_empty() {
+            LISTED.to_owned()
+        } else {
+            format!("it has it in {}", others.join(", "))
+        };
+        let url = cluster.url();
+        Err(Error::Invalid(format!(
+            "the cluster at {url} has no kind {gvk}: {remedy}"
+        )))
     }
 
     /// The kind at a place of the API, in whichever version.
@@ -146,11 +171,7 @@ async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
         of_version(cluster.clone(), path, version)
     });
     let answers: Vec<Vec<Served>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
-    let mut all = Vec::new();
-    for served in answers.into_iter().flatten() {
-        keep(&mut all, served);
-    }
-    Ok(all)
+    Ok(answers.into_iter().flatten().collect())
 }
 
 async fn of_version(cluster: Cluster, path: String, version: String) -> Result<Vec<Served>> {
@@ -162,16 +183,6 @@ async fn of_version(cluster: Cluster, path: String, version: String) -> Result<V
             Ok(Vec::new())
         }
         Err(error) => Err(error),
-    }
-}
-
-/// Keeps a kind, unless a version that stands before has it, too.
-fn keep(all: &mut Vec<Served>, served: Served) {
-    let known = all.iter().any(|known| {
-        known.info.gvk.group == served.info.gvk.group && known.info.plural == served.info.plural
-    });
-    if !known {
-        all.push(served);
     }
 }
 
@@ -279,8 +290,8 @@ struct AggregatedSubresource {
 }
 
 impl Aggregated {
-    /// Versions come newest and preferred first; a kind that an older one
-    /// alone has is kept.
+    /// Versions come newest and preferred first: a kind's first one is the one
+    /// meant by its name alone.
     fn served(self) -> Vec<Served> {
         let mut all: Vec<Served> = Vec::new();
         for group in self.items {
@@ -291,7 +302,7 @@ impl Aggregated {
                         .iter()
                         .map(|sub| sub.subresource.as_str())
                         .collect();
-                    let served = served(
+                    all.push(served(
                         (
                             &group.metadata.name,
                             &version.version,
@@ -301,8 +312,7 @@ impl Aggregated {
                         resource.scope == "Namespaced",
                         &subresources,
                         resource.short_names,
-                    );
-                    keep(&mut all, served);
+                    ));
                 }
             }
         }

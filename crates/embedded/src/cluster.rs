@@ -10,7 +10,7 @@ use longshore_apiserver::{ApiServer, Authority, Faults};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
 use longshore_engine::{Engine, OpenError, Storage};
-use longshore_node::NodeAgent;
+use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
@@ -119,6 +119,23 @@ impl EmbeddedCluster {
             options.root_ca = authority.as_ref().map(Authority::ca_pem);
             Controllers::start_with(cluster, options).await.map(Some)
         };
+        let bound = match options.listen {
+            Some(address) => {
+                descriptors::raise_limit();
+                let listener = bind(address, settings.port).await?;
+                let local = listener.local_addr();
+                let local = local.map_err(|source| Error::Listen { address, source })?;
+                Some((listener, local))
+            }
+            None => None,
+        };
+        let access = bound.as_ref().zip(authority.as_ref());
+        let access = access.map(|((_, local), authority)| ApiAccess {
+            host: local.ip().to_string(),
+            port: local.port(),
+            ca_pem: authority.ca_pem(),
+            token: settings.token.clone(),
+        });
         let node = async {
             if !options.node {
                 return Ok(None);
@@ -133,6 +150,7 @@ impl EmbeddedCluster {
                 name: NAME.to_owned(),
                 data_dir,
                 path_prepend: options.program_dir.clone(),
+                access,
             })
             .await
             .map(Some)
@@ -148,9 +166,9 @@ impl EmbeddedCluster {
             logs.fill(node.logs());
             streams.fill(node.sessions());
         }
-        if let (Some(address), Some(authority)) = (options.listen, authority) {
+        if let (Some(bound), Some(authority)) = (bound, authority) {
             let place = options.kubeconfig.as_deref();
-            self.listen((address, place), server, settings, &authority)
+            self.listen((bound, place), server, settings, &authority)
                 .await?;
         }
         Ok(())
@@ -158,16 +176,11 @@ impl EmbeddedCluster {
 
     async fn listen(
         &mut self,
-        (address, place): (SocketAddr, Option<&Path>),
+        ((listener, local), place): ((TcpListener, SocketAddr), Option<&Path>),
         server: &ApiServer,
         mut settings: Settings,
         authority: &Authority,
     ) -> Result<(), Error> {
-        descriptors::raise_limit();
-        let listener = bind(address, settings.port).await?;
-        let local = listener
-            .local_addr()
-            .map_err(|source| Error::Listen { address, source })?;
         let identity = authority
             .server(&[local.ip().to_string()])
             .map_err(Error::part("certificates"))?;

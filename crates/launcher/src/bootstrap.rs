@@ -13,7 +13,12 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 use longshore_archive::{Unpack, UnpackError, unpack};
-use longshore_resolver::{ClusterSpec, names::NamesError, render};
+use longshore_resolver::{
+    ClusterSpec, SpecError,
+    address::split,
+    names::NamesError,
+    render::{self, RenderError},
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -74,6 +79,12 @@ pub enum BootstrapError {
         /// Why not.
         source: io::Error,
     },
+    /// A task that the run does not have.
+    #[error("this pod is no task of the run: {0}")]
+    Task(#[from] SpecError),
+    /// The run's tasks make no cluster.
+    #[error(transparent)]
+    Render(#[from] RenderError),
     /// Peers that did not appear.
     #[error(transparent)]
     Peers(#[from] NamesError),
@@ -259,43 +270,61 @@ fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError
     }
 }
 
-/// What tasks find in their environment: the run, who they are in it, and
-/// what the frameworks read.
-#[must_use]
-pub fn variables(
+/// What a task finds in its environment beside what it had.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Names and values.
+    pub variables: Vec<(String, String)>,
+    /// Frameworks' variables that the user has set otherwise: left alone.
+    pub kept: Vec<&'static str>,
+}
+
+/// What a task finds in its environment: the run, who it is in it, and what the
+/// frameworks read; the user's own variables win.
+///
+/// # Errors
+/// [`BootstrapError::Task`] for a task that the run does not have.
+pub fn environment(
     config: &PodConfig,
     role: &str,
     index: u32,
     variable: impl Fn(&str) -> Option<String>,
-) -> Vec<(String, String)> {
-    let spec = config.cluster_spec();
+) -> Result<Environment, BootstrapError> {
+    let job = config.job();
     let own = config.roles.iter().find(|known| known.name == role);
-    let mut variables: Vec<(String, String)> = Vec::new();
-    let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
+    let address = job.spec().task_address(role, index)?.to_owned();
+    let count = own.map_or(0, |own| own.tasks.len());
+    let mut environment = Environment::default();
+    let mut set = |name: &str, value: String| environment.variables.push((name.to_owned(), value));
     set("LONGSHORE_RUN", config.run.clone());
     set("LONGSHORE_ROLE", role.to_owned());
     set("LONGSHORE_INDEX", index.to_string());
-    set(
-        "LONGSHORE_COUNT",
-        own.map_or(0, |own| own.tasks.len()).to_string(),
-    );
-    set("LONGSHORE_CLUSTER", spec.as_dict().to_string());
-    if let Ok(address) = spec.task_address(role, index) {
-        set("LONGSHORE_ADDRESS", address.to_owned());
+    set("LONGSHORE_COUNT", count.to_string());
+    set("LONGSHORE_CLUSTER", job.spec().as_dict().to_string());
+    set("LONGSHORE_ADDRESS", address);
+    let users = own.map(|own| &own.env);
+    let by_user = |name: &str| {
+        let planned = users.and_then(|env| env.get(name).cloned());
+        planned.or_else(|| variable(name))
+    };
+    // Python would keep its output back until the end.
+    if by_user("PYTHONUNBUFFERED").is_none() {
+        set("PYTHONUNBUFFERED", "1".to_owned());
     }
     // A run of one task is no cluster: frameworks shall behave as at the desk.
     if config.tasks() > 1 {
-        set(
-            "TF_CONFIG",
-            render::tf_config(&spec, role, index).to_string(),
-        );
+        for (name, value) in job.variables(role, index)? {
+            match by_user(name) {
+                None => set(name, value),
+                Some(own) if own == value => {}
+                Some(_) => environment.kept.push(name),
+            }
+        }
     }
-    // Python would keep its output back until the end.
-    if variable("PYTHONUNBUFFERED").is_none() {
-        set("PYTHONUNBUFFERED", "1".to_owned());
-    }
-    variables.extend(own.into_iter().flat_map(|own| own.env.clone()));
-    variables
+    let users = users.into_iter().flatten();
+    let users = users.map(|(name, value)| (name.clone(), value.clone()));
+    environment.variables.extend(users);
+    Ok(environment)
 }
 
 fn prepare(
@@ -324,10 +353,21 @@ fn prepare(
             Duration::from_secs(config.peer_timeout),
         )?;
     }
+    let Environment {
+        mut variables,
+        kept,
+    } = environment(&config, &role, index, variable)?;
+    if !kept.is_empty() {
+        tell(&format!(
+            "{} is set by you, and is left as it is",
+            kept.join(", ")
+        ));
+    }
+    if config.tasks() > 1 {
+        variables.extend(hostfile(places, &config)?);
+    }
     let mut prepared = Command::new(program);
-    prepared
-        .args(arguments)
-        .envs(variables(&config, &role, index, variable));
+    prepared.args(arguments).envs(variables);
     if config.bundle.is_some() {
         let work = places.work();
         prepared.current_dir(&work).env("PWD", &work);
@@ -335,12 +375,28 @@ fn prepare(
     Ok(prepared)
 }
 
+/// A line in the task's log.
+#[expect(clippy::print_stderr, reason = "the log of a task is its output")]
+fn tell(line: &str) {
+    eprintln!("longshore: {line}");
+}
+
+/// Writes the run's hosts, and tells where they are.
+fn hostfile(places: &Places, config: &PodConfig) -> Result<[(String, String); 1], BootstrapError> {
+    let path = places.home.join(names::HOSTFILE);
+    fs::write(&path, render::hostfile(&config.job())).map_err(|source| BootstrapError::Write {
+        path: path.clone(),
+        source,
+    })?;
+    let path = path.to_string_lossy().into_owned();
+    Ok([("LONGSHORE_HOSTFILE".to_owned(), path)])
+}
+
 fn wait_for_peers(spec: &ClusterSpec, limit: Duration) -> Result<(), BootstrapError> {
     let mut hosts: Vec<String> = Vec::new();
     for role in spec.jobs() {
         for (_, address) in spec.tasks(role) {
-            let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-            hosts.push(host.to_owned());
+            hosts.push(split(address).0.to_owned());
         }
     }
     longshore_resolver::names::wait(&hosts, limit)?;

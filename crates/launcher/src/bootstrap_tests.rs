@@ -21,6 +21,7 @@ fn role(name: &str, tasks: &[&str]) -> PodRole {
         name: name.to_owned(),
         tasks: tasks.iter().map(ToString::to_string).collect(),
         env,
+        accelerators: 0,
     }
 }
 
@@ -126,9 +127,9 @@ fn tasks_of_a_cluster_read_tf_config() {
         role("evaluator", &["localhost:4"]),
     ];
     let pod = pod(roles);
-    let variables: BTreeMap<_, _> = variables(&pod.config, "worker", 1, |_| None)
-        .into_iter()
-        .collect();
+    let environment = environment(&pod.config, "worker", 1, |_| None).unwrap();
+    assert!(environment.kept.is_empty());
+    let variables: BTreeMap<_, _> = environment.variables.into_iter().collect();
     assert_eq!(
         variables["TF_CONFIG"],
         r#"{"cluster":{"chief":["localhost:1"],"worker":["localhost:2","localhost:3"]},"task":{"index":1,"type":"worker"}}"#
@@ -142,6 +143,39 @@ fn tasks_of_a_cluster_read_tf_config() {
         .unwrap()
         .output();
     assert!(output.unwrap().stdout.starts_with(b"{\"cluster\""));
+}
+
+#[test]
+fn every_framework_finds_its_variables_and_the_users_win() {
+    let mut worker = role("worker", &["localhost:1", "localhost:2"]);
+    worker.accelerators = 4;
+    worker.env.insert("RANK".to_owned(), "7".to_owned());
+    let pod = pod(vec![worker]);
+    let set = |name: &str| match name {
+        "MASTER_ADDR" => Some("elsewhere".to_owned()),
+        // What would be set anyhow is no conflict.
+        "JAX_PROCESS_ID" => Some("1".to_owned()),
+        _ => None,
+    };
+    let environment = environment(&pod.config, "worker", 1, set).unwrap();
+    assert_eq!(environment.kept, ["MASTER_ADDR", "RANK"]);
+    let variables: BTreeMap<_, _> = environment.variables.into_iter().collect();
+    assert!(!variables.contains_key("MASTER_ADDR"));
+    assert_eq!(variables["RANK"], "7");
+    assert_eq!(variables["MASTER_PORT"], "1");
+    assert_eq!(variables["PET_NPROC_PER_NODE"], "4");
+    assert_eq!(variables["JAX_COORDINATOR_ADDRESS"], "localhost:1");
+    fs::create_dir(pod.places.work()).unwrap();
+    let mut command = pod
+        .prepare("worker", "1", &["sh", "-c", "cat $LONGSHORE_HOSTFILE"])
+        .unwrap();
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"localhost slots=8\n");
+    let error = pod.prepare("worker", "2", &["true"]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this pod is no task of the run: No task with index 2 in job 'worker'"
+    );
 }
 
 #[test]

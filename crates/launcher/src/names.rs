@@ -38,6 +38,8 @@ pub const WORK: &str = "/longshore/work";
 pub const CONFIG: &str = "/longshore/config";
 /// Where the bundle's Secret, or the store's folder, is mounted.
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
+/// The run's hosts, in the run's volume.
+pub const HOSTFILE: &str = "hostfile";
 /// Where the program is copied when the image lacks it.
 pub const BIN: &str = "/longshore/bin";
 /// The init container that brings the code.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use longshore_resolver::accelerators::device;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -173,6 +174,7 @@ impl Planner<'_> {
                 name: role.name.clone(),
                 tasks,
                 env: role.env.clone(),
+                accelerators: accelerators(role),
             });
         }
         let bundle = self.bundle.map(|bundle| PodBundle {
@@ -389,6 +391,15 @@ impl Planner<'_> {
         }
         volumes
     }
+}
+
+/// How many accelerators each task of a role has, of the kind it has most of.
+fn accelerators(role: &RoleSpec) -> u64 {
+    let numbers = role.resources.iter().filter_map(|(name, quantity)| {
+        let name = if name == "gpu" { GPU } else { name };
+        device(name).and_then(|_| quantity.parse().ok())
+    });
+    numbers.max().unwrap_or(0)
 }
 
 /// Requests, and limits for what must not be exceeded: memory is a limit too,

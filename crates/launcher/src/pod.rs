@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore_resolver::ClusterSpec;
+use longshore_resolver::{ClusterSpec, render::Job};
 use serde::{Deserialize, Serialize};
 
 /// The file's name, in [`crate::names::CONFIG`].
@@ -31,6 +31,9 @@ pub struct PodRole {
     pub tasks: Vec<String>,
     /// Environment of its command.
     pub env: BTreeMap<String, String>,
+    /// How many accelerators each task has.
+    #[serde(default)]
+    pub accelerators: u64,
 }
 
 /// Where a pod finds the bundle.
@@ -47,6 +50,18 @@ impl PodConfig {
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.roles.iter().map(|role| role.tasks.len()).sum()
+    }
+
+    /// The tasks, for renderers.
+    #[must_use]
+    pub fn job(&self) -> Job {
+        let mut job = Job::new(self.cluster_spec());
+        for role in &self.roles {
+            for (index, _) in (0..).zip(&role.tasks) {
+                job = job.with_slots(&role.name, index, role.accelerators);
+            }
+        }
+        job
     }
 
     /// The tasks as a cluster spec.

@@ -24,4 +24,7 @@ mod documents {
 
     #[doc = include_str!("../../../docs/faults.md")]
     struct Faults;
+
+    #[doc = include_str!("../../../docs/resolver.md")]
+    struct Resolver;
 }

@@ -148,6 +148,28 @@ proptest! {
     }
 
     #[test]
+    fn a_covering_selector_matches_what_any_does(
+        texts in prop::collection::vec("([ab](=|!=)[xy]|[ab] in \\([xyz](,[xyz])?\\)|!?[ab])(,[ab](=|!=)[xy]|,!?[ab]){0,2}", 1..4),
+        a in prop::option::of("[xyz]"),
+        b in prop::option::of("[xyz]"),
+    ) {
+        let selectors: Vec<LabelSelector> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let pairs = [("a", a), ("b", b)];
+        let labels = pairs.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?)));
+        let labels = self::labels(&labels.collect::<Vec<_>>());
+        if let Some(one) = LabelSelector::covering(&selectors) {
+            let any = selectors.iter().any(|selector| selector.matches(&labels));
+            prop_assert!(!any || one.matches(&labels), "{one} of {texts:?}");
+        }
+        // What stands in one text matches as its parts do.
+        for text in &texts {
+            let parts = LabelSelector::alternatives(text).unwrap();
+            let whole: LabelSelector = text.parse().unwrap();
+            prop_assert!(!whole.matches(&labels) || parts.iter().any(|part| part.matches(&labels)));
+        }
+    }
+
+    #[test]
     fn exact_labels_match_themselves(key in "[a-z]{1,8}", value in "[a-zA-Z0-9]{0,8}") {
         let selector = LabelSelector::exactly([(key.clone(), value.clone())]).unwrap();
         prop_assert!(selector.matches(&labels(&[(&key, &value)])));

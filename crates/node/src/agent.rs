@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, LogReader, Sessions,
+    ApiAccess, Error, LogReader, Sessions,
     address::Addresses,
     events::Events,
     hosts::Hosts,
@@ -43,6 +43,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// A folder that comes first in the PATH of pods.
     pub path_prepend: Option<PathBuf>,
+    /// How pods reach the API; `None`: they are not told.
+    pub access: Option<ApiAccess>,
 }
 
 /// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
@@ -68,6 +70,7 @@ impl NodeAgent {
             name,
             data_dir,
             path_prepend,
+            access,
         } = options;
         let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
             path: data_dir.clone(),
@@ -127,6 +130,7 @@ impl NodeAgent {
             addresses: Addresses::new(&data),
             data,
             path_prepend,
+            access,
             machine,
             spawner,
             hosts,

@@ -11,7 +11,10 @@
 //! (each pod has an address of its own in 127.0.0.0/8: bind to it, not to
 //! 0.0.0.0, or two pods collide on a port), `HOSTNAME`, and of the agent's own
 //! environment only `PATH`, `HOME`, `LANG`, `LC_ALL`, `TZ`, `TMPDIR` and
-//! `LD_LIBRARY_PATH`. `/etc/hosts` names the pods that have a subdomain.
+//! `LD_LIBRARY_PATH`. `/etc/hosts` names the pods that have a subdomain. Where
+//! mounts are possible and the agent was told how pods reach the API
+//! ([`ApiAccess`]), clients find it as in every cluster; without
+//! `automountServiceAccountToken` they lack the token.
 //!
 //! **Sessions.** [`Sessions`] runs commands in a container's namespaces, attaches
 //! to its streams (`stdin`, `stdinOnce`, `tty`), and connects to its pod's ports.
@@ -22,6 +25,7 @@
 //!
 //! **Nothing outlives the agent**: its end, even by SIGKILL, ends all its pods.
 
+mod access;
 mod address;
 mod agent;
 mod downward;
@@ -38,6 +42,7 @@ mod sources;
 mod streams;
 mod volumes;
 
+pub use access::ApiAccess;
 pub use agent::{NodeAgent, Options};
 pub use error::Error;
 pub use logs::{LogQuery, LogReadError, LogReader};

@@ -45,6 +45,7 @@ impl Stage {
             name: "here".to_owned(),
             data_dir: self.folder.path().to_owned(),
             path_prepend: None,
+            access: None,
         };
         self.agent = Some(NodeAgent::start(options).await.unwrap());
     }

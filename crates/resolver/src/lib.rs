@@ -1,18 +1,36 @@
 //! Cluster specs of distributed jobs, from pods.
 //!
+//! - [`Resolver`]: asks a cluster, waits for who is missing, follows who comes
+//!   and goes.
 //! - [`ClusterSpec`]: which tasks a job has and where they listen. Pure.
-//! - [`pods`]: from pods to a spec: order, addresses, who is not ready. Pure.
-//! - [`render`]: what the frameworks read (`TF_CONFIG`). Pure.
-//! - [`Resolver`]: asks a cluster, and waits for who is missing.
+//! - [`assemble`]: from pods to tasks, with policy as values ([`Assembly`]):
+//!   order, addresses, ports, who is not ready. Pure.
+//! - [`Identity`]: which of the tasks a process in a pod is.
+//! - [`render`]: what the frameworks read. Pure.
 //! - [`names`]: waits until the peers' DNS names resolve; needs no access to
 //!   the API.
 
+pub mod accelerators;
+pub mod address;
+mod error;
+pub mod facts;
+mod identity;
+mod missing;
 pub mod names;
-pub mod pods;
+mod order;
+mod policy;
 pub mod render;
 mod resolver;
 mod spec;
+mod tasks;
 
-pub use pods::{Address, Order, PodFacts, Policy};
-pub use resolver::{Error, Resolver};
+pub use address::{Address, Family, Port};
+pub use error::{Error, PodError};
+pub use facts::{NodeFacts, PodFacts, State};
+pub use identity::Identity;
+pub use missing::{Missing, missing};
+pub use order::{Order, natural_order};
+pub use policy::{Act, Doubled, Policy};
+pub use resolver::{Generation, Generations, Resolver};
 pub use spec::{ClusterSpec, SpecError};
+pub use tasks::{Assembly, Selected, Task, TaskPod, Tasks, assemble};

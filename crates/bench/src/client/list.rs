@@ -20,7 +20,7 @@ pub(super) const PATH: &str = "/api/v1/namespaces/default/pods";
 /// A first use of the client, with all that is made once in a process.
 pub(super) async fn connect(source: &Path) -> Result<(), Failure> {
     let cluster = Cluster::from_kubeconfig(Some(source), None).await?;
-    cluster.proxy().get_bytes("/readyz", &[]).await?;
+    cluster.proxy().get_bytes("/version", &[]).await?;
     Ok(())
 }
 

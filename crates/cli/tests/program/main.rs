@@ -11,4 +11,5 @@ mod lifecycle;
 mod objects;
 mod pods;
 mod refusals;
+mod resolve;
 mod run;

@@ -30,7 +30,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
 /// Pages are smaller than those of a stream: beside what is kept, two of them
 /// are in memory.
-const PAGE: u32 = 250;
+const PAGE: u32 = 100;
 const EVENT: &str = "an initial event of a watch";
 
 /// What is known of a cluster's watch lists.

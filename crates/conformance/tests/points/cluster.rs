@@ -3,7 +3,7 @@
 use longshore::{
     Cluster,
     client::{
-        BuiltinKind, Error, Kind,
+        BuiltinKind, DeleteOptions, Error, Kind,
         kinds::{ConfigMap, Secret},
     },
 };
@@ -109,6 +109,53 @@ async fn point_03_any_kind_by_its_words() {
 }
 
 #[tokio::test]
+async fn point_03_a_kind_in_each_of_its_versions() {
+    let here = Here::start().await;
+    let group = format!("{}.example.com", here.namespace());
+    let version = |name: &str| {
+        json!({
+            "name": name, "served": true, "storage": name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object"}},
+        })
+    };
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("hats.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": "hats", "singular": "hat", "kind": "Hat", "listKind": "HatList"},
+            "versions": [version("v1beta1"), version("v1")],
+        },
+    });
+    let definition = here.cluster.create(&definition, None).await.unwrap();
+    let limit = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let word = format!("hats.{group}");
+    // Servers serve a new kind a little later than they have it.
+    while here.cluster.kind(&word).await.is_err() && tokio::time::Instant::now() < limit {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let preferred = here.cluster.kind(&word).await.unwrap();
+    assert_eq!(preferred.kind().gvk.version, "v1");
+    for version in ["v1", "v1beta1"] {
+        let api_version = format!("{group}/{version}");
+        let hats = here.cluster.kind_in(&api_version, "Hat").await.unwrap();
+        assert_eq!(hats.kind().api_version(), api_version);
+        hats.in_namespace(here.namespace())
+            .unwrap()
+            .list()
+            .await
+            .unwrap();
+    }
+    let other = here.cluster.kind_in(&format!("{group}/v2"), "Hat").await;
+    let text = invalid(other);
+    assert!(
+        text.ends_with(&format!("it has it in {group}/v1, {group}/v1beta1")),
+        "{text}"
+    );
+    definition.delete(&DeleteOptions::default()).await.unwrap();
+}
+
+#[tokio::test]
 async fn point_04_create_gives_the_new_item_of_the_kind() {
     let here = Here::start().await;
     let data = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}});
@@ -141,7 +188,7 @@ async fn point_04_data_without_a_kind_or_of_another_namespace_is_refused() {
     );
     let shoe = json!({"apiVersion": "v1", "kind": "Shoe", "metadata": named});
     let shoe = invalid(create(shoe, None).await);
-    assert!(shoe.ends_with("has no kind v1, Kind=Shoe"), "{shoe}");
+    assert!(shoe.contains("has no kind v1, Kind=Shoe: "), "{shoe}");
     let elsewhere = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"},
     });

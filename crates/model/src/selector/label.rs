@@ -19,6 +19,19 @@ pub(super) enum Test {
     Less(i64),
 }
 
+impl Test {
+    /// What holds where this or the other does; `None` for what cannot be said.
+    fn or(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::In(own), Self::In(others)) => {
+                let new = others.iter().filter(|value| !own.contains(value));
+                Some(Self::In(own.iter().chain(new).cloned().collect()))
+            }
+            (own, other) => (own == other).then(|| own.clone()),
+        }
+    }
+}
+
 /// A label selector: requirements that must all hold; empty matches everything.
 ///
 /// Reads `= == != in notin key !key < >`. As in Kubernetes, `!=` and `notin`
@@ -103,6 +116,70 @@ impl LabelSelector {
                 _ => None,
             });
         one_of.min_by_key(|(_, values)| values.len())
+    }
+
+    /// Reads selectors that stand in one text, each of which matches: a label
+    /// that is to have a value, and had one to have before, begins another, for
+    /// no label has two.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    ///
+    /// ```
+    /// use longshore_model::LabelSelector;
+    /// let read = |text| LabelSelector::alternatives(text).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+    /// assert_eq!(read("job-name=a,job-name=b"), ["job-name=a", "job-name=b"]);
+    /// assert_eq!(read("app=x,role in (a,b),app=y"), ["app=x,role in (a,b)", "app=y"]);
+    /// assert_eq!(read("app!=x,app!=y"), ["app!=x,app!=y"]);
+    /// ```
+    pub fn alternatives(text: &str) -> Result<Vec<Self>, SelectorError> {
+        let mut all = vec![Self::default()];
+        for (key, test) in text.parse::<Self>()?.requirements {
+            let last = all.last().map_or(&[][..], |last| &last.requirements);
+            let is_value = |test: &Test| matches!(test, Test::In(_));
+            let stands = last
+                .iter()
+                .any(|(known, test)| *known == key && is_value(test));
+            if stands && is_value(&test) {
+                all.push(Self::default());
+            }
+            if let Some(last) = all.last_mut() {
+                last.requirements.push((key, test));
+            }
+        }
+        Ok(all)
+    }
+
+    /// One selector that matches whatever any of the `selectors` does, and as
+    /// little else as can be said; `None` when that would be everything.
+    ///
+    /// A label to which each of them gives a few values may have any of those,
+    /// and what all of them ask is asked.
+    ///
+    /// ```
+    /// use longshore_model::LabelSelector;
+    /// let selectors = ["app=train,role=ps,!old", "app=train,role in (worker,chief),!old"];
+    /// let selectors = selectors.map(|text| text.parse::<LabelSelector>().unwrap());
+    /// let one = LabelSelector::covering(&selectors).unwrap();
+    /// assert_eq!(one.to_string(), "app=train,role in (ps,chief,worker),!old");
+    /// let apart = ["a=1", "b=2"].map(|text| text.parse::<LabelSelector>().unwrap());
+    /// assert_eq!(LabelSelector::covering(&apart), None);
+    /// ```
+    #[must_use]
+    pub fn covering(selectors: &[Self]) -> Option<Self> {
+        let (first, others) = selectors.split_first()?;
+        let mut requirements: Vec<(String, Test)> = Vec::new();
+        for (key, test) in &first.requirements {
+            let shared = others.iter().try_fold(test.clone(), |shared, other| {
+                let of_key = other.requirements.iter().filter(|(own, _)| own == key);
+                of_key
+                    .map(|(_, test)| test)
+                    .find_map(|test| shared.or(test))
+            });
+            let shared = shared.map(|test| (key.clone(), test));
+            requirements.extend(shared.filter(|shared| !requirements.contains(shared)));
+        }
+        (!requirements.is_empty()).then_some(Self { requirements })
     }
 
     /// Whether labels meet every requirement.

@@ -11,8 +11,8 @@ use longshore_client::Cluster;
 use tokio::sync::watch;
 
 use crate::{
-    address::Addresses, events::Events, hosts::Hosts, logs::LogStore, machine, sandbox::Spawner,
-    streams::Live,
+    ApiAccess, address::Addresses, events::Events, hosts::Hosts, logs::LogStore, machine,
+    sandbox::Spawner, streams::Live,
 };
 
 pub(crate) use worker::{Message, run};
@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) node: String,
     pub(crate) data: PathBuf,
     pub(crate) path_prepend: Option<PathBuf>,
+    /// How pods reach the API.
+    pub(crate) access: Option<ApiAccess>,
     pub(crate) machine: machine::Facts,
     pub(crate) spawner: Spawner,
     pub(crate) addresses: Addresses,

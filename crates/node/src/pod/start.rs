@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::Shared;
 use crate::{
-    downward,
+    access, downward,
     environment::{self, ConfigError, Variables, expand},
     node,
     sandbox::{
@@ -134,6 +134,14 @@ impl Place<'_> {
             base.set("TERM", "xterm".to_owned());
         }
         base.set("POD_IP", self.address.to_string());
+        // Without mounts nobody finds the token: better not to promise it.
+        if let Some(access) = &self.shared.access
+            && self.shared.spawner.features().has_mounts()
+        {
+            for (name, value) in access.variables() {
+                base.set(name, value);
+            }
+        }
         environment::variables(&environment::Inputs {
             pod: self.pod,
             container: self.container,
@@ -221,6 +229,17 @@ impl Place<'_> {
                 source,
                 target: hosts.to_owned(),
                 read_only: false,
+            });
+        }
+        let account = Path::new(access::FOLDER);
+        if self.shared.access.is_some()
+            && access::is_wanted(self.pod)
+            && !mounts.iter().any(|mount| mount.target == account)
+        {
+            mounts.push(Mount {
+                source: access::place(self.folder),
+                target: account.to_owned(),
+                read_only: true,
             });
         }
         view::plan(&mounts, &ThisMachine, &self.folder.join("base")).map_err(|error| refuse(&error))

@@ -16,7 +16,7 @@ use crate::{downward, environment::Lookup};
 pub(crate) use error::VolumeError;
 pub(crate) use path::sub_path;
 use path::{host_path, make_folder};
-use publish::publish;
+pub(crate) use publish::{FileToBe, Files, publish};
 
 /// A volume, ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,16 +11,16 @@ use std::{
 
 /// A file to be in a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileToBe {
-    pub(super) bytes: Vec<u8>,
-    pub(super) mode: u32,
+pub(crate) struct FileToBe {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: u32,
 }
 
 /// Files by path below the volume.
-pub(super) type Files = BTreeMap<PathBuf, FileToBe>;
+pub(crate) type Files = BTreeMap<PathBuf, FileToBe>;
 
 /// Writes `files` into a new folder and lets `..data` lead to it.
-pub(super) fn publish(volume: &Path, files: &Files) -> io::Result<()> {
+pub(crate) fn publish(volume: &Path, files: &Files) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o755)

@@ -7,6 +7,7 @@ use longshore_client::Error;
 
 use super::{Inner, Worker, start};
 use crate::{
+    access,
     hosts::Host,
     sources::{self, References, Sources},
     volumes::{self, Prepared},
@@ -85,7 +86,14 @@ impl Worker {
             .await
             .map_err(|error| failed(&error))?;
         let facts = start::facts(&self.shared, address);
-        let folder = self.shared.pod_folder(&self.uid).join("volumes");
+        let folder = self.shared.pod_folder(&self.uid);
+        if let Some(access) = &self.shared.access
+            && access::is_wanted(&self.pod)
+        {
+            let published = access.publish(&folder, &self.namespace);
+            published.map_err(|error| failed(&error))?;
+        }
+        let folder = folder.join("volumes");
         volumes::prepare(&self.pod, &folder, &sources, &facts).map_err(|error| failed(&error))
     }
 

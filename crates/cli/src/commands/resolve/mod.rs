@@ -1,0 +1,202 @@
+//! `longshore resolve`: the cluster spec of a distributed job.
+
+mod args;
+mod run;
+
+use std::process::ExitCode;
+
+use longshore::resolver::{
+    self, Error as ResolveError, Generation, Resolver,
+    render::{Format, Job, RenderError},
+};
+use serde_json::json;
+
+use crate::{
+    config,
+    error::{Error, Kind, Result},
+    ui,
+};
+pub(crate) use args::ResolveArgs;
+use args::{Question, Who};
+
+pub(crate) async fn resolve(args: ResolveArgs) -> Result<ExitCode> {
+    let question = args.question()?;
+    let target = args.cluster.open(&config::here()?).await?;
+    let result = tokio::select! {
+        result = answer(target.cluster(), &question) => result,
+        _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
+    };
+    target.close().await?;
+    match result {
+        // How a watch is ended.
+        Err(error) if question.watch && error.kind() == Kind::Interrupted => {}
+        result => result?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()> {
+    let namespace = question.namespace(cluster);
+    if let Some(name) = &question.run {
+        // Runs are looked for in one namespace.
+        let namespace = namespace.unwrap_or(cluster.default_namespace());
+        let job = run::job(cluster, namespace, name).await?;
+        let task = match &question.task {
+            None => None,
+            Some(Who::Task(role, index)) => Some((role.as_str(), *index)),
+            Some(Who::Own) => {
+                return Err(
+                    Error::usage("--task self is for selectors; of a run, name the task")
+                        .hint("in its pods, LONGSHORE_ROLE and LONGSHORE_INDEX say who they are"),
+                );
+            }
+        };
+        return show(&job, question.format, task);
+    }
+    let resolver = Resolver::new(cluster.clone())
+        .with_namespace(namespace)
+        .with_mapping(question.mapping.clone())
+        .with_assembly(question.assembly.clone());
+    if question.watch {
+        return follow(resolver, question).await;
+    }
+    let tasks = if question.needed.is_empty() {
+        resolver.tasks().await
+    } else {
+        let limit = question.limit;
+        ui::note(format!("waiting up to {} s for pods", limit.as_secs()));
+        resolver.wait(&question.needed, limit).await
+    };
+    let tasks = tasks.map_err(explained)?;
+    let own = own_task(&resolver, question).await?;
+    show(
+        &Job::from(&tasks),
+        question.format,
+        task(question, own.as_ref()),
+    )
+}
+
+/// The task that this process is, if it wants to know.
+async fn own_task(resolver: &Resolver, question: &Question) -> Result<Option<resolver::Task>> {
+    match question.task {
+        Some(Who::Own) => Ok(Some(resolver.own_task().await.map_err(explained)?)),
+        _ => Ok(None),
+    }
+}
+
+/// The task that it is rendered for.
+fn task<'a>(question: &'a Question, own: Option<&'a resolver::Task>) -> Option<(&'a str, u32)> {
+    match &question.task {
+        Some(Who::Task(role, index)) => Some((role, *index)),
+        Some(Who::Own) => own.map(|task| (task.role.as_str(), task.index)),
+        None => None,
+    }
+}
+
+fn show(job: &Job, format: Format, task: Option<(&str, u32)>) -> Result<()> {
+    let text = job.render(format, task).map_err(|error| refused(&error))?;
+    ui::bytes(text.as_bytes());
+    Ok(())
+}
+
+async fn follow(resolver: Resolver, question: &Question) -> Result<()> {
+    let mut generations = resolver.watch().await.map_err(explained)?;
+    while !ui::output_closed() {
+        let generation = match generations.next().await {
+            Ok(generation) => generation,
+            // What pods do wrong may come right again.
+            Err(error @ ResolveError::Pods(_)) => {
+                ui::note(error.to_string());
+                continue;
+            }
+            Err(error) => return Err(explained(error)),
+        };
+        if question.lacks(&generation) {
+            continue;
+        }
+        turn(&resolver, question, &generation).await?;
+        ui::flush();
+    }
+    Ok(())
+}
+
+/// A generation: a line of JSON, or the format with a comment above it.
+async fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Result<()> {
+    let own = match own_task(resolver, question).await {
+        // Not yet, or no longer: it is not its own turn.
+        Ok(None) if question.task == Some(Who::Own) => return Ok(()),
+        own => own?,
+    };
+    let job = Job::from(&generation.tasks);
+    match question.format {
+        Format::Json => ui::line(json!(generation).to_string()),
+        format => {
+            let text = match job.render(format, task(question, own.as_ref())) {
+                Ok(text) => text,
+                // The task may come back, in a later generation.
+                Err(error @ (RenderError::Spec(_) | RenderError::Empty)) => {
+                    ui::note(format!("generation {}: {error}", generation.number));
+                    return Ok(());
+                }
+                Err(error) => return Err(refused(&error)),
+            };
+            if format == Format::Yaml {
+                ui::line("---");
+            }
+            // TF_CONFIG is JSON, which has no comments.
+            if format != Format::TfConfig {
+                ui::line(format!(
+                    "# generation {}{}",
+                    generation.number,
+                    moves(generation)
+                ));
+            }
+            ui::bytes(text.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Who joined and who left: `: joined worker:0, worker:1; left worker:2`.
+fn moves(generation: &Generation) -> String {
+    let named = |what: &str, tasks: &[resolver::Task]| {
+        let names: Vec<String> = tasks
+            .iter()
+            .map(|task| format!("{}:{}", task.role, task.index))
+            .collect();
+        (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
+    };
+    let joined = named("joined", &generation.joined);
+    let told: Vec<String> = joined
+        .into_iter()
+        .chain(named("left", &generation.left))
+        .collect();
+    if told.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", told.join("; "))
+    }
+}
+
+fn refused(error: &RenderError) -> Error {
+    let kind = match error {
+        RenderError::Empty => Kind::Failed,
+        _ => Kind::Usage,
+    };
+    Error::from_source(kind, error)
+}
+
+fn explained(error: ResolveError) -> Error {
+    match error {
+        ResolveError::Cluster(error) => error.into(),
+        ResolveError::Forbidden { .. } => Error::from_source(Kind::Cluster, &error),
+        ResolveError::Missing { .. } => Error::from_source(Kind::Failed, &error)
+            .hint("`longshore get pods` shows them; --timeout waits longer"),
+        ResolveError::Pods(resolver::PodError::NotRunning { .. }) => {
+            Error::from_source(Kind::Failed, &error).hint(
+                "--wait ROLE=N waits for pods; --not-running skip leaves out those that do not run",
+            )
+        }
+        other => Error::from_source(Kind::Failed, &other),
+    }
+}

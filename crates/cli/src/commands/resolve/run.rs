@@ -1,0 +1,35 @@
+//! The spec that a run's tasks were given.
+
+use base64::Engine as _;
+use longshore::{
+    client::Cluster,
+    launcher::{names, pod, runs},
+    resolver::render::Job,
+};
+
+use crate::error::{Error, Kind, Result};
+
+pub(super) async fn job(cluster: &Cluster, namespace: &str, name: &str) -> Result<Job> {
+    let run = runs::find(cluster, namespace, name).await?.run;
+    let secrets = cluster
+        .secrets()
+        .in_namespace(&run.namespace)?
+        .filter(&format!("{}={}", names::RUN, run.name.as_str()))?;
+    for secret in secrets.list().await? {
+        let Some(text) = secret.field::<String>(&["data", pod::FILE])? else {
+            continue;
+        };
+        let config = base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .ok()
+            .and_then(|text| serde_json::from_slice::<pod::PodConfig>(&text).ok());
+        if let Some(config) = config {
+            return Ok(config.job());
+        }
+    }
+    let run = run.name.as_str();
+    Err(Error::new(
+        Kind::Failed,
+        format!("the run {run} has lost the record of its tasks"),
+    ))
+}

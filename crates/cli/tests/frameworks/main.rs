@@ -1,0 +1,12 @@
+//! Frameworks themselves as judges: what they read of what is written for them,
+//! and distributed runs of them on the embedded cluster. Heavy: `cargo xtask test
+//! --frameworks` installs them and runs these.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../program/desk.rs"]
+#[allow(dead_code, reason = "the other tests use all of it")]
+mod desk;
+mod install;
+mod readers;
+mod runs;
+mod tensorflow;

@@ -1,0 +1,46 @@
+//! Distributed runs of the examples.
+
+use std::path::Path;
+
+use crate::{desk::Desk, install::environment};
+
+/// Runs an example with the Python of a framework; all it says.
+fn run(framework: &str) -> String {
+    let desk = Desk::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut path = environment(framework).join("bin").into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let mut command = desk.command(&["run".as_ref(), examples.join(framework).as_os_str()]);
+    let output = command.env("PATH", path).output().unwrap();
+    let answer = crate::desk::Answer::new(&output).expect(0);
+    answer.out
+}
+
+fn lines<'a>(text: &'a str, with: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter(move |line| line.contains(with))
+}
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn tensorflow_trains_on_two_workers() {
+    let said = run("tensorflow");
+    assert_eq!(lines(&said, "replicas in sync: 2").count(), 2, "{said}");
+    assert_eq!(lines(&said, "] ok").count(), 2, "{said}");
+}
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn torch_trains_on_three_workers() {
+    let said = run("pytorch");
+    assert_eq!(lines(&said, "over 3 tasks: 6 ").count(), 3, "{said}");
+    assert_eq!(lines(&said, "] ok").count(), 3, "{said}");
+}
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn jax_trains_in_two_processes() {
+    let said = run("jax");
+    assert_eq!(lines(&said, "over all processes: 3 ").count(), 2, "{said}");
+    assert_eq!(lines(&said, "] ok").count(), 2, "{said}");
+}

@@ -1,0 +1,217 @@
+//! `longshore resolve`: of runs, of selectors, while pods come and go.
+
+use std::io::{BufRead as _, BufReader};
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Running, eventually};
+
+/// A pod that sleeps.
+fn sleeper(name: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "train"}},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "any", "command": ["sleep", "300"]}],
+        },
+    })
+    .to_string()
+}
+
+fn start(desk: &Desk, name: &str) {
+    let file = format!("{name}.json");
+    desk.write(&file, &sleeper(name));
+    desk.longshore(&["create", "-f", &file]).expect(0);
+}
+
+#[test]
+fn a_spec_can_be_resolved_from_a_run() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write(
+        "longshore.toml",
+        "command = [\"sleep\", \"300\"]\n[roles.worker]\ncount = 2\n",
+    );
+    let name = desk
+        .longshore(&["run", "--detach"])
+        .expect(0)
+        .out
+        .trim()
+        .to_owned();
+    let spec = desk.longshore(&["resolve", &name]).expect(0).json();
+    let first = spec["worker"][0].as_str().unwrap();
+    assert!(
+        first.starts_with(&format!("{name}-worker-0.{name}:")),
+        "{spec}"
+    );
+    let of_one = |format: &str, task: &str| {
+        desk.longshore(&["resolve", &name, "--format", format, "--task", task])
+    };
+    let config = of_one("tf-config", "worker:1").expect(0).json();
+    assert_eq!(
+        (&config["cluster"], &config["task"]["index"]),
+        (&spec, &1.into())
+    );
+    let torch = of_one("torch", "worker:1").expect(0).out;
+    assert!(torch.contains("\nRANK=1\n"), "{torch}");
+    let refused = of_one("torch", "worker:2").expect(2);
+    assert!(
+        refused.err.contains("No task with index 2 in job 'worker'"),
+        "{}",
+        refused.err
+    );
+
+    let selector = format!("worker=longshore.dev/run={name}");
+    let arguments = ["resolve", "--job", &selector, "--wait", "worker=2"];
+    let spec = desk.longshore(&arguments).expect(0).json();
+    assert_eq!(spec["worker"].as_array().unwrap().len(), 2, "{spec}");
+    assert!(
+        spec["worker"][0].as_str().unwrap().starts_with("127."),
+        "{spec}"
+    );
+    desk.longshore(&["cancel", &name]).expect(0);
+}
+
+#[test]
+fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let done = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "w-0", "labels": {"app": "train"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "any", "command": ["true"]}],
+        },
+    });
+    desk.write("pod.json", &done.to_string());
+    desk.longshore(&["create", "-f", "pod.json"]).expect(0);
+    desk.longshore(&["wait", "pod", "w-0", "--until", "finished"])
+        .expect(0);
+    let refused = desk
+        .longshore(&["resolve", "--job", "worker=app=train"])
+        .expect(1);
+    assert!(
+        refused
+            .err
+            .contains("Pod \"w-0\" is not running; phase: \"Succeeded\""),
+        "{}",
+        refused.err
+    );
+    let words = [
+        "resolve",
+        "--job",
+        "worker=app=train",
+        "--not-running",
+        "skip",
+    ];
+    assert_eq!(
+        desk.longshore(&words).expect(0).json(),
+        json!({"worker": []})
+    );
+    let words = [
+        "resolve",
+        "--job",
+        "worker=app=train",
+        "--wait",
+        "worker=1",
+        "--timeout",
+        "0",
+    ];
+    let missing = desk.longshore(&words).expect(1);
+    assert!(
+        missing.err.contains("worker: 0 of 1; w-0 is Succeeded"),
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
+fn workers_come_and_go_and_each_generation_is_told() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    start(&desk, "w-0");
+    let words = [
+        "resolve",
+        "--job",
+        "worker=app=train",
+        "--watch",
+        "--wait",
+        "worker=1",
+    ];
+    let mut watching = Running::start(desk.command(&words));
+    let mut lines = BufReader::new(watching.output()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let size = |generation: &Value| generation["cluster"]["worker"].as_array().unwrap().len();
+    let names = |generation: &Value, of: &str| -> Vec<String> {
+        let tasks = generation[of].as_array().unwrap().iter();
+        tasks
+            .map(|task| task["pod"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let first = next();
+    assert_eq!(
+        (size(&first), names(&first, "joined")),
+        (1, vec!["w-0".to_owned()])
+    );
+    let mut number = first["generation"].as_u64().unwrap();
+    // Each is in the order of the pods' numbers, whichever came first.
+    for name in ["w-10", "w-9"] {
+        start(&desk, name);
+        let generation = next();
+        number += 1;
+        assert_eq!(generation["generation"], number);
+        assert_eq!(names(&generation, "joined"), [name]);
+    }
+    desk.longshore(&["delete", "pod", "w-0"]).expect(0);
+    let smaller = next();
+    assert_eq!(smaller["generation"], number + 1);
+    assert_eq!(
+        (size(&smaller), names(&smaller, "left")),
+        (2, vec!["w-0".to_owned()])
+    );
+    // Killed from outside, as nodes do it: the container is started again, at
+    // the same address, or its pod ends; what is told stays true.
+    let spec = desk
+        .longshore(&["resolve", "--job", "worker=app=train"])
+        .expect(0)
+        .json();
+    assert_eq!(spec, smaller["cluster"]);
+    watching.signal("INT");
+    watching.end().expect(0);
+}
+
+#[test]
+fn formats_of_one_task_ask_for_it() {
+    let desk = Desk::new();
+    let words = ["resolve", "--job", "worker=app=train", "--format", "torch"];
+    let refused = desk.longshore(&words).expect(2);
+    assert!(refused.err.contains("--task worker:0"), "{}", refused.err);
+    let refused = desk.longshore(&["resolve"]).expect(2);
+    assert!(refused.err.contains("--job"), "{}", refused.err);
+}
+
+/// In a pod the cluster, the namespace and the own task are found by themselves.
+#[test]
+fn a_pod_finds_itself() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let script = "longshore resolve --job worker=app=train --wait worker=2 --format torch --task self; sleep 300";
+    for name in ["w-0", "w-1"] {
+        let mut pod: Value = serde_json::from_str(&sleeper(name)).unwrap();
+        pod["spec"]["containers"][0]["command"] = json!(["sh", "-c", script]);
+        desk.write("pod.json", &pod.to_string());
+        desk.longshore(&["create", "-f", "pod.json"]).expect(0);
+    }
+    let mut said = String::new();
+    eventually("the second worker knows its rank", || {
+        said = desk.longshore(&["logs", "pod/w-1"]).out;
+        said.contains("PET_NODE_RANK")
+    });
+    assert!(
+        said.contains("\nRANK=1\n") && said.contains("WORLD_SIZE=2"),
+        "{said}"
+    );
+    assert!(said.contains("MASTER_ADDR=127."), "{said}");
+}

@@ -1,0 +1,210 @@
+//! Where a task listens: which of a pod's addresses, and which port.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use crate::{
+    error::PodError,
+    facts::{ContainerPort, Ip, PodFacts},
+};
+
+/// Which of a pod's addresses goes into the spec.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Address {
+    /// `status.podIP`.
+    #[default]
+    PodIp,
+    /// `status.hostIP`, as TensorFlow's own resolver does.
+    HostIp,
+    /// `hostname.subdomain.namespace.svc`, for pods behind a headless Service.
+    Dns,
+    /// The pod's host name alone, for those who have it in `/etc/hosts` or
+    /// share its subdomain.
+    Hostname,
+}
+
+/// Which family of addresses, where pods or nodes have both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Family {
+    /// The cluster's first one.
+    #[default]
+    Primary,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// On which port the tasks listen.
+///
+/// ```
+/// use longshore_resolver::Port;
+/// assert_eq!("2222".parse(), Ok(Port::Number(2222)));
+/// assert_eq!("grpc".parse(), Ok(Port::Named("grpc".to_owned())));
+/// assert_eq!(
+///     "70000".parse::<Port>().unwrap_err().to_string(),
+///     "invalid port \"70000\": give a number from 1 to 65535, or the name of a container's port"
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Port {
+    /// All on this one.
+    Number(u16),
+    /// Each on the container port of this name: on the node's port that it is
+    /// bound to, for [`Address::HostIp`].
+    Named(String),
+}
+
+/// TensorFlow's.
+impl Default for Port {
+    fn default() -> Self {
+        Self::Number(8470)
+    }
+}
+
+/// A port that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid port {0:?}: give a number from 1 to 65535, or the name of a container's port")]
+pub struct PortError(String);
+
+impl FromStr for Port {
+    type Err = PortError;
+
+    fn from_str(text: &str) -> Result<Self, PortError> {
+        let error = || PortError(text.to_owned());
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let number = text.parse().ok().filter(|number| *number > 0);
+            return number.map(Self::Number).ok_or_else(error);
+        }
+        // An IANA service name, as Kubernetes has it.
+        let named = text.len() <= 15
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+            && !text.starts_with('-')
+            && !text.ends_with('-');
+        named
+            .then(|| Self::Named(text.to_owned()))
+            .ok_or_else(error)
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Named(name) => name.fmt(f),
+        }
+    }
+}
+
+/// Puts an IPv6 address in brackets; leaves everything else as it is.
+///
+/// ```
+/// use longshore_resolver::address::bracketed;
+/// assert_eq!(bracketed("fd00::1"), "[fd00::1]");
+/// assert_eq!(bracketed("10.0.0.1"), "10.0.0.1");
+/// ```
+#[must_use]
+pub fn bracketed(host: &str) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(v6)) => format!("[{v6}]"),
+        _ => host.to_owned(),
+    }
+}
+
+/// Host and port of an address, the host without brackets.
+///
+/// ```
+/// use longshore_resolver::address::split;
+/// assert_eq!(split("[fd00::1]:8470"), ("fd00::1", Some(8470)));
+/// assert_eq!(split("worker-0.train:2222"), ("worker-0.train", Some(2222)));
+/// assert_eq!(split("worker-0"), ("worker-0", None));
+/// ```
+#[must_use]
+pub fn split(address: &str) -> (&str, Option<u16>) {
+    let (host, port) = match address.rsplit_once(':') {
+        // A bare IPv6 address has colons, and no port.
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+            (host, port.parse().ok())
+        }
+        _ => (address, None),
+    };
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    (inner.unwrap_or(host), port)
+}
+
+impl PodFacts {
+    /// Its host as `address`, IPv6 without brackets.
+    ///
+    /// # Errors
+    /// [`PodError::NoAddress`].
+    pub fn host(&self, address: Address, family: Family) -> Result<String, PodError> {
+        let missing = |what: String| PodError::NoAddress {
+            name: self.metadata.name.clone(),
+            what,
+        };
+        let status = &self.status;
+        let ip = |one: &Option<String>, all: &[Ip], what: &str| {
+            let found = in_family(one.as_deref(), all, family);
+            found.ok_or_else(|| {
+                missing(match family {
+                    Family::Primary => format!("status.{what}"),
+                    Family::V4 => format!("IPv4 address in status.{what}s"),
+                    Family::V6 => format!("IPv6 address in status.{what}s"),
+                })
+            })
+        };
+        match address {
+            Address::PodIp => ip(&status.pod_ip, &status.pod_ips, "podIP"),
+            Address::HostIp => ip(&status.host_ip, &status.host_ips, "hostIP"),
+            Address::Hostname => Ok(self.hostname().to_owned()),
+            Address::Dns => {
+                let subdomain = self.spec.subdomain.as_deref();
+                let subdomain = subdomain
+                    .filter(|text| !text.is_empty())
+                    .ok_or_else(|| missing("spec.subdomain".to_owned()))?;
+                let (hostname, namespace) = (self.hostname(), &self.metadata.namespace);
+                Ok(format!("{hostname}.{subdomain}.{namespace}.svc"))
+            }
+        }
+    }
+
+    /// The number of a port of it.
+    ///
+    /// # Errors
+    /// [`PodError::NoPort`] for a name that no container has.
+    pub fn port(&self, port: &Port, address: Address) -> Result<u16, PodError> {
+        let wanted = match port {
+            Port::Number(number) => return Ok(*number),
+            Port::Named(name) => name,
+        };
+        let ports = || self.spec.containers.iter().flat_map(|one| &one.ports);
+        let number = |port: &ContainerPort| match (address, port.host_port) {
+            (Address::HostIp, Some(bound)) if bound > 0 => bound,
+            _ => port.container_port,
+        };
+        let found = ports().find(|port| port.name == *wanted);
+        found.map(number).ok_or_else(|| PodError::NoPort {
+            name: self.metadata.name.clone(),
+            port: wanted.clone(),
+            known: ports()
+                .map(|port| port.name.clone())
+                .filter(|name| !name.is_empty())
+                .collect(),
+        })
+    }
+}
+
+fn in_family(one: Option<&str>, all: &[Ip], family: Family) -> Option<String> {
+    let all = all.iter().map(|ip| ip.ip.as_str());
+    let mut known = one.into_iter().chain(all).filter(|ip| !ip.is_empty());
+    let found = known.find(|ip| match (family, ip.parse::<IpAddr>()) {
+        (Family::Primary, _) => true,
+        (Family::V4, Ok(ip)) => ip.is_ipv4(),
+        (Family::V6, Ok(ip)) => ip.is_ipv6(),
+        (_, Err(_)) => false,
+    });
+    found.map(str::to_owned)
+}

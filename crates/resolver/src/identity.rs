@@ -1,0 +1,128 @@
+//! Who asks: a process in a pod finds its own task.
+
+use std::{env, fmt, fs, net::IpAddr};
+
+use crate::{
+    error::Error,
+    tasks::{Task, Tasks},
+};
+
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
+
+/// What a process knows of the pod it runs in.
+///
+/// ```
+/// use longshore_resolver::Identity;
+/// // As the downward API sets them, and every container runtime HOSTNAME.
+/// let set = |name: &str| match name {
+///     "POD_NAMESPACE" => Some("train".to_owned()),
+///     "HOSTNAME" => Some("worker-1".to_owned()),
+///     _ => None,
+/// };
+/// let identity = Identity::from_variables(set);
+/// assert_eq!(identity.namespace.as_deref(), Some("train"));
+/// assert_eq!(identity.to_string(), "the pod \"worker-1\" in namespace \"train\"");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Identity {
+    /// The pod's namespace.
+    pub namespace: Option<String>,
+    /// The pod's uid.
+    pub uid: Option<String>,
+    /// The pod's name.
+    pub name: Option<String>,
+    /// Its host name, which in an Indexed Job is another than its name.
+    pub hostname: Option<String>,
+    /// Its own addresses.
+    pub ips: Vec<IpAddr>,
+}
+
+impl Identity {
+    /// Of this process: from its variables, its service account and its
+    /// host name.
+    #[must_use]
+    pub fn here() -> Self {
+        let mut identity = Self::from_variables(|name| env::var(name).ok());
+        let read = |path: &str| {
+            let text = fs::read_to_string(path).ok()?;
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        if identity.namespace.is_none() {
+            identity.namespace = read(NAMESPACE_FILE);
+        }
+        if identity.hostname.is_none() {
+            identity.hostname = read(HOSTNAME_FILE);
+        }
+        identity
+    }
+
+    /// From variables: `POD_NAMESPACE`, `POD_UID`, `POD_NAME`, `POD_IP` and
+    /// `POD_IPS`, which a manifest has to set by the downward API, and
+    /// `HOSTNAME`, which every runtime sets.
+    #[must_use]
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let ips = [set("POD_IP"), set("POD_IPS")];
+        let ips = ips.iter().flatten().flat_map(|list| list.split(','));
+        Self {
+            namespace: set("POD_NAMESPACE"),
+            uid: set("POD_UID"),
+            name: set("POD_NAME"),
+            hostname: set("HOSTNAME"),
+            ips: ips.filter_map(|ip| ip.trim().parse().ok()).collect(),
+        }
+    }
+
+    /// The task that it is: by uid, else by name, else by host name, else by
+    /// address; within its namespace, if that is known.
+    ///
+    /// # Errors
+    /// [`Error::NotATask`] when it is none of them, or not clearly one.
+    pub fn find<'a>(&self, tasks: &'a Tasks) -> Result<&'a Task, Error> {
+        let here: Vec<&Task> = tasks
+            .iter()
+            .filter(|task| {
+                self.namespace
+                    .as_ref()
+                    .is_none_or(|own| *own == task.pod.namespace)
+            })
+            .collect();
+        let only = |is: &dyn Fn(&Task) -> bool| {
+            let mut found = here.iter().copied().filter(|task| is(task));
+            found.next().filter(|_| found.next().is_none())
+        };
+        let same = |own: &Option<String>, other: &str| own.as_deref() == Some(other);
+        let address = |task: &Task| {
+            let mut ips = task.pod.ips.iter().filter_map(|ip| ip.parse().ok());
+            ips.any(|ip: IpAddr| self.ips.contains(&ip))
+        };
+        only(&|task| same(&self.uid, &task.pod.uid))
+            .or_else(|| only(&|task| same(&self.name, &task.pod.name)))
+            .or_else(|| only(&|task| same(&self.hostname, &task.pod.name)))
+            .or_else(|| only(&|task| same(&self.hostname, &task.pod.hostname)))
+            .or_else(|| only(&address))
+            .ok_or_else(|| Error::NotATask {
+                identity: Box::new(self.clone()),
+                tasks: tasks.len(),
+            })
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.as_ref().or(self.hostname.as_ref()) {
+            Some(name) => write!(f, "the pod \"{name}\"")?,
+            None => f.write_str("this process")?,
+        }
+        match &self.namespace {
+            Some(namespace) => write!(f, " in namespace \"{namespace}\""),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

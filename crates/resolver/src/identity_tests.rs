@@ -1,0 +1,76 @@
+//! Who a process in a pod finds itself to be.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+use crate::{
+    facts::PodFacts,
+    tasks::{Assembly, Selected, assemble},
+};
+
+fn tasks() -> Tasks {
+    let pod = |namespace: &str, name: &str, hostname: &str, ip: &str| -> PodFacts {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": namespace, "name": name, "uid": format!("{namespace}-{name}")},
+            "spec": {"hostname": hostname},
+            "status": {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}, {"ip": format!("fd00::{}", ip.len())}]},
+        }))
+        .unwrap()
+    };
+    let pods = [
+        pod("a", "train-0-x7k2p", "train-0", "10.0.0.1"),
+        pod("a", "train-1-9b2fc", "train-1", "10.0.0.22"),
+        pod("b", "train-0-x7k2p", "train-0", "10.0.0.333"),
+    ];
+    let selected = Selected {
+        role: "worker",
+        pods: vec![pods.iter().collect()],
+    };
+    assemble(&[selected], &Assembly::default()).unwrap()
+}
+
+fn find(variables: &[(&str, &str)]) -> Result<u32, String> {
+    let set = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let identity = Identity::from_variables(set);
+    let tasks = tasks();
+    let found = identity.find(&tasks).map_err(|error| error.to_string())?;
+    Ok(found.index)
+}
+
+#[test]
+fn by_uid_name_host_name_and_address() {
+    assert_eq!(find(&[("POD_UID", "b-train-0-x7k2p")]), Ok(1));
+    let in_a = ("POD_NAMESPACE", "a");
+    assert_eq!(find(&[in_a, ("POD_NAME", "train-0-x7k2p")]), Ok(0));
+    assert_eq!(find(&[in_a, ("HOSTNAME", "train-1-9b2fc")]), Ok(2));
+    assert_eq!(find(&[in_a, ("HOSTNAME", "train-0")]), Ok(0));
+    // On the node's network the host name is the node's.
+    assert_eq!(
+        find(&[("HOSTNAME", "node-7"), ("POD_IP", "10.0.0.22")]),
+        Ok(2)
+    );
+    assert_eq!(find(&[("POD_IPS", "10.9.9.9,fd00::8")]), Ok(0));
+}
+
+#[test]
+fn nobody_is_taken_for_somebody_else() {
+    // In two namespaces, and which is not known.
+    assert_eq!(
+        find(&[("POD_NAME", "train-0-x7k2p")]).unwrap_err(),
+        "the pod \"train-0-x7k2p\" is none of the 3 tasks; look whether the selectors match it and the namespace is right"
+    );
+    assert!(find(&[("POD_NAMESPACE", "c"), ("HOSTNAME", "train-0")]).is_err());
+    assert_eq!(
+        find(&[]).unwrap_err(),
+        "this process is none of the 3 tasks; look whether the selectors match it and the namespace is right"
+    );
+}
+
+#[test]
+fn this_process_knows_its_host() {
+    assert!(Identity::here().hostname.is_some());
+}

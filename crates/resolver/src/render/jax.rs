@@ -1,0 +1,33 @@
+//! JAX: `jax.distributed.initialize()`.
+
+use super::{Job, RenderError, Variables};
+
+/// What JAX's own detection of a Kubernetes Job listens on.
+pub(super) const PORT: u16 = 8476;
+
+/// JAX's variables of one task: who coordinates, how many processes there are
+/// and which of them the reader is. `jax.distributed.initialize()` reads the first
+/// by itself; the other two a program hands to it, as whole numbers.
+///
+/// # Errors
+/// [`RenderError::Spec`] for a task that is not there.
+///
+/// ```
+/// use longshore_resolver::{ClusterSpec, render::{Job, jax}};
+/// let mut spec = ClusterSpec::new();
+/// spec.push("worker", "w-0.train:8476");
+/// spec.push("worker", "w-1.train:8476");
+/// assert_eq!(jax(&Job::new(spec), "worker", 1).unwrap(), [
+///     ("JAX_COORDINATOR_ADDRESS", "w-0.train:8476".to_owned()),
+///     ("JAX_NUM_PROCESSES", "2".to_owned()),
+///     ("JAX_PROCESS_ID", "1".to_owned()),
+/// ]);
+/// ```
+pub fn jax(job: &Job, role: &str, index: u32) -> Result<Variables, RenderError> {
+    let (leader, rank, world) = job.rank(role, index)?;
+    Ok(vec![
+        ("JAX_COORDINATOR_ADDRESS", leader.address.to_owned()),
+        ("JAX_NUM_PROCESSES", world.to_string()),
+        ("JAX_PROCESS_ID", rank.to_string()),
+    ])
+}

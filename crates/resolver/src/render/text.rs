@@ -1,0 +1,35 @@
+//! Variables and specs as text.
+
+use super::Variables;
+use crate::spec::ClusterSpec;
+
+/// `NAME=value` lines, as `docker run --env-file` and `systemd` read them. No
+/// value has a newline.
+#[must_use]
+pub fn env_lines(variables: &Variables) -> String {
+    let lines = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={value}\n"));
+    lines.collect()
+}
+
+/// Lines that a POSIX shell can `eval`.
+///
+/// ```
+/// use longshore_resolver::render::shell_exports;
+/// let variables = vec![("NAME", "it's".to_owned())];
+/// assert_eq!(shell_exports(&variables), "export NAME='it'\\''s'\n");
+/// ```
+#[must_use]
+pub fn shell_exports(variables: &Variables) -> String {
+    let lines = variables.iter().map(|(name, value)| {
+        let quoted = value.replace('\'', r"'\''");
+        format!("export {name}='{quoted}'\n")
+    });
+    lines.collect()
+}
+
+pub(super) fn yaml(spec: &ClusterSpec) -> String {
+    // Maps of texts can always be written.
+    serde_yaml_ng::to_string(spec).unwrap_or_default()
+}
