@@ -12,6 +12,7 @@
 
 pub mod accelerators;
 pub mod address;
+pub mod blocking;
 mod error;
 pub mod facts;
 mod identity;

@@ -208,19 +208,37 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// The arguments of living processes that have `word` among them.
 pub(crate) fn processes_with(word: &str) -> Vec<String> {
+    let found = found_with(word).into_iter();
+    found.map(|(_, arguments)| arguments).collect()
+}
+
+/// Kills the processes that have `word` among their arguments.
+#[track_caller]
+pub(crate) fn kill_with(word: &str) {
+    let found = found_with(word);
+    assert!(!found.is_empty(), "nobody has {word}");
+    for (pid, _) in found {
+        // One of them may have gone with another.
+        let _ = Command::new("kill")
+            .arg("-KILL")
+            .arg(pid.to_string())
+            .status();
+    }
+}
+
+fn found_with(word: &str) -> Vec<(u32, String)> {
     let of_process = |entry: std::fs::DirEntry| {
         let path = entry.path();
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let pid = entry.file_name().to_str()?.parse::<u32>().ok()?;
         let arguments = std::fs::read(path.join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&arguments).replace('\0', " "))
+        Some((pid, String::from_utf8_lossy(&arguments).replace('\0', " ")))
     };
-    let own = std::process::id().to_string();
+    let own = std::process::id();
     std::fs::read_dir(Path::new("/proc"))
         .unwrap()
         .flatten()
-        .filter(|entry| entry.file_name().to_str() != Some(&own))
         .filter_map(of_process)
-        .filter(|arguments| arguments.contains(word))
+        .filter(|(pid, arguments)| *pid != own && arguments.contains(word))
         .collect()
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Running, eventually};
+use crate::desk::{Desk, Running, eventually, kill_with, unique_word};
 
 /// A pod that sleeps.
 fn sleeper(name: &str) -> String {
@@ -171,13 +171,32 @@ fn workers_come_and_go_and_each_generation_is_told() {
         (size(&smaller), names(&smaller, "left")),
         (2, vec!["w-0".to_owned()])
     );
-    // Killed from outside, as nodes do it: the container is started again, at
-    // the same address, or its pod ends; what is told stays true.
-    let spec = desk
-        .longshore(&["resolve", "--job", "worker=app=train"])
-        .expect(0)
-        .json();
-    assert_eq!(spec, smaller["cluster"]);
+    // Killed from outside, and not to be started again.
+    let word = unique_word();
+    let mut mortal: Value = serde_json::from_str(&sleeper("w-7")).unwrap();
+    mortal["spec"]["restartPolicy"] = json!("Never");
+    mortal["spec"]["containers"][0]["command"] = json!(["sh", "-c", "sleep 300; true", word]);
+    desk.write("mortal.json", &mortal.to_string());
+    desk.longshore(&["create", "-f", "mortal.json"]).expect(0);
+    let larger = next();
+    assert_eq!(
+        (size(&larger), names(&larger, "joined")),
+        (3, vec!["w-7".to_owned()])
+    );
+    kill_with(&word);
+    let last = next();
+    assert_eq!(last["generation"], number + 3);
+    assert_eq!(names(&last, "left"), ["w-7"]);
+    assert_eq!(last["cluster"], smaller["cluster"]);
+    // What is asked for without following is the same.
+    let words = [
+        "resolve",
+        "--job",
+        "worker=app=train",
+        "--not-running",
+        "skip",
+    ];
+    assert_eq!(desk.longshore(&words).expect(0).json(), last["cluster"]);
     watching.signal("INT");
     watching.end().expect(0);
 }

@@ -82,9 +82,31 @@ fn runtime() -> Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| made))
 }
 
+/// Waits for a future, on the threads that all of this module uses: for those who
+/// offer something of their own without `async`.
+///
+/// # Errors
+/// Those of the future; [`Error::Config`] inside an asynchronous runtime.
+///
+/// ```
+/// # longshore_embedded::blocking_example(|cluster| {
+/// use longshore_client::{Cluster, Error, blocking};
+/// // What is inside is asynchronous.
+/// let inner: Cluster = (*cluster).clone();
+/// let version = blocking::wait_for(async move {
+///     let list = inner.nodes().list().await?;
+///     Ok::<_, Error>(list.version)
+/// })?;
+/// assert!(!version.is_empty());
+/// # Ok(()) });
+/// ```
+pub fn wait_for<T, E: From<Error>>(future: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    runtime()?.block_on(future)
+}
+
 /// Waits for a result.
 fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    runtime()?.block_on(future)
+    wait_for(future)
 }
 
 /// What an asynchronous value is here.
