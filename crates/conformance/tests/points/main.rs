@@ -13,6 +13,7 @@ mod copies;
 mod items;
 mod measured;
 mod proxy;
+mod rights;
 mod sessions;
 mod status;
 mod views;
