@@ -18,8 +18,11 @@ def read(request):
     os.environ["KUBECONFIG"] = request["kubeconfig"]
     import tensorflow as tf
 
-    resolver = tf.distribute.cluster_resolver.KubernetesClusterResolver(
-        request["mapping"], tf_server_port=request.get("port", 8470)
+    of = tf.distribute.cluster_resolver
+    resolver = of.KubernetesClusterResolver(
+        request["mapping"],
+        tf_server_port=request.get("port", 8470),
+        executable_location=of.KubernetesExecutableLocation.OFF_CLUSTER,
     )
     seconds = []
     for _ in range(request.get("times", 1)):
