@@ -9,4 +9,5 @@ mod desk;
 mod install;
 mod readers;
 mod runs;
+mod specs;
 mod tensorflow;

@@ -56,7 +56,8 @@ impl ClusterSpec {
         Ok(spec)
     }
 
-    /// The spec as a map: dense jobs as lists, sparse jobs as maps.
+    /// The spec as a map: dense jobs as lists, sparse jobs as maps. A job without
+    /// tasks is an empty list, where TensorFlow has an empty map.
     #[must_use]
     pub fn as_dict(&self) -> Value {
         let jobs = self.jobs.iter().map(|(job, tasks)| {
