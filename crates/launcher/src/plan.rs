@@ -347,18 +347,12 @@ impl Planner<'_> {
             "image": image,
             "command": [program, "bootstrap", verb],
             "env": [
-                {
-                    "name": "LONGSHORE_INDEX",
-                    "valueFrom": {"fieldRef": {
-                        "fieldPath": format!("metadata.annotations['{}']", names::COMPLETION_INDEX),
-                    }},
-                },
-                {
-                    "name": "LONGSHORE_ROLE",
-                    "valueFrom": {"fieldRef": {
-                        "fieldPath": format!("metadata.labels['{}']", names::ROLE),
-                    }},
-                },
+                field("LONGSHORE_INDEX", &format!("metadata.annotations['{}']", names::COMPLETION_INDEX)),
+                field("LONGSHORE_ROLE", &format!("metadata.labels['{}']", names::ROLE)),
+                // Who it is, for whoever asks the cluster.
+                field("POD_NAME", "metadata.name"),
+                field("POD_NAMESPACE", "metadata.namespace"),
+                field("POD_IP", "status.podIP"),
             ],
             // What mounts into another mount comes after it.
             "volumeMounts": [
@@ -391,6 +385,11 @@ impl Planner<'_> {
         }
         volumes
     }
+}
+
+/// A variable with a field of the pod.
+fn field(name: &str, path: &str) -> Value {
+    json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
 /// How many accelerators each task of a role has, of the kind it has most of.

@@ -44,3 +44,14 @@ fn jax_trains_in_two_processes() {
     assert_eq!(lines(&said, "over all processes: 3 ").count(), 2, "{said}");
     assert_eq!(lines(&said, "] ok").count(), 2, "{said}");
 }
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn ray_works_on_two_nodes() {
+    let said = run("ray");
+    assert_eq!(
+        lines(&said, "work done on 2 of them, sum 140").count(),
+        1,
+        "{said}"
+    );
+}
