@@ -4,6 +4,7 @@
 use std::fmt;
 
 use longshore_model::name::{self, NameError};
+pub use longshore_resolver::facts::COMPLETION_INDEX;
 use rand::Rng;
 
 /// Label: who made the object.
@@ -26,9 +27,6 @@ pub const ROLES: &str = "longshore.dev/roles";
 pub const CANCELLED: &str = "longshore.dev/cancelled";
 /// Annotation: when and why the run's end stopped the role.
 pub const STOPPED: &str = "longshore.dev/stopped";
-
-/// Annotation and label of an Indexed Job's pod: its index.
-pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// The volume of the run, in the pod.
 pub const HOME: &str = "/longshore";

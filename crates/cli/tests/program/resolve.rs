@@ -211,11 +211,16 @@ fn formats_of_one_task_ask_for_it() {
     assert!(refused.err.contains("--job"), "{}", refused.err);
 }
 
-/// In a pod the cluster, the namespace and the own task are found by themselves.
+/// In a pod the cluster, the namespace and the own task are found by themselves,
+/// also beside a pod that has not begun.
 #[test]
 fn a_pod_finds_itself() {
     let desk = Desk::new();
     desk.longshore(&["up"]).expect(0);
+    let mut waiting: Value = serde_json::from_str(&sleeper("w-9")).unwrap();
+    waiting["spec"]["schedulerName"] = json!("nobody");
+    desk.write("pod.json", &waiting.to_string());
+    desk.longshore(&["create", "-f", "pod.json"]).expect(0);
     let script = "longshore resolve --job worker=app=train --wait worker=2 --format torch --task self; sleep 300";
     for name in ["w-0", "w-1"] {
         let mut pod: Value = serde_json::from_str(&sleeper(name)).unwrap();

@@ -200,14 +200,21 @@ impl Resolver {
         })
     }
 
+    /// Who this process is, as far as it knows: to find its task among tasks that
+    /// are there already ([`Identity::find`]).
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        let mut identity = Identity::here();
+        identity.ips.extend(self.own_address());
+        identity
+    }
+
     /// The task whose pod this process runs in.
     ///
     /// # Errors
     /// [`Error::NotATask`], and as [`Resolver::tasks`].
     pub async fn own_task(&self) -> Result<Task, Error> {
-        let mut identity = Identity::here();
-        identity.ips.extend(self.own_address());
-        self.task_of(&identity).await
+        self.task_of(&self.identity()).await
     }
 
     /// The task whose pod it is.

@@ -6,7 +6,7 @@ mod run;
 use std::process::ExitCode;
 
 use longshore::resolver::{
-    self, Error as ResolveError, Generation, Resolver,
+    self, Error as ResolveError, Generation, Resolver, Tasks,
     render::{Format, Job, RenderError},
 };
 use serde_json::json;
@@ -68,29 +68,24 @@ async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()>
         resolver.wait(&question.needed, limit).await
     };
     let tasks = tasks.map_err(explained)?;
-    let own = own_task(&resolver, question).await?;
-    show(
-        &Job::from(&tasks),
-        question.format,
-        task(question, own.as_ref()),
-    )
+    let task = task(&resolver, question, &tasks).map_err(explained)?;
+    show(&Job::from(&tasks), question.format, task)
 }
 
-/// The task that this process is, if it wants to know.
-async fn own_task(resolver: &Resolver, question: &Question) -> Result<Option<resolver::Task>> {
-    match question.task {
-        Some(Who::Own) => Ok(Some(resolver.own_task().await.map_err(explained)?)),
-        _ => Ok(None),
-    }
-}
-
-/// The task that it is rendered for.
-fn task<'a>(question: &'a Question, own: Option<&'a resolver::Task>) -> Option<(&'a str, u32)> {
-    match &question.task {
-        Some(Who::Task(role, index)) => Some((role, *index)),
-        Some(Who::Own) => own.map(|task| (task.role.as_str(), task.index)),
+/// The task that it is rendered for, found among those that are there.
+fn task<'a>(
+    resolver: &Resolver,
+    question: &'a Question,
+    tasks: &'a Tasks,
+) -> Result<Option<(&'a str, u32)>, ResolveError> {
+    Ok(match &question.task {
+        Some(Who::Task(role, index)) => Some((role.as_str(), *index)),
+        Some(Who::Own) => {
+            let own = resolver.identity().find(tasks)?;
+            Some((own.role.as_str(), own.index))
+        }
         None => None,
-    }
+    })
 }
 
 fn show(job: &Job, format: Format, task: Option<(&str, u32)>) -> Result<()> {
@@ -114,46 +109,41 @@ async fn follow(resolver: Resolver, question: &Question) -> Result<()> {
         if question.lacks(&generation) {
             continue;
         }
-        turn(&resolver, question, &generation).await?;
+        turn(&resolver, question, &generation)?;
         ui::flush();
     }
     Ok(())
 }
 
 /// A generation: a line of JSON, or the format with a comment above it.
-async fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Result<()> {
-    let own = match own_task(resolver, question).await {
-        // Not yet, or no longer: it is not its own turn.
-        Ok(None) if question.task == Some(Who::Own) => return Ok(()),
-        own => own?,
-    };
-    let job = Job::from(&generation.tasks);
-    match question.format {
-        Format::Json => ui::line(json!(generation).to_string()),
-        format => {
-            let text = match job.render(format, task(question, own.as_ref())) {
-                Ok(text) => text,
-                // The task may come back, in a later generation.
-                Err(error @ (RenderError::Spec(_) | RenderError::Empty)) => {
-                    ui::note(format!("generation {}: {error}", generation.number));
-                    return Ok(());
-                }
-                Err(error) => return Err(refused(&error)),
-            };
-            if format == Format::Yaml {
-                ui::line("---");
-            }
-            // TF_CONFIG is JSON, which has no comments.
-            if format != Format::TfConfig {
-                ui::line(format!(
-                    "# generation {}{}",
-                    generation.number,
-                    moves(generation)
-                ));
-            }
-            ui::bytes(text.as_bytes());
-        }
+fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Result<()> {
+    if question.format == Format::Json {
+        ui::line(json!(generation).to_string());
+        return Ok(());
     }
+    // The task may come, or come back, in a later generation.
+    let later = |error: &dyn std::fmt::Display| {
+        ui::note(format!("generation {}: {error}", generation.number));
+        Ok(())
+    };
+    let task = match task(resolver, question, &generation.tasks) {
+        Ok(task) => task,
+        Err(error) => return later(&error),
+    };
+    let text = match Job::from(&generation.tasks).render(question.format, task) {
+        Ok(text) => text,
+        Err(error @ (RenderError::Spec(_) | RenderError::Empty)) => return later(&error),
+        Err(error) => return Err(refused(&error)),
+    };
+    if question.format == Format::Yaml {
+        ui::line("---");
+    }
+    // TF_CONFIG is JSON, which has no comments.
+    if question.format != Format::TfConfig {
+        let moves = moves(generation);
+        ui::line(format!("# generation {}{moves}", generation.number));
+    }
+    ui::bytes(text.as_bytes());
     Ok(())
 }
 
