@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
-//! tools | real-apiserver`.
+//! tools | real-apiserver | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -16,6 +16,7 @@ mod run;
 mod test;
 mod tidy;
 mod tools;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,8 @@ enum Chore {
     Tools,
     /// Build a real kube-apiserver, once, for `test --cluster real`.
     RealApiserver,
+    /// Build the wheel for Python, and run Python's tests on it.
+    Wheel,
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::RealApiserver => real::build(),
         Chore::Tools => tools::fetch().all(),
+        Chore::Wheel => wheel::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -93,7 +93,8 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
     command
         .args(["test", "--no-fail-fast"])
         .args(profile(arguments))
-        .args(["--package", "longshore-cli", "--test", "frameworks"])
+        .args(["--package", "longshore-cli", "--package", "longshore-python"])
+        .args(["--test", "frameworks", "--test", "suite"])
         // One run at a time: each takes all the machine has.
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest)

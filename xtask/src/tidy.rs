@@ -32,6 +32,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("embedded", &["apiserver", "engine", "controllers", "node", "client", "model"], &[]),
     ("longshore", &["client", "resolver", "launcher", "model", "embedded"], &[]),
     ("cli", &["longshore", "embedded"], &[]),
+    ("python", &["longshore", "embedded"], &[]),
     ("conformance", &["longshore", "embedded"], &[]),
     ("bench", &["longshore", "embedded"], &[]),
 ];

@@ -31,7 +31,7 @@ pub use facts::{NodeFacts, PodFacts, State};
 pub use identity::Identity;
 pub use missing::{Missing, missing};
 pub use order::{Order, natural_order};
-pub use policy::{Act, Doubled, Policy};
+pub use policy::{Act, Doubled, NotRunning, Policy};
 pub use resolver::{Generation, Generations, Resolver};
 pub use spec::{ClusterSpec, SpecError};
 pub use tasks::{Assembly, Selected, Task, TaskPod, Tasks, assemble};

@@ -63,7 +63,49 @@ impl Default for Policy {
     }
 }
 
+/// What to do about pods that do not run, in a word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NotRunning {
+    /// Make no spec.
+    #[default]
+    Fail,
+    /// Leave out who has ended or is ending; fail for the others.
+    SkipFinished,
+    /// Leave them out.
+    Skip,
+    /// Count those who have not begun: their addresses are known beforehand.
+    Keep,
+}
+
 impl Policy {
+    /// In two words: what to do about pods that do not run, and whether those that
+    /// do must be ready, too.
+    ///
+    /// ```
+    /// use longshore_resolver::{Act, NotRunning, Policy};
+    /// assert_eq!(Policy::of(NotRunning::Skip, true), Policy::ready());
+    /// assert_eq!(Policy::of(NotRunning::Fail, true).unready, Act::Refuse);
+    /// ```
+    #[must_use]
+    pub fn of(not_running: NotRunning, ready: bool) -> Self {
+        let mut policy = match not_running {
+            NotRunning::Fail => Self::default(),
+            NotRunning::SkipFinished => Self::skip_finished(),
+            NotRunning::Skip => Self::running(),
+            NotRunning::Keep => Self {
+                pending: Act::Keep,
+                ..Self::skip_finished()
+            },
+        };
+        if ready {
+            policy.unready = match not_running {
+                NotRunning::Skip => Act::Skip,
+                _ => Act::Refuse,
+            };
+        }
+        policy
+    }
+
     /// That of TensorFlow's resolver, which looks at the phase alone.
     #[must_use]
     pub fn tensorflow() -> Self {

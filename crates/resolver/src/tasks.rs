@@ -11,7 +11,7 @@ use crate::{
     facts::PodFacts,
     order::Order,
     policy::{Doubled, Policy},
-    spec::ClusterSpec,
+    spec::{ClusterSpec, SpecError},
 };
 
 /// How pods become tasks.
@@ -121,6 +121,48 @@ impl Tasks {
     pub fn get(&self, role: &str, index: u32) -> Option<&Task> {
         self.iter()
             .find(|task| task.role == role && task.index == index)
+    }
+
+    /// The address of a task as a URL, without a scheme where the layer is empty;
+    /// empty when the role or the index is not given.
+    ///
+    /// # Errors
+    /// A job or a task that is not there.
+    pub fn master(
+        &self,
+        task_type: Option<&str>,
+        task_id: Option<u32>,
+        rpc_layer: &str,
+    ) -> Result<String, SpecError> {
+        let (Some(task_type), Some(task_id)) = (task_type, task_id) else {
+            return Ok(String::new());
+        };
+        let spec = self.spec();
+        let address = spec.task_address(task_type, task_id)?;
+        Ok(match rpc_layer {
+            "" => address.to_owned(),
+            layer => format!("{layer}://{address}"),
+        })
+    }
+
+    /// How many accelerators a task has, by what frameworks call the device:
+    /// `{"GPU": 2}`. Of a role or of all tasks: what every one of them has.
+    ///
+    /// # Errors
+    /// A task that is not there.
+    pub fn num_accelerators(
+        &self,
+        task_type: Option<&str>,
+        task_id: Option<u32>,
+    ) -> Result<BTreeMap<String, u64>, SpecError> {
+        if let (Some(role), Some(index)) = (task_type, task_id) {
+            self.spec().task_address(role, index)?;
+        }
+        let meant = self
+            .iter()
+            .filter(|task| task_type.is_none_or(|role| task.role == role))
+            .filter(|task| task_type.is_none() || task_id.is_none_or(|index| task.index == index));
+        Ok(accelerators::least(meant.map(|task| &task.accelerators)))
     }
 
     /// Their addresses. Roles without tasks are in it, empty.

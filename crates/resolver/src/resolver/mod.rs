@@ -18,7 +18,7 @@ use longshore_client::{Cluster, LabelSelector};
 pub use watch::{Generation, Generations};
 
 use crate::{
-    accelerators::{self, TaskAccelerators},
+    accelerators::TaskAccelerators,
     error::Error,
     facts::NodeFacts,
     identity::Identity,
@@ -189,15 +189,13 @@ impl Resolver {
         rpc_layer: Option<&str>,
     ) -> Result<String, Error> {
         let task_type = task_type.or(self.task_type.as_deref());
-        let (Some(task_type), Some(task_id)) = (task_type, task_id.or(self.task_id)) else {
+        let task_id = task_id.or(self.task_id);
+        // Without a task there is nothing to ask for.
+        if task_type.is_none() || task_id.is_none() {
             return Ok(String::new());
-        };
-        let spec = self.cluster_spec().await?;
-        let address = spec.task_address(task_type, task_id)?;
-        Ok(match rpc_layer.unwrap_or(&self.rpc_layer) {
-            "" => address.to_owned(),
-            layer => format!("{layer}://{address}"),
-        })
+        }
+        let layer = rpc_layer.unwrap_or(&self.rpc_layer);
+        Ok(self.tasks().await?.master(task_type, task_id, layer)?)
     }
 
     /// Who this process is, as far as it knows: to find its task among tasks that
@@ -255,12 +253,16 @@ impl Resolver {
         names.sort_unstable();
         names.dedup();
         let nodes = self.cluster.nodes();
-        let asked = names.into_iter().map(async |name| {
-            let facts = async { nodes.fetch(name).await?.typed::<NodeFacts>() }.await;
-            (name, facts)
+        let asked = names.into_iter().map(|name| {
+            let (nodes, name) = (nodes.clone(), name.to_owned());
+            async move {
+                let node = nodes.fetch(&name).await;
+                (name, node.and_then(|node| node.typed::<NodeFacts>()))
+            }
         });
+        let asked: Vec<_> = asked.collect();
         let found: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
-        let mut nodes: BTreeMap<&str, NodeFacts> = BTreeMap::new();
+        let mut nodes: BTreeMap<String, NodeFacts> = BTreeMap::new();
         for (name, facts) in found {
             match facts {
                 Ok(facts) => drop(nodes.insert(name, facts)),
@@ -292,13 +294,6 @@ impl Resolver {
         let task_type = task_type.or(self.task_type.as_deref());
         let task_id = task_id.or(self.task_id);
         let tasks = self.tasks().await?;
-        if let (Some(role), Some(index)) = (task_type, task_id) {
-            tasks.spec().task_address(role, index)?;
-        }
-        let meant = tasks
-            .iter()
-            .filter(|task| task_type.is_none_or(|role| task.role == role))
-            .filter(|task| task_type.is_none() || task_id.is_none_or(|index| task.index == index));
-        Ok(accelerators::least(meant.map(|task| &task.accelerators)))
+        Ok(tasks.num_accelerators(task_type, task_id)?)
     }
 }

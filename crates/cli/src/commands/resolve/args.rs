@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use clap::{Args, ValueEnum};
 use longshore::{
     client::{Cluster, LabelSelector},
-    resolver::{Act, Address, Assembly, Doubled, Family, Generation, Order, Policy, Port, render},
+    resolver::{self, Address, Assembly, Doubled, Family, Generation, Order, Policy, Port, render},
 };
 
 use crate::{
@@ -289,21 +289,13 @@ impl ResolveArgs {
     }
 
     fn policy(&self) -> Policy {
-        let mut policy = match self.not_running {
-            NotRunning::Fail => Policy::default(),
-            NotRunning::SkipFinished => Policy::skip_finished(),
-            NotRunning::Skip => Policy::running(),
-            NotRunning::Keep => Policy {
-                pending: Act::Keep,
-                ..Policy::skip_finished()
-            },
+        let not_running = match self.not_running {
+            NotRunning::Fail => resolver::NotRunning::Fail,
+            NotRunning::SkipFinished => resolver::NotRunning::SkipFinished,
+            NotRunning::Skip => resolver::NotRunning::Skip,
+            NotRunning::Keep => resolver::NotRunning::Keep,
         };
-        if self.ready {
-            policy.unready = match self.not_running {
-                NotRunning::Skip => Act::Skip,
-                _ => Act::Refuse,
-            };
-        }
+        let mut policy = Policy::of(not_running, self.ready);
         if self.once {
             policy.doubled = Doubled::First;
         }
@@ -442,6 +434,9 @@ mod tests {
             Policy::ready()
         );
         assert_eq!(policy(&["--once"]).doubled, Doubled::First);
-        assert_eq!(policy(&["--not-running", "keep"]).pending, Act::Keep);
+        assert_eq!(
+            policy(&["--not-running", "keep"]).pending,
+            resolver::Act::Keep
+        );
     }
 }

@@ -1,0 +1,100 @@
+"""Pods, asked for with somebody else's client.
+
+An object shaped like the official client's ``CoreV1Api`` has
+``list_namespaced_pod`` and ``list_pod_for_all_namespaces``; what they return has
+``items``: pods of the official client, dicts, or anything with the same attributes.
+"""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+#: Attributes that a resolver reads, in the official client's words; the JSON names
+#: are the same in camel case, but for those below.
+_FIELDS = {
+    "metadata": {
+        "name": None,
+        "namespace": None,
+        "uid": None,
+        "labels": None,
+        "annotations": None,
+        "deletion_timestamp": None,
+    },
+    "spec": {"hostname": None, "subdomain": None, "node_name": None, "containers": [{
+        "ports": [{"name": None, "container_port": None, "host_port": None}],
+        "resources": {"limits": None},
+    }]},
+    "status": {
+        "phase": None,
+        "pod_ip": None,
+        "pod_i_ps": [{"ip": None}],
+        "host_ip": None,
+        "host_i_ps": [{"ip": None}],
+        "conditions": [{"type": None, "status": None, "reason": None, "message": None}],
+        "container_statuses": [{"state": {"waiting": {"reason": None}}}],
+    },
+}
+_NAMES = {"pod_ip": "podIP", "pod_i_ps": "podIPs", "host_ip": "hostIP", "host_i_ps": "hostIPs"}
+
+_OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def _json_name(name):
+    first, *others = name.split("_")
+    return _NAMES.get(name) or first + "".join(other.title() for other in others)
+
+
+def _leaf(value):
+    """A value that JSON has; ``None`` for what a test double makes up."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict):
+        return {str(key): _leaf(one) for key, one in value.items()}
+    return value if isinstance(value, (str, int)) else None
+
+
+def _read(value, fields):
+    """The fields of an object as JSON has them; those that are not there are left out."""
+    if fields is None:
+        return _leaf(value)
+    if isinstance(fields, list):
+        return [_read(one, fields[0]) for one in value] if isinstance(value, (list, tuple)) else None
+    found = {_json_name(name): _read(getattr(value, name, None), below) for name, below in fields.items()}
+    return {name: one for name, one in found.items() if one not in (None, {})}
+
+
+def as_json(pod):
+    """A pod as JSON has it."""
+    return pod if isinstance(pod, dict) else _read(pod, _FIELDS)
+
+
+def in_a_pod():
+    """Whether this runs in a pod."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+def own_namespace():
+    """The namespace of the pod that this runs in; ``default`` elsewhere."""
+    try:
+        return _OWN_NAMESPACE.read_text().strip() or "default"
+    except OSError:
+        return "default"
+
+
+def is_client(value):
+    """Whether it is shaped like ``CoreV1Api``."""
+    return hasattr(value, "list_namespaced_pod") or hasattr(value, "list_pod_for_all_namespaces")
+
+
+def select(client, mapping, namespace, all_namespaces):
+    """The pods of each selector of each role, in the selectors' own words."""
+
+    def pods(selector):
+        if all_namespaces:
+            found = client.list_pod_for_all_namespaces(label_selector=selector)
+        else:
+            found = client.list_namespaced_pod(namespace or own_namespace(), label_selector=selector)
+        items = found["items"] if isinstance(found, dict) else found.items
+        return [as_json(pod) for pod in items]
+
+    return [(role, [pods(selector) for selector in selectors]) for role, selectors in mapping]

@@ -1,0 +1,140 @@
+//! A connection to a cluster.
+
+use std::path::PathBuf;
+
+use longshore::{Cluster as Inner, Error};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+
+use crate::{errors::raise, item::Item, value::to_json, view::View, wait::wait};
+
+/// A connection to a cluster.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Cluster {
+    pub(crate) inner: Inner,
+}
+
+#[pymethods]
+impl Cluster {
+    #[new]
+    #[pyo3(signature = (url=None, *, kubeconfig=None, context=None))]
+    fn new(
+        py: Python<'_>,
+        url: Option<&str>,
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+    ) -> PyResult<Self> {
+        let inner = match (url, kubeconfig, context) {
+            (Some(url), None, None) => Inner::from_url(url).map_err(raise(py))?,
+            (Some(_), ..) => {
+                return Err(PyTypeError::new_err(
+                    "a url leads to a cluster without a kubeconfig or a context: give one of them",
+                ));
+            }
+            (None, None, None) => wait(py, Inner::connect())?,
+            (None, kubeconfig, context) => wait(
+                py,
+                Inner::from_kubeconfig(kubeconfig.as_deref(), context.as_deref()),
+            )?,
+        };
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    #[getter]
+    fn default_namespace(&self) -> &str {
+        self.inner.default_namespace()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.inner.is_closed()
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
+        self.inner.close();
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Cluster({:?})", self.inner.url())
+    }
+
+    /// A view of a kind, by any of its names, in all namespaces or in one.
+    #[pyo3(signature = (kind, namespace=None))]
+    fn view(&self, py: Python<'_>, kind: &str, namespace: Option<&str>) -> PyResult<View> {
+        let view = wait(py, self.inner.kind(kind))?;
+        View::new(view).scoped(py, namespace)
+    }
+
+    /// Creates what a mapping describes, or every document of a YAML text.
+    #[pyo3(signature = (data, namespace=None))]
+    fn create(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        namespace: Option<&str>,
+    ) -> PyResult<Py<PyAny>> {
+        if let Ok(text) = data.cast::<PyString>() {
+            let made = wait(py, self.inner.create_manifest(text.to_str()?, namespace))?;
+            return items(py, made);
+        }
+        let data = to_json(data)?;
+        item(py, wait(py, self.inner.create(&data, namespace))?)
+    }
+
+    /// Applies what a mapping describes, or every document of a YAML text.
+    #[pyo3(signature = (data, namespace=None, *, manager="longshore", force=false))]
+    fn apply(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        namespace: Option<&str>,
+        manager: &str,
+        force: bool,
+    ) -> PyResult<Py<PyAny>> {
+        if let Ok(text) = data.cast::<PyString>() {
+            let applying = self
+                .inner
+                .apply_manifest(text.to_str()?, namespace, manager, force);
+            return items(py, wait(py, applying)?);
+        }
+        let data = to_json(data)?;
+        item(
+            py,
+            wait(py, self.inner.apply(&data, namespace, manager, force))?,
+        )
+    }
+}
+
+type Made = longshore::Item<longshore::kinds::Any>;
+
+fn item(py: Python<'_>, made: Made) -> PyResult<Py<PyAny>> {
+    Ok(Item::new(made).into_pyobject(py)?.into_any().unbind())
+}
+
+fn items(py: Python<'_>, made: Vec<Made>) -> PyResult<Py<PyAny>> {
+    let items: Vec<Item> = made.into_iter().map(Item::new).collect();
+    Ok(items.into_pyobject(py)?.unbind())
+}
+
+/// What `override_client` and friends may be.
+impl Cluster {
+    pub(crate) fn ready(&self, py: Python<'_>) -> PyResult<Inner> {
+        if self.inner.is_closed() {
+            return Err(crate::errors::raised(py, Error::Closed.into()));
+        }
+        Ok(self.inner.clone())
+    }
+}

@@ -1,0 +1,79 @@
+//! A cluster of one's own.
+
+use std::path::PathBuf;
+
+use longshore_embedded::{EmbeddedCluster as Inner, Error, Options};
+use pyo3::prelude::*;
+use tokio::sync::Mutex;
+
+use crate::{cluster::Cluster, wait::wait};
+
+/// A cluster in this process. Others reach it by its kubeconfig.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct EmbeddedCluster {
+    inner: Mutex<Option<Inner>>,
+    cluster: Py<Cluster>,
+    url: Option<String>,
+    kubeconfig: Option<PathBuf>,
+}
+
+#[pymethods]
+impl EmbeddedCluster {
+    #[new]
+    #[pyo3(signature = (*, pods=true, data_dir=None))]
+    fn new(py: Python<'_>, pods: bool, data_dir: Option<PathBuf>) -> PyResult<Self> {
+        let options = Options {
+            ephemeral: data_dir.is_none(),
+            data_dir,
+            listen: Some(([127, 0, 0, 1], 0).into()),
+            controllers: pods,
+            node: pods,
+            ..Options::default()
+        };
+        let started = wait(py, Inner::start(options))?;
+        let cluster = Cluster {
+            inner: started.cluster(),
+        };
+        Ok(Self {
+            cluster: Py::new(py, cluster)?,
+            url: started.url().map(str::to_owned),
+            kubeconfig: started.kubeconfig_path().map(PathBuf::from),
+            inner: Mutex::new(Some(started)),
+        })
+    }
+
+    /// A connection to it, without sockets.
+    #[getter]
+    fn cluster(&self, py: Python<'_>) -> Py<Cluster> {
+        self.cluster.clone_ref(py)
+    }
+
+    #[getter]
+    fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    #[getter]
+    fn kubeconfig(&self) -> Option<PathBuf> {
+        self.kubeconfig.clone()
+    }
+
+    /// Ends its pods and closes it; again: nothing.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, async {
+            if let Some(running) = self.inner.lock().await.take() {
+                running.stop().await;
+            }
+            Ok::<_, Error>(())
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.stop(py)
+    }
+}

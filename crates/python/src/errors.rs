@@ -1,0 +1,149 @@
+//! Errors, as the classes of `longshore.errors`.
+
+use longshore::{
+    Error,
+    embedded::Error as EmbeddedError,
+    resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+
+/// Whatever can fail below.
+pub(crate) enum Failure {
+    Client(Error),
+    Resolver(ResolverError),
+    Embedded(EmbeddedError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl From<ResolverError> for Failure {
+    fn from(error: ResolverError) -> Self {
+        Self::Resolver(error)
+    }
+}
+
+impl From<EmbeddedError> for Failure {
+    fn from(error: EmbeddedError) -> Self {
+        Self::Embedded(error)
+    }
+}
+
+impl From<PodError> for Failure {
+    fn from(error: PodError) -> Self {
+        Self::Resolver(error.into())
+    }
+}
+
+impl From<SpecError> for Failure {
+    fn from(error: SpecError) -> Self {
+        Self::Resolver(error.into())
+    }
+}
+
+/// The exception of an error.
+pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
+    let made = match failure {
+        Failure::Client(error) => client(py, &error),
+        Failure::Resolver(error) => resolver(py, &error),
+        Failure::Embedded(error) => one(py, "EmbeddedError", &chain(&error)),
+    };
+    made.unwrap_or_else(|problem| problem)
+}
+
+/// As [`raised`], for `map_err`.
+pub(crate) fn raise<E: Into<Failure>>(py: Python<'_>) -> impl Fn(E) -> PyErr {
+    move |error| raised(py, error.into())
+}
+
+/// A format that is none, a task that is not there, or a job without tasks.
+pub(crate) fn render(py: Python<'_>, error: RenderError) -> PyErr {
+    match error {
+        RenderError::Spec(error) => raised(py, error.into()),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
+    let class = py.import("longshore.errors")?.getattr(class)?;
+    Ok(PyErr::from_value(class.call1((message,))?))
+}
+
+fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let text = error.to_string();
+    let class = match error {
+        Error::Namespace(_) => "NamespaceError",
+        Error::Status { .. } => "StatusError",
+        Error::NotFound { .. } => "NotFoundError",
+        Error::Api { .. } if error.is_conflict() => "ConflictError",
+        Error::Api { .. } if error.is_already_exists() => "AlreadyExistsError",
+        Error::Api { .. } if error.is_forbidden() => "ForbiddenError",
+        Error::Api { .. } | Error::Decode { .. } => "APIError",
+        Error::Unreachable { .. } => "UnreachableError",
+        Error::Timeout { .. } => "WaitTimeoutError",
+        Error::Closed => "ClosedError",
+        Error::Invalid(_) => "InvalidError",
+        Error::Config(_) => "ConfigError",
+        _ => "KubeError",
+    };
+    api(py, class, &text, error)
+}
+
+/// With what the server said, if it did.
+fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr> {
+    let Some(status) = error.status() else {
+        return one(py, class, text);
+    };
+    let said = PyDict::new(py);
+    said.set_item("server_message", &status.message)?;
+    said.set_item("status_code", status.code)?;
+    said.set_item("reason", status.reason.as_str())?;
+    let details = match &status.details {
+        Some(details) => crate::value::from_serde(py, details)?,
+        None => py.None().into_bound(py),
+    };
+    said.set_item("details", details)?;
+    let seconds = error.retry_after().map(|after| after.as_secs_f64());
+    said.set_item("retry_after", seconds)?;
+    let class = py.import("longshore.errors")?.getattr(class)?;
+    Ok(PyErr::from_value(class.call((text,), Some(&said))?))
+}
+
+fn resolver(py: Python<'_>, error: &ResolverError) -> PyResult<PyErr> {
+    let text = error.to_string();
+    match error {
+        ResolverError::Cluster(error) => client(py, error),
+        ResolverError::Forbidden { source, .. } => api(py, "ForbiddenError", &text, source),
+        ResolverError::Pods(_) => one(py, "PodError", &text),
+        ResolverError::Spec(SpecError::NoSuchJob(_) | SpecError::NoSuchTask { .. }) => {
+            one(py, "NoSuchTaskError", &text)
+        }
+        ResolverError::Spec(_) => one(py, "SpecError", &text),
+        ResolverError::Missing { missing, .. } => {
+            let raised = one(py, "MissingTasksError", &text)?;
+            let told = PyDict::new(py);
+            for one in missing {
+                told.set_item(&one.role, (one.ready, one.needed, one.reasons.clone()))?;
+            }
+            raised.value(py).setattr("missing", told)?;
+            Ok(raised)
+        }
+        ResolverError::NotATask { .. } => one(py, "NotATaskError", &text),
+        ResolverError::Closed => one(py, "ClosedError", &text),
+        _ => one(py, "KubeError", &text),
+    }
+}
+
+/// An error and what led to it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! `ClusterSpec`.
+
+use longshore::resolver::ClusterSpec as Inner;
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyList, PyMapping, PyString},
+};
+use serde_json::{Map, Value};
+
+use crate::{errors::raise, value::from_serde};
+
+/// The tasks of a job and their addresses, as `tf.train.ClusterSpec` has them.
+#[pyclass(frozen, module = "longshore", eq, skip_from_py_object)]
+#[derive(PartialEq)]
+pub(crate) struct ClusterSpec {
+    pub(crate) inner: Inner,
+}
+
+/// A mapping whose values are texts, mappings or sequences, as JSON. Keys are
+/// written as they are, so that a bad index is named in the refusal.
+fn jobs(cluster: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let Ok(mapping) = cluster.cast::<PyMapping>() else {
+        return Ok(shown(cluster));
+    };
+    let mut jobs = Map::new();
+    for pair in mapping.items()?.iter() {
+        let (job, tasks): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let job: String = job.extract().map_err(|_| {
+            PyTypeError::new_err(format!("the name of a job must be a string, but is {job}"))
+        })?;
+        jobs.insert(job, members(&tasks)?);
+    }
+    Ok(Value::Object(jobs))
+}
+
+/// The tasks of a job.
+fn members(tasks: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(mapping) = tasks.cast::<PyMapping>() {
+        let mut members = Map::new();
+        for pair in mapping.items()?.iter() {
+            let (index, address): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            // Else "1" and 1 would be one.
+            let index = match index.extract::<i64>() {
+                Ok(number) => number.to_string(),
+                Err(_) => index.repr()?.to_string(),
+            };
+            members.insert(index, shown(&address));
+        }
+        return Ok(Value::Object(members));
+    }
+    if tasks.is_instance_of::<PyString>() {
+        return Ok(shown(tasks));
+    }
+    let Ok(sequence) = tasks.try_iter() else {
+        return Ok(shown(tasks));
+    };
+    let members = sequence.map(|address| Ok(shown(&address?)));
+    members.collect::<PyResult<Vec<_>>>().map(Value::Array)
+}
+
+/// A text as it is; anything else as something that is none.
+fn shown(value: &Bound<'_, PyAny>) -> Value {
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.to_string().into();
+    }
+    match pythonize::depythonize::<Value>(value) {
+        Ok(Value::String(_)) | Err(_) => Value::Null,
+        Ok(other) => other,
+    }
+}
+
+#[pymethods]
+impl ClusterSpec {
+    #[new]
+    fn new(py: Python<'_>, cluster: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(same) = cluster.cast::<Self>() {
+            let inner = same.get().inner.clone();
+            return Ok(Self { inner });
+        }
+        // TensorFlow's own, and whatever else behaves like it.
+        let cluster = match cluster.getattr_opt("as_dict")? {
+            Some(as_dict) => as_dict.call0()?,
+            None => cluster.clone(),
+        };
+        let inner = Inner::from_value(&jobs(&cluster)?).map_err(raise(py))?;
+        Ok(Self { inner })
+    }
+
+    /// Dense jobs as lists, sparse ones as dicts from index to address.
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for job in self.inner.jobs() {
+            let tasks: Vec<_> = self.inner.tasks(job).collect();
+            let dense = (0..).zip(&tasks).all(|(place, (index, _))| place == *index);
+            if dense {
+                let addresses = tasks.iter().map(|(_, address)| *address);
+                dict.set_item(job, PyList::new(py, addresses.collect::<Vec<_>>())?)?;
+            } else {
+                let sparse = PyDict::new(py);
+                for (index, address) in tasks {
+                    sparse.set_item(index, address)?;
+                }
+                dict.set_item(job, sparse)?;
+            }
+        }
+        Ok(dict)
+    }
+
+    #[getter]
+    fn jobs(&self) -> Vec<&str> {
+        self.inner.jobs().collect()
+    }
+
+    fn num_tasks(&self, py: Python<'_>, job_name: &str) -> PyResult<usize> {
+        self.inner.num_tasks(job_name).map_err(raise(py))
+    }
+
+    fn task_indices(&self, py: Python<'_>, job_name: &str) -> PyResult<Vec<u32>> {
+        self.inner.task_indices(job_name).map_err(raise(py))
+    }
+
+    fn task_address(
+        &self,
+        py: Python<'_>,
+        job_name: &str,
+        task_index: &Bound<'_, PyAny>,
+    ) -> PyResult<String> {
+        let index = index(py, &self.inner, job_name, task_index)?;
+        let address = self.inner.task_address(job_name, index);
+        address.map(str::to_owned).map_err(raise(py))
+    }
+
+    /// By index; `None` for holes.
+    fn job_tasks(&self, py: Python<'_>, job_name: &str) -> PyResult<Vec<Option<String>>> {
+        /// A list with more holes than this is a mistake, not a job.
+        const LONGEST: u32 = 10_000_000;
+        let indices = self.inner.task_indices(job_name).map_err(raise(py))?;
+        if let Some(last) = indices.last().filter(|last| **last > LONGEST) {
+            return Err(PyValueError::new_err(format!(
+                "job '{job_name}' has a task {last}: a list of that length would be holes; \
+                 use task_indices and task_address"
+            )));
+        }
+        let tasks = self.inner.job_tasks(job_name).map_err(raise(py))?;
+        Ok(tasks.map(|address| address.map(str::to_owned)).collect())
+    }
+
+    /// TensorFlow's `ClusterDef` where TensorFlow is at hand, else the same as
+    /// a dict.
+    fn as_cluster_def<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = py
+            .import("longshore.cluster_resolver")?
+            .getattr("cluster_def")?;
+        made.call1((
+            self.as_dict(py)?,
+            from_serde(py, &self.inner.as_cluster_def())?,
+        ))
+    }
+
+    fn __bool__(&self) -> bool {
+        !self.inner.is_empty()
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.inner.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("ClusterSpec({})", self.as_dict(py)?.repr()?))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.__repr__(py)
+    }
+
+    /// For `pickle` and `copy`.
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+        let class = py.get_type::<Self>().into_any();
+        Ok((class, (self.as_dict(py)?,)))
+    }
+}
+
+/// An index; what is none is a task that is not there.
+fn index(py: Python<'_>, spec: &Inner, job: &str, index: &Bound<'_, PyAny>) -> PyResult<u32> {
+    if let Ok(index) = index.extract::<u32>() {
+        return Ok(index);
+    }
+    spec.num_tasks(job).map_err(raise(py))?;
+    let text = index.repr()?.to_string();
+    let class = py.import("longshore.errors")?.getattr("NoSuchTaskError")?;
+    let message = format!("No task with index {text} in job '{job}'");
+    let error = PyErr::from_value(class.call1((message,))?);
+    Err(error)
+}

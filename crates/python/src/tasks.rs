@@ -1,0 +1,137 @@
+//! Tasks: who they are, and what frameworks read of them.
+
+use longshore::resolver::{
+    PodFacts, Selected, Tasks as Inner, assemble as pure,
+    render::{Format, Job},
+};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::{
+    errors::{raise, render},
+    options::Options,
+    spec::ClusterSpec,
+    value::from_serde,
+};
+
+/// The tasks of a job at one moment.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Tasks {
+    inner: Inner,
+}
+
+impl Tasks {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self { inner }
+    }
+}
+
+/// The variables of one task, or text.
+fn format(py: Python<'_>, name: &str) -> PyResult<Format> {
+    name.parse().map_err(|error| render(py, error))
+}
+
+#[pymethods]
+impl Tasks {
+    fn spec(&self) -> ClusterSpec {
+        let inner = self.inner.spec();
+        ClusterSpec { inner }
+    }
+
+    /// Of a role or of one task.
+    #[pyo3(signature = (task_type=None, task_id=None))]
+    fn num_accelerators<'py>(
+        &self,
+        py: Python<'py>,
+        task_type: Option<&str>,
+        task_id: Option<u32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.inner.num_accelerators(task_type, task_id);
+        from_serde(py, &found.map_err(raise(py))?)
+    }
+
+    /// The URL of a task.
+    fn master(
+        &self,
+        py: Python<'_>,
+        task_type: Option<&str>,
+        task_id: Option<u32>,
+        rpc_layer: &str,
+    ) -> PyResult<String> {
+        let url = self.inner.master(task_type, task_id, rpc_layer);
+        url.map_err(raise(py))
+    }
+
+    /// In one of the formats of `longshore resolve`.
+    #[pyo3(signature = (format, task_type=None, task_id=None))]
+    fn render(
+        &self,
+        py: Python<'_>,
+        format: &str,
+        task_type: Option<&str>,
+        task_id: Option<u32>,
+    ) -> PyResult<String> {
+        let format = self::format(py, format)?;
+        let job = Job::from(&self.inner);
+        let text = job.render(format, task_type.zip(task_id));
+        text.map_err(|error| render(py, error))
+    }
+
+    /// The variables of every framework, for one task.
+    fn variables<'py>(
+        &self,
+        py: Python<'py>,
+        task_type: &str,
+        task_id: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let job = Job::from(&self.inner);
+        let variables = job.variables(task_type, task_id);
+        let variables = variables.map_err(|error| render(py, error))?;
+        let pairs = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Value::from(value)));
+        from_serde(py, &pairs.collect::<Value>())
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// Dicts: role, index, address, pod, accelerators.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let tasks: Vec<_> = self.inner.iter().collect();
+        Ok(from_serde(py, &tasks)?.try_iter()?.into_any())
+    }
+}
+
+/// Makes tasks of pods that somebody else has asked for: for each role the pods
+/// of each selector, as JSON has them.
+#[pyfunction]
+pub(crate) fn assemble(
+    py: Python<'_>,
+    selected: Vec<(String, Vec<Vec<Bound<'_, PyAny>>>)>,
+    options: Options,
+) -> PyResult<Tasks> {
+    let how = options.assembly()?;
+    let mut roles = Vec::new();
+    for (role, groups) in selected {
+        let groups = groups.iter().map(|pods| pods.iter().map(facts).collect());
+        roles.push((role, groups.collect::<PyResult<Vec<Vec<PodFacts>>>>()?));
+    }
+    let selected: Vec<Selected<'_>> = roles
+        .iter()
+        .map(|(role, groups)| Selected {
+            role,
+            pods: groups.iter().map(|pods| pods.iter().collect()).collect(),
+        })
+        .collect();
+    pure(&selected, &how).map(Tasks::new).map_err(raise(py))
+}
+
+fn facts(pod: &Bound<'_, PyAny>) -> PyResult<PodFacts> {
+    pythonize::depythonize(pod).map_err(|error| {
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "a pod of the client cannot be read: {error}"
+        ))
+    })
+}

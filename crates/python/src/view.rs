@@ -1,0 +1,197 @@
+//! The objects of one kind.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use futures::{StreamExt, stream::BoxStream};
+use longshore::{Error, FieldSelector, LabelSelector, client::DeleteOptions, kinds::Any};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+use crate::{
+    errors::raise,
+    item::{Item, patch},
+    value::to_json,
+    wait::wait,
+    watch::Watch,
+};
+
+/// The objects of one kind, in all namespaces or in one.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct View {
+    inner: longshore::View<Any>,
+}
+
+impl View {
+    pub(crate) fn new(inner: longshore::View<Any>) -> Self {
+        Self { inner }
+    }
+
+    pub(crate) fn scoped(self, py: Python<'_>, namespace: Option<&str>) -> PyResult<Self> {
+        let Some(namespace) = namespace else {
+            return Ok(self);
+        };
+        let inner = self.inner.in_namespace(namespace).map_err(raise(py))?;
+        Ok(Self { inner })
+    }
+}
+
+/// A selector as text, or as a mapping of what must be equal.
+#[derive(FromPyObject)]
+enum Words {
+    Text(String),
+    Pairs(BTreeMap<String, String>),
+}
+
+/// What selects everything is refused: it is easily meant otherwise.
+fn narrow<S: ToString>(selector: S) -> PyResult<S> {
+    if selector.to_string().is_empty() {
+        return Err(PyValueError::new_err(
+            "an empty selector selects everything: leave it out",
+        ));
+    }
+    Ok(selector)
+}
+
+/// A selector of labels.
+pub(crate) fn labels(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<LabelSelector> {
+    let made = match selector.extract()? {
+        Words::Text(text) => text.parse::<LabelSelector>(),
+        Words::Pairs(pairs) => LabelSelector::exactly(pairs),
+    };
+    narrow(made.map_err(Error::from).map_err(raise(py))?)
+}
+
+fn fields(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<FieldSelector> {
+    let made = match selector.extract()? {
+        Words::Text(text) => text.parse::<FieldSelector>(),
+        Words::Pairs(pairs) => {
+            let all = FieldSelector::everything();
+            Ok(pairs
+                .iter()
+                .fold(all, |all, (key, value)| all.with(key, value)))
+        }
+    };
+    narrow(made.map_err(Error::from).map_err(raise(py))?)
+}
+
+#[pymethods]
+impl View {
+    #[getter]
+    fn kind(&self) -> &str {
+        &self.inner.kind().gvk.kind
+    }
+
+    #[getter]
+    fn namespace(&self) -> Option<&str> {
+        self.inner.namespace()
+    }
+
+    /// The same kind in one namespace.
+    fn in_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<Self> {
+        Self::new(self.inner.clone()).scoped(py, Some(namespace))
+    }
+
+    /// Only what a selector selects: a text or a mapping.
+    #[pyo3(signature = (*, labels=None, fields=None))]
+    fn filter(
+        &self,
+        py: Python<'_>,
+        labels: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut inner = self.inner.clone();
+        if let Some(selector) = labels {
+            inner = inner.labels(self::labels(py, selector)?);
+        }
+        if let Some(selector) = fields {
+            inner = inner.fields(self::fields(py, selector)?);
+        }
+        Ok(Self { inner })
+    }
+
+    fn __iter__(&self) -> Items {
+        Items {
+            stream: tokio::sync::Mutex::new(self.inner.stream().ready_chunks(AT_ONCE).boxed()),
+            here: Mutex::default(),
+        }
+    }
+
+    fn fetch(&self, py: Python<'_>, name: &str) -> PyResult<Item> {
+        wait(py, self.inner.fetch(name)).map(Item::new)
+    }
+
+    fn create(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Item> {
+        let data = to_json(data)?;
+        wait(py, self.inner.create(&data)).map(Item::new)
+    }
+
+    #[pyo3(signature = (name, body, *, kind="strategic"))]
+    fn patch(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        body: &Bound<'_, PyAny>,
+        kind: &str,
+    ) -> PyResult<Item> {
+        let patch = patch(kind, body)?;
+        wait(py, self.inner.patch(name, &patch)).map(Item::new)
+    }
+
+    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let options = DeleteOptions::default();
+        wait(py, self.inner.delete(name, &options))
+    }
+
+    /// Changes from now on.
+    fn watch(&self, py: Python<'_>) -> PyResult<Watch> {
+        wait(py, self.inner.watch()).map(Watch::new)
+    }
+
+    fn __repr__(&self) -> String {
+        let place = self.inner.namespace().unwrap_or("all namespaces");
+        format!("<View of {} in {place}>", self.inner.kind().plural)
+    }
+}
+
+type Next = Result<longshore::Item<Any>, Error>;
+
+/// So many items, at most, are taken from what is there at a time.
+const AT_ONCE: usize = 1_000;
+
+/// Items, page by page as they are asked for.
+#[pyclass(frozen)]
+struct Items {
+    stream: tokio::sync::Mutex<BoxStream<'static, Vec<Next>>>,
+    here: Mutex<std::vec::IntoIter<Next>>,
+}
+
+impl Items {
+    fn here(&self) -> std::sync::MutexGuard<'_, std::vec::IntoIter<Next>> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Items {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
+        let first = self.here().next();
+        let next = match first {
+            Some(next) => Some(next),
+            None => {
+                let more = async { Ok::<_, Error>(self.stream.lock().await.next().await) };
+                let mut more = wait(py, more)?.unwrap_or_default().into_iter();
+                let next = more.next();
+                *self.here() = more;
+                next
+            }
+        };
+        let item = next.transpose().map_err(raise(py))?;
+        Ok(item.map(Item::new))
+    }
+}

@@ -1,0 +1,85 @@
+//! Changes, as they happen.
+
+use longshore::{Error, WatchEvent, kinds::Any};
+use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
+use tokio::sync::Mutex;
+
+use crate::{
+    item::Item,
+    wait::{limit, wait},
+};
+
+/// Changes, in order, none twice and none missed.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Watch {
+    inner: Mutex<longshore::Watch<Any>>,
+}
+
+impl Watch {
+    pub(crate) fn new(inner: longshore::Watch<Any>) -> Self {
+        Self {
+            inner: Mutex::new(inner),
+        }
+    }
+}
+
+#[pymethods]
+impl Watch {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.next(py, None).map(Some)
+    }
+
+    /// The next change; `TimeoutError` when none comes in time.
+    #[pyo3(signature = (timeout=None))]
+    fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        let limit = limit(timeout)?;
+        let next = wait(py, async {
+            let mut watch = self.inner.lock().await;
+            match watch.next(limit).await {
+                Err(Error::Timeout { .. }) => Ok(None),
+                other => other.map(Some),
+            }
+        })?;
+        match next {
+            Some(event) => told(py, event),
+            None => Err(PyTimeoutError::new_err("no change came in time")),
+        }
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, async {
+            self.inner.lock().await.close();
+            Ok::<_, Error>(())
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+/// A `longshore.WatchEvent`.
+fn told(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
+    let (kind, item, items) = match event {
+        WatchEvent::Added(item) => ("ADDED", Some(item), None),
+        WatchEvent::Modified(item) => ("MODIFIED", Some(item), None),
+        WatchEvent::Deleted(item) => ("DELETED", Some(item), None),
+        WatchEvent::Resync(list) => ("RESYNC", None, Some(list.items)),
+    };
+    let fields = PyDict::new(py);
+    fields.set_item("evtype", kind)?;
+    fields.set_item("item", item.map(Item::new))?;
+    let items = items.map(|items| items.into_iter().map(Item::new).collect::<Vec<_>>());
+    fields.set_item("items", items)?;
+    let class = py.import("longshore.events")?.getattr("WatchEvent")?;
+    class.call((), Some(&fields))
+}

@@ -1,0 +1,178 @@
+"""`KubernetesClusterResolver` over our own client."""
+
+import os
+import threading
+import time
+import unittest
+from unittest import mock
+
+import longshore
+from longshore import ExecutableLocation, KubernetesClusterResolver, MissingTasksError, PodError
+
+from pods import WithCluster
+
+
+class Resolver(WithCluster):
+    def resolver(self, *arguments, **how):
+        return KubernetesClusterResolver(*arguments, override_client=self.cluster, **how)
+
+    def spec(self, *arguments, **how):
+        return longshore.ClusterSpec(self.resolver(*arguments, **how).cluster_spec()).as_dict()
+
+    def test_tensorflows_own_vectors(self):
+        self.add("tensorflow-abc123", ip="10.1.2.3")
+        self.add("tensorflow-def456", ip="10.1.2.4")
+        self.add("tensorflow-999999", ip="10.1.2.5")
+        expected = {"worker": ["10.1.2.5:8470", "10.1.2.3:8470", "10.1.2.4:8470"]}
+        self.assertEqual(self.spec(order="lexical"), expected)
+
+    def test_masters(self):
+        for index in range(3):
+            self.add(f"worker-{index}", ip=f"10.1.2.{index + 3}")
+        resolver = self.resolver()
+        self.assertEqual(resolver.master("worker", 2), "grpc://10.1.2.5:8470")
+        self.assertEqual(resolver.master(), "")
+        self.assertEqual(resolver.master("worker"), "")
+        resolver.task_type, resolver.task_id = "worker", 1
+        self.assertEqual((resolver.task_type, resolver.task_id), ("worker", 1))
+        self.assertEqual(resolver.master(), "grpc://10.1.2.4:8470")
+        self.assertEqual(resolver.master(task_id=0), "grpc://10.1.2.3:8470")
+        self.assertEqual(resolver.master("worker", 2, ""), "10.1.2.5:8470")
+        resolver.rpc_layer = None
+        self.assertEqual(resolver.master("worker", 2), "10.1.2.5:8470")
+        self.assertEqual(resolver.master("worker", 2, "http"), "http://10.1.2.5:8470")
+        self.assertEqual(resolver.environment, "")
+        with self.assertRaisesRegex(ValueError, "No task with index 7 in job 'worker'"):
+            resolver.master("worker", 7)
+
+    def test_selectors_in_their_order(self):
+        self.add("b", ip="10.0.0.2", labels={"job-name": "worker1"})
+        self.add("a", ip="10.0.0.1", labels={"job-name": "worker2"})
+        mapping = {"worker": ["job-name=worker1", "job-name=worker2"], "ps": ["job-name=none"]}
+        self.assertEqual(self.spec(mapping, 2222), {"worker": ["10.0.0.2:2222", "10.0.0.1:2222"], "ps": []})
+        self.assertEqual(self.spec({"w": "job-name in (worker1,worker2)"}), {"w": ["10.0.0.1:8470", "10.0.0.2:8470"]})
+        self.assertEqual(self.spec({"w": {"job-name": "worker1"}}), {"w": ["10.0.0.2:8470"]})
+
+    def test_pods_that_do_not_run(self):
+        self.add("good")
+        self.add("tensorflow-0", phase="Failed")
+        with self.assertRaises(RuntimeError) as raised:
+            self.resolver().cluster_spec()
+        self.assertEqual(str(raised.exception), 'Pod "tensorflow-0" is not running; phase: "Failed"')
+        self.assertIsInstance(raised.exception, PodError)
+        self.assertEqual(self.spec(not_running="skip_finished"), {"worker": ["10.1.2.3:8470"]})
+
+    def test_what_tensorflow_has_otherwise(self):
+        for index in (10, 2):
+            self.add(f"worker-{index}", ip=f"10.0.0.{index}", host_ip=f"192.168.0.{index}")
+        self.add("worker-3", ip="fd00::3", namespace="kube-system")
+        self.assertEqual(self.spec(), {"worker": ["10.0.0.2:8470", "10.0.0.10:8470"]})
+        self.assertEqual(
+            self.spec(order="lexical", address="host_ip", namespace="default"),
+            {"worker": ["192.168.0.10:8470", "192.168.0.2:8470"]},
+        )
+        everywhere = {"worker": ["10.0.0.2:8470", "[fd00::3]:8470", "10.0.0.10:8470"]}
+        self.assertEqual(self.spec(all_namespaces=True), everywhere)
+        twice = {"a": ["job-name=tensorflow"], "b": ["job-name"]}
+        with self.assertRaisesRegex(PodError, 'matched by two selectors, of role "a" and role "b"'):
+            self.spec(twice)
+        self.assertEqual(self.spec(twice, once=True)["b"], [])
+
+    def test_accelerators(self):
+        self.add("worker-0", gpus=2)
+        self.add("worker-1", gpus=4)
+        resolver = self.resolver()
+        self.assertEqual(resolver.num_accelerators(), {"GPU": 2})
+        self.assertEqual(resolver.num_accelerators("worker", 1), {"GPU": 4})
+        self.assertEqual(resolver.num_accelerators(config_proto=object()), {"GPU": 2})
+        told = [(task["index"], task["resources"]) for task in resolver.accelerators()]
+        self.assertEqual(told, [(0, {"nvidia.com/gpu": 2}), (1, {"nvidia.com/gpu": 4})])
+
+    def test_formats(self):
+        self.add("worker-0", ip="10.0.0.1", gpus=8)
+        self.add("worker-1", ip="10.0.0.2", gpus=8)
+        tasks = self.resolver().tasks()
+        self.assertEqual(len(tasks), 2)
+        self.assertEqual([task["pod"]["name"] for task in tasks], ["worker-0", "worker-1"])
+        self.assertEqual(tasks.render("hostfile"), "10.0.0.1 slots=8\n10.0.0.2 slots=8\n")
+        variables = tasks.variables("worker", 1)
+        self.assertEqual((variables["MASTER_ADDR"], variables["RANK"]), ("10.0.0.1", "1"))
+        self.assertIn('"index":1', variables["TF_CONFIG"])
+        for ask, text in [
+            (lambda: tasks.render("nothing"), "there is no format"),
+            (lambda: tasks.render("torch"), "of one task"),
+            (lambda: tasks.variables("worker", 5), "No task with index 5"),
+        ]:
+            with self.assertRaisesRegex(ValueError, text):
+                ask()
+
+    def test_arguments(self):
+        for how, error, text in [
+            ({"executable_location": 7}, ValueError, "executable location provided is invalid: 7"),
+            ({"tf_server_port": 70000}, ValueError, "70000"),
+            ({"address": "ip"}, ValueError, "choose one of pod_ip, host_ip, dns, hostname"),
+            ({"order": "random"}, ValueError, "choose one of natural, lexical, index"),
+            ({"not_running": "x"}, ValueError, "choose one of fail, skip_finished, skip, keep"),
+            ({"namespace": "a", "all_namespaces": True}, ValueError, "not both"),
+            ({"override_client": "nonsense"}, TypeError, "override_client must be"),
+            ({"job_to_label_mapping": {"worker": 7}}, TypeError, "the selectors of job 'worker'"),
+        ]:
+            with self.subTest(how), self.assertRaisesRegex(error, text):
+                KubernetesClusterResolver(**how)
+        for location in ExecutableLocation:
+            KubernetesClusterResolver(executable_location=location)
+        with self.assertRaisesRegex(ValueError, "a==b==c"):
+            self.resolver({"worker": ["a==b==c"]}).cluster_spec()
+
+    def test_nobody_is_asked_before_a_question(self):
+        with mock.patch.dict(os.environ, {"KUBECONFIG": "/nonexistent"}):
+            resolver = KubernetesClusterResolver()
+            self.assertEqual(resolver.master(), "")
+            with self.assertRaises(longshore.KubeError):
+                resolver.cluster_spec()
+
+    def test_a_closed_cluster(self):
+        resolver = self.resolver()
+        self.cluster.close()
+        with self.assertRaises(longshore.ClosedError):
+            resolver.cluster_spec()
+
+    def test_waiting(self):
+        self.add("worker-0", ip="10.0.0.1")
+        resolver = self.resolver()
+        with self.assertRaises(TimeoutError) as raised:
+            resolver.wait({"worker": 2}, timeout=0.2)
+        self.assertIsInstance(raised.exception, MissingTasksError)
+        self.assertEqual(raised.exception.missing, {"worker": (1, 2, ["1 not created yet"])})
+
+        def late():
+            time.sleep(0.2)
+            self.add("worker-1", ip="10.0.0.2")
+
+        helper = threading.Thread(target=late)
+        helper.start()
+        # The lock is free while it waits, or this would be for ever.
+        spec = longshore.ClusterSpec(resolver.wait({"worker": 2}, timeout=30))
+        helper.join()
+        self.assertEqual(spec.num_tasks("worker"), 2)
+        with self.assertRaises(ValueError):
+            resolver.wait({"worker": 2}, timeout=-1)
+
+    def test_following(self):
+        self.add("worker-0", ip="10.0.0.1")
+        generations = self.resolver(not_running="skip").watch()
+        first = generations.next(10)
+        self.assertEqual((first.number, len(first.joined), first.left), (1, 1, []))
+        self.assertIsNone(generations.next(0.1))
+        self.add("worker-1", ip="10.0.0.2")
+        second = next(generations)
+        self.assertEqual([task["pod"]["name"] for task in second.joined], ["worker-1"])
+        self.cluster.view("pods", "default").delete("worker-0")
+        third = generations.next(30)
+        self.assertEqual(third.number, 3)
+        self.assertEqual(third.spec.as_dict(), {"worker": ["10.0.0.2:8470"]})
+        self.assertEqual([task["pod"]["name"] for task in third.left], ["worker-0"])
+
+
+if __name__ == "__main__":
+    unittest.main()

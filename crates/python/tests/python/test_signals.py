@@ -1,0 +1,35 @@
+"""Ctrl-C ends whatever waits."""
+
+import subprocess
+import sys
+import signal
+import time
+import unittest
+
+PROGRAM = """
+import longshore
+with longshore.EmbeddedCluster(pods=False) as embedded:
+    resolver = longshore.KubernetesClusterResolver(override_client=embedded.cluster)
+    print("waiting", flush=True)
+    try:
+        resolver.wait({"worker": 1})
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    # It can still be used.
+    print(resolver.tasks().spec(), flush=True)
+"""
+
+
+class Signals(unittest.TestCase):
+    def test_an_interrupt(self):
+        with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "waiting\n")
+            time.sleep(0.2)
+            child.send_signal(signal.SIGINT)
+            told, _ = child.communicate(timeout=60)
+        self.assertEqual(told, "interrupted\nClusterSpec({'worker': []})\n")
+        self.assertEqual(child.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+//! Python's own tests of the package: each file of the folder `python` is run by
+//! a Python that finds the package as a wheel would have it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+/// The package: Python's sources with the native part that cargo has built.
+fn package() -> &'static Path {
+    static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGE.get_or_init(|| {
+        // A wheel that is installed is judged in its place.
+        if env::var_os("LONGSHORE_TEST_WHEEL").is_some() {
+            return PathBuf::new();
+        }
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{}", std::process::id()));
+        let package = folder.join("longshore");
+        if package.exists() {
+            fs::remove_dir_all(&package).unwrap();
+        }
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/longshore");
+        copy(&sources, &package).unwrap();
+        let own = env::current_exe().unwrap();
+        let built = own.parent().unwrap().join("liblongshore_native.so");
+        fs::copy(&built, package.join("_native.abi3.so"))
+            .unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+        folder
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn run(python: &Path, words: &[&str]) {
+    let output = Command::new(python)
+        .args(["-B", "-W", "error::ResourceWarning"])
+        .args(words)
+        .env("PYTHONPATH", package())
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python"))
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{words:?}: {}\n{told}",
+        output.status
+    );
+    // A file without tests is no success.
+    assert!(!told.contains("Ran 0 tests"), "{words:?} has no tests");
+}
+
+/// The Python with others' clients; any will do where they could not be had.
+fn python() -> PathBuf {
+    let known = env::var_os("LONGSHORE_TEST_PYTHON").filter(|python| !python.is_empty());
+    known.map_or_else(|| "python3".into(), PathBuf::from)
+}
+
+fn unittest(file: &str) {
+    run(&python(), &["-m", "unittest", "-q", file]);
+}
+
+macro_rules! files {
+    ($($name:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                unittest(stringify!($name));
+            }
+        )*
+    };
+}
+
+files! {
+    test_client,
+    test_documents,
+    test_official_client,
+    test_pod,
+    test_resolver,
+    test_signals,
+    test_spec,
+    test_stubs,
+}
+
+/// With TensorFlow at hand, beside its own classes.
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn test_tensorflow() {
+    let folder = env::var_os("LONGSHORE_TEST_FRAMEWORKS");
+    let folder = folder.expect("`cargo xtask test --frameworks` runs this");
+    let python = PathBuf::from(folder).join("tensorflow/bin/python3");
+    run(&python, &["-m", "unittest", "-q", "frameworks_tensorflow"]);
+}
