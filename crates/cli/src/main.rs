@@ -9,6 +9,7 @@ mod env;
 mod error;
 mod follow;
 mod output;
+mod pods;
 mod progress;
 mod select;
 mod target;

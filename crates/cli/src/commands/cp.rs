@@ -18,7 +18,8 @@ const NAMED: usize = 10;
 
 /// Copy files and folders into a container, or out of it
 ///
-/// One of the two places is in a pod: POD:PATH. Into a folder that is there,
+/// One of the two places is in a pod: POD:PATH; a task of a Job goes by its host
+/// name, too. Into a folder that is there,
 /// files come under their own name. The container needs a `tar`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -100,10 +101,12 @@ async fn copy(
     };
     Ok(match places {
         (Place::Pod { name, path }, Place::Here(to)) => {
-            pods.copy_out(name, path, to, &options).await?
+            let pod = crate::pods::find(&pods, name).await?;
+            pods.copy_out(&pod, path, to, &options).await?
         }
         (Place::Here(from), Place::Pod { name, path }) => {
-            pods.copy_in(name, from, path, &options).await?
+            let pod = crate::pods::find(&pods, name).await?;
+            pods.copy_in(&pod, from, path, &options).await?
         }
         _ => return Err(Error::usage("one of the two places must be in a pod")),
     })

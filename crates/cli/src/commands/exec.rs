@@ -23,7 +23,7 @@ const PIECE: usize = 32 * 1024;
 /// Which container, and what of it.
 #[derive(Debug, Args)]
 pub(crate) struct ContainerArgs {
-    /// The pod's name
+    /// The pod's name, or the host name of a Job's task (train-worker-0)
     pod: String,
     /// The container; needed when the pod has several
     #[arg(long, short)]
@@ -48,6 +48,7 @@ pub(crate) struct ContainerArgs {
 #[command(after_help = "Examples:
   longshore exec web -- ls /tmp
   longshore exec web -it -- sh
+  longshore exec train-x7k2p-worker-0 -- nvidia-smi
   longshore exec web -i -- tar xf - < data.tar")]
 pub(crate) struct ExecArgs {
     #[command(flatten)]
@@ -115,9 +116,10 @@ async fn open(
         stdin: args.stdin,
         tty: args.tty,
     };
+    let pod = crate::pods::find(&pods, &args.pod).await?;
     Ok(match command {
-        Some(command) => pods.exec(&args.pod, command, &options).await?,
-        None => pods.attach(&args.pod, &options).await?,
+        Some(command) => pods.exec(&pod, command, &options).await?,
+        None => pods.attach(&pod, &options).await?,
     })
 }
 

@@ -22,7 +22,7 @@ use crate::{
   longshore port-forward web 8080:80 8443:443
   longshore port-forward web :80            # any free port here")]
 pub(crate) struct PortForwardArgs {
-    /// The pod's name
+    /// The pod's name, or the host name of a Job's task
     pod: String,
     /// PORT, or HERE:PORT
     #[arg(required = true, value_parser = parse)]
@@ -75,13 +75,14 @@ async fn forward(cluster: &Cluster, args: &PortForwardArgs) -> Result<()> {
     let namespace = args.namespace.as_deref();
     let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
     let pods = cluster.pods().in_namespace(namespace)?;
+    let pod = crate::pods::find(&pods, &args.pod).await?;
     // That there is no such pod is told now, not at the first connection.
-    pods.fetch(&args.pod).await?;
+    pods.fetch(&pod).await?;
     let mut all = JoinSet::new();
     for ports in &args.ports {
         let (listener, address) = listen(args.address, ports.here).await?;
-        ui::line(format!("{address} -> {}:{}", args.pod, ports.there));
-        let forward: PortForward = pods.port_forward(&args.pod, ports.there)?;
+        ui::line(format!("{address} -> {pod}:{}", ports.there));
+        let forward: PortForward = pods.port_forward(&pod, ports.there)?;
         all.spawn(async move { forward.serve(listener, ui::warning).await });
     }
     ui::flush();

@@ -55,3 +55,15 @@ fn ray_works_on_two_nodes() {
         "{said}"
     );
 }
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn mpi_starts_processes_on_three_hosts() {
+    let said = run("mpi");
+    assert_eq!(lines(&said, "] ok").count(), 1, "{said}");
+    assert_eq!(
+        lines(&said, "[3 processes on 3 hosts]").count(),
+        1,
+        "{said}"
+    );
+}

@@ -81,6 +81,42 @@ fn typed(desk: &Desk, arguments: &[&str], text: &str) -> Answer {
 }
 
 #[test]
+fn tasks_of_jobs_go_by_their_host_names() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let job = r#"
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  completionMode: Indexed
+  completions: 2
+  parallelism: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: any, command: [sleep, "300"]}]
+"#;
+    typed(&desk, &["create", "-f", "-"], job).expect(0);
+    for (name, index) in [("train-1", "1"), ("train-0.train", "0")] {
+        let asks = ["exec", name, "--", "printenv", "JOB_COMPLETION_INDEX"];
+        eventually("the task runs", || desk.longshore(&asks).code == 0);
+        assert_eq!(desk.longshore(&asks).expect(0).out.trim(), index);
+    }
+    let there = desk.longshore(&["exec", "train-1", "--", "mktemp", "-d"]);
+    let folder = there.expect(0).out.trim().to_owned();
+    let from = desk.code().join("a");
+    std::fs::write(&from, "here").unwrap();
+    let to = format!("train-1.train:{folder}");
+    desk.longshore(&["cp", from.to_str().unwrap(), &to])
+        .expect(0);
+    let read = ["exec", "train-1", "--", "cat", &format!("{folder}/a")];
+    assert_eq!(desk.longshore(&read).expect(0).out, "here");
+    desk.longshore(&["exec", "train-1", "--", "rm", "-r", &folder])
+        .expect(0);
+}
+
+#[test]
 fn commands_run_in_pods() {
     let desk = desk();
     let script = "echo out; echo err >&2; exit 7";
@@ -115,6 +151,17 @@ fn commands_run_in_pods() {
             .contains("container none is not valid for pod shout"),
         "{}",
         no_container.err
+    );
+
+    let no_task = desk
+        .longshore(&["exec", "none-0.none", "--", "true"])
+        .expect(1);
+    assert!(
+        no_task
+            .err
+            .contains("there is no pod \"none-0.none\", and no task 0 of a Job \"none\""),
+        "{}",
+        no_task.err
     );
 
     let attached = typed(&desk, &["attach", "asks", "-i"], "this\n");
