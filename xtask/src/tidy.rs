@@ -24,7 +24,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("archive", &[], &[]),
     ("client", &["archive", "model"], &["embedded"]),
     ("resolver", &["client", "model"], &["embedded"]),
-    ("launcher", &["archive", "client", "resolver", "model"], &[]),
+    ("launcher", &["archive", "client", "resolver", "schema", "model"], &[]),
     ("engine", &["model", "schema"], &[]),
     ("apiserver", &["engine", "schema", "model"], &[]),
     ("controllers", &["client", "model"], &["engine", "apiserver"]),

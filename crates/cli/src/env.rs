@@ -18,6 +18,8 @@ pub(crate) const ON_INTERRUPT: &str = "LONGSHORE_ON_INTERRUPT";
 const NO_COLOR: &str = "NO_COLOR";
 /// Where a user's data go, by the XDG base directory specification.
 const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
+/// Where what can be made again goes, by the same.
+const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's home folder.
 const HOME: &str = "HOME";
 /// Set by Kubernetes in every container.
@@ -37,6 +39,14 @@ pub(crate) fn default_data_dir() -> Option<PathBuf> {
         .filter(|dir| dir.is_absolute())
         .or_else(|| home().map(|home| home.join(".local/share")))
         .map(|data| data.join("longshore/embedded"))
+}
+
+/// Where to keep what can be made again.
+pub(crate) fn cache_dir() -> Option<PathBuf> {
+    path(XDG_CACHE_HOME)
+        .filter(|dir| dir.is_absolute())
+        .or_else(|| home().map(|home| home.join(".cache")))
+        .map(|cache| cache.join("longshore"))
 }
 
 /// The user's home folder.

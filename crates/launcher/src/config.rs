@@ -4,13 +4,21 @@
 //! line), then their meaning ([`resolve`]). Nothing here reads the
 //! environment or the clock.
 
+mod flags;
+mod keys;
+mod place;
+mod pod_spec;
+mod pods;
 mod resolve;
 mod settings;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+pub use flags::{Flags, PodFlags};
+pub use pod_spec::PodSpec;
+pub use pods::{EnvFrom, PodSettings, Template, Toleration, Volume};
 pub use resolve::resolve;
-pub use settings::{RoleSettings, Settings};
+pub use settings::{RoleSettings, Settings, Source, Variable, VariableSource};
 
 /// The file's name.
 pub const FILE: &str = "longshore.toml";
@@ -62,8 +70,10 @@ pub enum ConfigError {
         known: String,
     },
     /// A flag or key whose value has no meaning.
-    #[error("invalid {what} {value:?}: {rule}")]
+    #[error("{}invalid {what} {value:?}: {rule}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Value {
+        /// Where it stands, as `longshore.toml:3:9`; `None` for a flag.
+        place: Option<String>,
         /// The flag or key.
         what: String,
         /// Its value.
@@ -79,45 +89,6 @@ pub enum ConfigError {
         /// The role without one.
         role: String,
     },
-}
-
-/// What the command line says, as it was written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// `--name`.
-    pub name: Option<String>,
-    /// `--namespace`.
-    pub namespace: Option<String>,
-    /// `--image`.
-    pub image: Option<String>,
-    /// `--env KEY=VALUE`, each; later ones win.
-    pub env: Vec<String>,
-    /// `--role NAME=COUNT`, each; later ones win.
-    pub roles: Vec<String>,
-    /// `--cpu`, `--memory`, `--gpu`: for every role.
-    pub cpu: Option<String>,
-    /// See `cpu`.
-    pub memory: Option<String>,
-    /// See `cpu`.
-    pub gpu: Option<String>,
-    /// `--store URL`.
-    pub store: Option<String>,
-    /// `--retries N`.
-    pub retries: Option<u32>,
-    /// `--timeout`: how long the run may take, e.g. `90s`, `2h`.
-    pub timeout: Option<String>,
-    /// `--start-timeout`: how long a task may wait for its start.
-    pub start_timeout: Option<String>,
-    /// `--ttl`: how long the objects stay after the end.
-    pub ttl: Option<String>,
-    /// `--port`: the first task's port.
-    pub port: Option<u16>,
-    /// `--ignore PATTERN`, each.
-    pub ignore: Vec<String>,
-    /// `--no-code`: send no bundle.
-    pub no_code: bool,
-    /// The command after `--`; empty when none is given.
-    pub command: Vec<String>,
 }
 
 /// A run, fully decided. Plain values.
@@ -142,6 +113,8 @@ pub struct RunSpec {
     pub image_pull_secrets: Vec<String>,
     /// The service account; without one the pods get no token.
     pub service_account: Option<String>,
+    /// The queue that admits the run: Kueue's LocalQueue.
+    pub queue: Option<String>,
     /// How often a failed task is started again.
     pub retries: u32,
     /// How long the run may take.
@@ -154,6 +127,8 @@ pub struct RunSpec {
     pub ttl: Option<Duration>,
     /// Patterns that are not packed, in .gitignore's language.
     pub ignore: Vec<String>,
+    /// Patterns of files that are sent though they look like secrets.
+    pub allow_secrets: Vec<String>,
     /// Labels of the user, on every object.
     pub labels: BTreeMap<String, String>,
     /// Annotations of the user, on every object.
@@ -177,8 +152,8 @@ pub struct RoleSpec {
     pub env: BTreeMap<String, String>,
     /// `cpu`, `memory`, `gpu`, or full resource names → quantity.
     pub resources: BTreeMap<String, String>,
-    /// Labels that a node must have.
-    pub node_selector: BTreeMap<String, String>,
+    /// What else its pods are like.
+    pub pods: PodSpec,
     /// Whether the role serves the others and never ends by itself: stopped
     /// when all others are done.
     pub service: bool,

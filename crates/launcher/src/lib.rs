@@ -39,7 +39,7 @@ pub mod submit;
 mod track;
 
 pub use bundle::{Bundle, PackOptions};
-pub use config::{Flags, RoleSpec, RunSpec, Settings};
+pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Settings};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use names::RunName;
 pub use plan::Plan;

@@ -28,6 +28,9 @@ pub const CANCELLED: &str = "longshore.dev/cancelled";
 /// Annotation: when and why the run's end stopped the role.
 pub const STOPPED: &str = "longshore.dev/stopped";
 
+/// Label: the queue that admits a Job. Kueue's.
+pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
 /// The volume of the run, in the pod.
 pub const HOME: &str = "/longshore";
 /// Where the code is extracted, and the command runs.

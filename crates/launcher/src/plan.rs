@@ -1,6 +1,8 @@
 //! What a run creates, as plain values. Pure: the same arguments give the
 //! same plan, and `--dry-run` prints exactly what would be sent.
 
+mod extras;
+
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -26,6 +28,16 @@ pub enum PlanError {
     /// The pods' file does not serialise.
     #[error("cannot write the run's configuration: {0}")]
     Config(#[source] serde_json::Error),
+    /// A part of a pod that Kubernetes does not know, or that does not fit.
+    #[error(
+        "the pods of role \"{role}\" cannot be made so: {problem}; correct `template` or `affinity`"
+    )]
+    Pod {
+        /// The role.
+        role: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The plan does not print.
     #[error("cannot print the plan: {0}")]
     Yaml(#[source] serde_yaml_ng::Error),
@@ -79,7 +91,7 @@ impl Plan {
 /// tasks may share one network, and many programs listen on all addresses.
 ///
 /// # Errors
-/// [`PlanError::Config`].
+/// [`PlanError::Config`] and [`PlanError::Pod`].
 pub fn plan(
     spec: &RunSpec,
     run: &RunName,
@@ -92,7 +104,11 @@ pub fn plan(
         namespace,
         bundle,
     };
-    let jobs = spec.roles.iter().map(|role| planner.job(role)).collect();
+    let jobs = spec.roles.iter().map(|role| {
+        let job = planner.job(role);
+        extras::check(role, extras::merge(role, job)?)
+    });
+    let jobs = jobs.collect::<Result<_, _>>()?;
     Ok(Plan {
         run: run.clone(),
         namespace: namespace.to_owned(),
@@ -263,13 +279,19 @@ impl Planner<'_> {
         if let Some(ttl) = self.spec.ttl {
             spec["ttlSecondsAfterFinished"] = json!(ttl.as_secs());
         }
+        let mut own = labels.clone();
+        if let Some(queue) = &self.spec.queue {
+            // Kueue lets it go when there is room.
+            own.insert(names::QUEUE.to_owned(), queue.clone());
+            spec["suspend"] = json!(true);
+        }
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {
                 "name": self.run.job(&role.name),
                 "namespace": self.namespace,
-                "labels": labels,
+                "labels": own,
                 "annotations": annotations,
             },
             "spec": spec,
@@ -298,9 +320,7 @@ impl Planner<'_> {
                 .collect();
             pod.insert("imagePullSecrets".into(), json!(secrets));
         }
-        if !role.node_selector.is_empty() {
-            pod.insert("nodeSelector".into(), json!(role.node_selector));
-        }
+        extras::of_pod(&role.pods, &mut pod);
         let init = self.init_containers(role);
         if !init.is_empty() {
             pod.insert("initContainers".into(), json!(init));
@@ -314,8 +334,10 @@ impl Planner<'_> {
         if !resources.is_empty() {
             main["resources"] = Value::Object(resources);
         }
+        let mut volumes = self.volumes();
+        extras::of_container(&role.pods, &mut main, &mut volumes);
         pod.insert("containers".into(), json!([main]));
-        pod.insert("volumes".into(), json!(self.volumes()));
+        pod.insert("volumes".into(), json!(volumes));
         Value::Object(pod)
     }
 

@@ -97,3 +97,46 @@ fn the_longest_names_still_fit_a_host_name() {
     assert!(label.len() <= 63, "{label}");
     longshore_model::name::dns_label("host", label).unwrap();
 }
+
+#[test]
+fn pods_with_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = "metadata: {annotations: {side: 'on'}}\nspec:\n  runtimeClassName: nvidia\n  containers:\n  \
+                    - name: main\n    securityContext: {runAsUser: 1000}\n  - name: side\n    image: proxy:1\n";
+    std::fs::write(folder.path().join("pod.yaml"), template).unwrap();
+    let settings = "queue = 'team-a'\npriority_class = 'low'\nshared_memory = '8Gi'\ntermination_grace = '2m'\n\
+         node_selector = { pool = 'gpu' }\ntolerations = [{ key = 'nvidia.com/gpu' }]\n\
+         env_from = [{ secret = 'tokens', prefix = 'TOKEN_' }]\ntemplate = 'pod.yaml'\n\
+         [env]\nPLAIN = 1\nTOKEN = { secret = 'hub', key = 'token' }\nNODE = { field = 'spec.nodeName' }\nMODE = { config_map = 'modes' }\n\
+         [[volumes]]\nclaim = 'datasets'\npath = '/data'\nread_only = true\n\
+         [affinity.podAntiAffinity]\npreferredDuringSchedulingIgnoredDuringExecution = []\n\
+         [roles.worker]\nnode_selector = { zone = 'b' }\npriority_class = 'high'\n\
+         tolerations = [{ key = 'spot', value = 'yes', effect = 'NoExecute', seconds = 60 }]\nenv = { MODE = 'own' }\n\
+         volumes = [{ empty = '10Gi', path = '/scratch' }, { host = '/mnt', path = '/data/' }]\n";
+    let settings = Settings::parse(settings, &folder.path().join("longshore.toml")).unwrap();
+    let flags = Flags {
+        command: vec!["train".into()],
+        ..Flags::default()
+    };
+    let spec = resolve(&settings, &flags, "code").unwrap();
+    let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
+    insta::assert_snapshot!(plan.to_yaml().unwrap());
+}
+
+#[test]
+fn templates_that_do_not_fit() {
+    let refused = |template: &str| {
+        let settings = format!("command = 'a'\n[template.{template}");
+        let settings = Settings::parse(&settings, Path::new("longshore.toml")).unwrap();
+        let spec = resolve(&settings, &Flags::default(), "code").unwrap();
+        let run = RunName::new("code", "ab2cd");
+        plan(&spec, &run, "default", None).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("spec]\nruntimeClas = 'a'"),
+        "the pods of role \"main\" cannot be made so: unknown field \"spec.template.spec.runtimeClas\"; correct `template` or `affinity`"
+    );
+    assert!(refused("metadata.labels]\n'longshore.dev/run' = 'x'").contains("is the run's own"));
+    let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
+    assert!(refused(replaced).contains("the container \"main\" must stay"));
+}

@@ -19,6 +19,7 @@ mod parse;
 pub mod protobuf;
 mod registry;
 mod roots;
+pub mod strategic;
 pub mod structural;
 mod zeros;
 

@@ -10,8 +10,8 @@ use clap::Args;
 use longshore::{
     client::Cluster,
     launcher::{
-        Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, Run, RunName, RunSpec,
-        Settings, Store, bundle, config, names, plan, runs, store, submit,
+        Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, PodFlags, Run, RunName,
+        RunSpec, Settings, Store, bundle, config, names, plan, runs, store, submit,
     },
 };
 
@@ -57,19 +57,19 @@ pub(crate) struct RunArgs {
     #[arg(long, short)]
     namespace: Option<String>,
     /// The image of the containers
-    #[arg(long)]
+    #[arg(long, help_heading = "Pods")]
     image: Option<String>,
     /// A variable for the command
-    #[arg(long, short, value_name = "KEY=VALUE")]
+    #[arg(long, short, value_name = "KEY=VALUE", help_heading = "Pods")]
     env: Vec<String>,
     /// Processors a task needs, as in 2 or 500m
-    #[arg(long)]
+    #[arg(long, help_heading = "Pods")]
     cpu: Option<String>,
     /// Memory a task needs, as in 4Gi
-    #[arg(long)]
+    #[arg(long, help_heading = "Pods")]
     memory: Option<String>,
     /// GPUs a task needs
-    #[arg(long)]
+    #[arg(long, help_heading = "Pods")]
     gpu: Option<String>,
     /// How often a failed task is started again
     #[arg(long, value_name = "N")]
@@ -84,16 +84,47 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
     /// The first task's port
-    #[arg(long)]
+    #[arg(long, help_heading = "Pods")]
     port: Option<u16>,
     /// Where large bundles go, as in file:///srv/bundles
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = "Code")]
     store: Option<String>,
     /// Leave these files out, in .gitignore's language
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Code")]
     ignore: Vec<String>,
+    /// Send these files though they look like secrets, in .gitignore's language
+    #[arg(long, value_name = "PATTERN", help_heading = "Code")]
+    allow_secret: Vec<String>,
+    /// Mount a volume: claim, secret, config-map, host or empty, as in
+    /// claim:datasets:/data:ro
+    #[arg(long, value_name = "KIND:NAME:PATH", help_heading = "Pods")]
+    volume: Vec<String>,
+    /// The size of /dev/shm, as in 8Gi
+    #[arg(long, value_name = "SIZE", help_heading = "Pods")]
+    shared_memory: Option<String>,
+    /// Only nodes with this label
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
+    node_selector: Vec<String>,
+    /// Nodes with this taint, too
+    #[arg(long, value_name = "KEY[=VALUE][:EFFECT]", help_heading = "Pods")]
+    toleration: Vec<String>,
+    /// The name of a PriorityClass
+    #[arg(long, value_name = "NAME", help_heading = "Pods")]
+    priority_class: Option<String>,
+    /// The service account of the pods; without one they get no token
+    #[arg(long, value_name = "NAME", help_heading = "Pods")]
+    service_account: Option<String>,
+    /// A label for every object
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
+    label: Vec<String>,
+    /// The queue that admits the run: Kueue's LocalQueue
+    #[arg(long, value_name = "NAME", help_heading = "Pods")]
+    queue: Option<String>,
+    /// A pod template, as YAML, that is merged over ours
+    #[arg(long, value_name = "FILE", help_heading = "Pods")]
+    template: Option<PathBuf>,
     /// Send no code; the command is in the image
-    #[arg(long)]
+    #[arg(long, help_heading = "Code")]
     no_code: bool,
     /// Write what would be sent to the cluster, as YAML, and send nothing
     #[arg(long)]
@@ -127,6 +158,18 @@ impl RunArgs {
             ttl: self.ttl.clone(),
             port: self.port,
             ignore: self.ignore.clone(),
+            allow_secrets: self.allow_secret.clone(),
+            labels: self.label.clone(),
+            service_account: self.service_account.clone(),
+            queue: self.queue.clone(),
+            pods: PodFlags {
+                volumes: self.volume.clone(),
+                node_selector: self.node_selector.clone(),
+                tolerations: self.toleration.clone(),
+                priority_class: self.priority_class.clone(),
+                shared_memory: self.shared_memory.clone(),
+                template: self.template.clone(),
+            },
             no_code: self.no_code,
             command: self.command.clone(),
         }
@@ -266,6 +309,8 @@ async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
         folder.to_owned(),
         PackOptions {
             ignore: spec.ignore.clone(),
+            allow_secrets: spec.allow_secrets.clone(),
+            cache: env::cache_dir().map(|cache| cache.join("bundles")),
         },
     );
     let packed = tokio::task::spawn_blocking(move || {

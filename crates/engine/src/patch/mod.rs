@@ -2,10 +2,9 @@
 
 mod merge;
 mod operations;
-mod strategic;
 
 use longshore_model::{KindInfo, PatchKind};
-use longshore_schema::registry;
+use longshore_schema::{registry, strategic};
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -66,7 +65,8 @@ pub(crate) fn apply(
         PatchKind::Strategic => match (patch, registry().root(&kind.gvk)) {
             (Value::Object(patch), Some(root)) => {
                 let told = [document["apiVersion"].clone(), document["kind"].clone()];
-                let mut merged = strategic::merge(root, document, patch)?;
+                let mut merged = strategic::merge(root, document, patch)
+                    .map_err(|error| Error::BadRequest(error.0))?;
                 // The type is that of the object, whatever the patch says.
                 if let Value::Object(merged) = &mut merged {
                     for (field, value) in ["apiVersion", "kind"].into_iter().zip(told) {

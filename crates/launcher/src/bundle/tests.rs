@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
 use flate2::read::MultiGzDecoder;
 use longshore_archive::Unpack;
 use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
 
-use super::*;
+use super::{sink::IN_MEMORY, *};
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -84,6 +85,7 @@ fn ignored_files_stay_at_home_and_are_reported() {
     ]);
     let options = PackOptions {
         ignore: vec!["tmp.*".into()],
+        ..PackOptions::default()
     };
     let mut last = Progress::default();
     let bundle = pack(folder.path(), &options, |progress| last = progress).unwrap();
@@ -181,6 +183,7 @@ fn links_out_of_the_folder_are_refused_unless_ignored() {
     );
     let options = PackOptions {
         ignore: vec!["out".into()],
+        ..PackOptions::default()
     };
     assert_eq!(
         names(&pack(folder.path(), &options, |_| {}).unwrap()),
@@ -203,18 +206,10 @@ fn a_folder_that_is_none_is_named() {
 #[test]
 fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
     let folder = folder(&[("a.py", "")]);
-    let mut seed = 1_u64;
-    let noise: Vec<u8> = std::iter::repeat_with(|| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 56) as u8
-    })
-    .take(IN_MEMORY * 2)
-    .collect();
+    let noise = noise();
     fs::write(folder.path().join("noise"), &noise).unwrap();
     let bundle = pack_all(folder.path());
-    let Data::File(file) = &bundle.data else {
+    let Some(Data::File(file)) = bundle.data.get() else {
         panic!("kept in memory")
     };
     let path = file.path().to_owned();
@@ -228,6 +223,110 @@ fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
     );
     drop(bundle);
     assert!(!path.exists());
+}
+
+/// Content that does not compress, too much to stay in memory.
+fn noise() -> Vec<u8> {
+    let mut seed = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 56) as u8
+    });
+    noise.take(IN_MEMORY * 2).collect()
+}
+
+/// As if it had been written long ago.
+fn long_ago(path: &Path) {
+    // The time of change cannot be set; it is waited for once.
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000))
+        .unwrap();
+}
+
+#[test]
+fn an_unchanged_folder_is_packed_when_it_is_asked_for() {
+    let (folder, cache) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
+    fs::write(folder.path().join("noise"), noise()).unwrap();
+    let options = PackOptions {
+        cache: Some(cache.path().join("bundles")),
+        ..PackOptions::default()
+    };
+    let pack = || pack(folder.path(), &options, |_| {}).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    let first = pack();
+    assert!(first.is_packed());
+    let again = pack();
+    assert!(!again.is_packed());
+    assert_eq!((&again.sha256, again.size), (&first.sha256, first.size));
+    assert_eq!(again.report, first.report);
+    assert_eq!(again.bytes().unwrap(), first.bytes().unwrap());
+    assert!(again.is_packed());
+
+    // The same size, and a time long ago: the time of change tells.
+    let late = pack();
+    fs::write(folder.path().join("a.py"), "2").unwrap();
+    long_ago(&folder.path().join("a.py"));
+    let error = late.open().err().unwrap().to_string();
+    assert!(error.contains("the folder changed"), "{error}");
+    let changed = pack();
+    assert!(changed.is_packed());
+    assert_ne!(changed.sha256, first.sha256);
+
+    // A cache that is none is no obstacle.
+    for file in fs::read_dir(cache.path().join("bundles")).unwrap() {
+        fs::write(file.unwrap().path(), "{").unwrap();
+    }
+    assert!(pack().is_packed());
+    let nowhere = PackOptions {
+        cache: Some(folder.path().join("a.py/cache")),
+        ..PackOptions::default()
+    };
+    super::pack(folder.path(), &nowhere, |_| {}).unwrap();
+}
+
+#[test]
+fn a_folder_that_changes_in_this_moment_is_not_remembered() {
+    let (folder, cache) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
+    let walked = walk::walk(folder.path(), &[]).unwrap();
+    let cache = Cache::of(cache.path(), folder.path(), &walked);
+    let seconds = std::time::Duration::from_secs;
+    cache.remember("abc", 3, SystemTime::now() + seconds(1));
+    assert_eq!(cache.find(), None);
+    cache.remember("abc", 3, SystemTime::now() + seconds(60));
+    assert_eq!(cache.find().unwrap().sha256, "abc");
+}
+
+#[test]
+fn secrets_stay_at_home_unless_allowed() {
+    let folder = folder(&[
+        ("train.py", "KEY = '-----BEGIN RSA PRIVATE KEY-----'"),
+        (".env", "PASSWORD=x"),
+        (
+            "keys/id_ed25519",
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nx\n",
+        ),
+        ("keys/ca.pem", "-----BEGIN CERTIFICATE-----\nx\n"),
+    ]);
+    let with = |ignore: &[&str], allow: &[&str]| {
+        let list = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+        let options = PackOptions {
+            ignore: list(ignore),
+            allow_secrets: list(allow),
+            cache: None,
+        };
+        pack(folder.path(), &options, |_| {}).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        with(&[], &[]).unwrap_err(),
+        "the folder holds what looks like secrets: .env (a file of variables, which often holds passwords), \
+         keys/id_ed25519 (a private key); leave them out with .longshoreignore and give them to the tasks \
+         as a Secret, or, if they may be sent, name them in `allow_secrets`"
+    );
+    assert!(with(&[], &["keys/"]).unwrap_err().contains(".env ("));
+    assert_eq!(with(&[], &["keys/", ".env"]).unwrap().report.files, 4);
+    assert_eq!(with(&[".env"], &["id_*"]).unwrap().report.files, 3);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -45,6 +45,14 @@ pub(super) enum Kind {
     Link,
 }
 
+/// What changes when a file does, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) inode: u64,
+    pub(super) modified: i128,
+    pub(super) changed: i128,
+}
+
 #[derive(Debug)]
 pub(super) struct Found {
     /// Relative to the folder.
@@ -52,6 +60,14 @@ pub(super) struct Found {
     pub(super) kind: Kind,
     pub(super) size: u64,
     pub(super) executable: bool,
+    pub(super) stamp: Stamp,
+}
+
+impl Found {
+    /// The last time that it changed in any way.
+    pub(super) fn changed(&self) -> i128 {
+        self.stamp.changed.max(self.stamp.modified)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -101,18 +117,7 @@ pub(super) fn walk(folder: &Path, patterns: &[String]) -> Result<Walked, BundleE
     let root = folder
         .canonicalize()
         .map_err(|source| read(folder, source))?;
-    let from_lines = |name: &str, lines: &[String]| {
-        let mut builder = GitignoreBuilder::new(&root);
-        for line in lines {
-            builder
-                .add_line(None, line)
-                .map_err(|error| BundleError::Pattern {
-                    path: PathBuf::from(name),
-                    problem: error.to_string(),
-                })?;
-        }
-        build(builder, Path::new(name))
-    };
+    let from_lines = |name: &str, lines: &[String]| rules(&root, name, lines);
     let defaults: Vec<String> = DEFAULT_IGNORES.iter().map(ToString::to_string).collect();
     let mut rules = Rules {
         defaults: from_lines("the defaults", &defaults)?,
@@ -174,6 +179,12 @@ fn descend(
             kind,
             size,
             executable,
+            // A folder is what is in it.
+            stamp: if is_folder {
+                Stamp::default()
+            } else {
+                stamp(&metadata)
+            },
         });
         if is_folder {
             descend(root, &path, rules, walked)?;
@@ -182,6 +193,16 @@ fn descend(
     rules.git.truncate(git);
     rules.own.truncate(own);
     Ok(())
+}
+
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Stamp {
+        inode: metadata.ino(),
+        modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+    }
 }
 
 /// The .gitignore files above the folder, when it is within a git repository:
@@ -216,6 +237,20 @@ fn from_file(folder: &Path, file: &Path) -> Result<Option<Gitignore>, BundleErro
         });
     }
     build(builder, file).map(Some)
+}
+
+/// Rules that stand in no file of their own; `name` is where they stand.
+pub(super) fn rules(root: &Path, name: &str, lines: &[String]) -> Result<Gitignore, BundleError> {
+    let mut builder = GitignoreBuilder::new(root);
+    for line in lines {
+        builder
+            .add_line(None, line)
+            .map_err(|error| BundleError::Pattern {
+                path: PathBuf::from(name),
+                problem: error.to_string(),
+            })?;
+    }
+    build(builder, Path::new(name))
 }
 
 fn build(builder: GitignoreBuilder, path: &Path) -> Result<Gitignore, BundleError> {

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use longshore_model::{Quantity, name};
 
 use super::{
-    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, RoleSettings, RoleSpec, RunSpec, Settings,
-    settings::{Command, Scalar},
+    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, PodSpec, RoleSettings, RoleSpec, RunSpec,
+    Settings, place,
+    settings::{Command, Scalar, Source, Variable, VariableSource},
 };
 use crate::store::Store;
 
@@ -20,7 +21,7 @@ const MOST_TASKS: u32 = 10_000;
 /// The pull policies that Kubernetes knows.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
 
-fn invalid(
+pub(super) fn invalid(
     what: impl Into<String>,
     value: impl Into<String>,
     rule: impl Into<String>,
@@ -29,6 +30,7 @@ fn invalid(
         what: what.into(),
         value: value.into(),
         rule: rule.into(),
+        place: None,
     }
 }
 
@@ -42,6 +44,32 @@ fn invalid(
 /// # Errors
 /// Names the key or flag, its value, and what it must be.
 pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
+    resolved(settings, flags, folder).map_err(|error| placed(settings, error))
+}
+
+/// Says where in the file the value stands, if it does.
+fn placed(settings: &Settings, error: ConfigError) -> ConfigError {
+    match (error, &settings.source) {
+        (
+            ConfigError::Value {
+                what, value, rule, ..
+            },
+            Some(Source { path, text }),
+        ) => {
+            let found = place::find(text, &what, &value);
+            let place = found.map(|(line, column)| format!("{}:{line}:{column}", path.display()));
+            ConfigError::Value {
+                what,
+                value,
+                rule,
+                place,
+            }
+        }
+        (error, _) => error,
+    }
+}
+
+fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
     let name = flags.name.as_ref().or(settings.name.as_ref()).cloned();
     let name = name.unwrap_or_else(|| folder.to_owned());
     let namespace = flags
@@ -68,7 +96,13 @@ pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSp
     if let Some(store) = &store {
         Store::parse(store).map_err(|error| invalid("store", store, error.to_string()))?;
     }
-    for (key, value) in &settings.labels {
+    let mut labels = settings.labels.clone();
+    for flag in &flags.labels {
+        let pair = flag.split_once('=');
+        let (key, value) = pair.ok_or_else(|| invalid("--label", flag, "write KEY=VALUE"))?;
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    for (key, value) in &labels {
         name::label_key(key).map_err(|error| invalid("label key", key, error.rule()))?;
         name::label_value(value)
             .map_err(|error| invalid(format!("label {key}"), value, error.rule()))?;
@@ -92,7 +126,11 @@ pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSp
         launcher_image: settings.launcher_image.clone(),
         image_pull_policy: policy,
         image_pull_secrets: settings.image_pull_secrets.clone(),
-        service_account: settings.service_account.clone(),
+        service_account: flags
+            .service_account
+            .clone()
+            .or_else(|| settings.service_account.clone()),
+        queue: queue(flags.queue.as_ref().or(settings.queue.as_ref()))?,
         retries: flags.retries.or(settings.retries).unwrap_or(0),
         timeout: time("timeout", &flags.timeout, &settings.timeout)?,
         start_timeout: time(
@@ -110,7 +148,13 @@ pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSp
             .chain(&flags.ignore)
             .cloned()
             .collect(),
-        labels: settings.labels.clone(),
+        allow_secrets: settings
+            .allow_secrets
+            .iter()
+            .chain(&flags.allow_secrets)
+            .cloned()
+            .collect(),
+        labels,
         annotations: settings.annotations.clone(),
         code: !flags.no_code && settings.code.unwrap_or(true),
         roles,
@@ -124,6 +168,14 @@ pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSp
         return Err(invalid("port", port.to_string(), rule));
     }
     Ok(spec)
+}
+
+/// The name of a queue, which becomes a label's value.
+fn queue(name: Option<&String>) -> Result<Option<String>, ConfigError> {
+    if let Some(name) = name {
+        name::dns_label("queue", name).map_err(|error| invalid("queue", name, error.rule()))?;
+    }
+    Ok(name.cloned())
 }
 
 fn roles(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec>, ConfigError> {
@@ -216,24 +268,25 @@ fn role(
         role: name.to_owned(),
     })?;
 
+    let (mut env, mut from) = variables(&settings.env, &own.env);
+    for flag in &flags.env {
+        let (key, value) = flag
+            .split_once('=')
+            .ok_or_else(|| invalid("--env", flag, "write NAME=VALUE"))?;
+        from.remove(key);
+        env.insert(key.to_owned(), value.to_owned());
+    }
+    let names = env.keys().map(String::as_str).chain(from.keys().copied());
+    if let Some(key) = names.into_iter().find(|key| !is_variable(key)) {
+        let rule = "use letters, digits, '_', '-' and '.', not beginning with a digit";
+        return Err(invalid("variable name", key, rule));
+    }
+
     let texts = |map: &BTreeMap<String, Scalar>| -> Vec<(String, String)> {
         map.iter()
             .map(|(key, value)| (key.clone(), value.to_string()))
             .collect()
     };
-    let mut env: BTreeMap<String, String> = texts(&settings.env).into_iter().collect();
-    env.extend(texts(&own.env));
-    for flag in &flags.env {
-        let (key, value) = flag
-            .split_once('=')
-            .ok_or_else(|| invalid("--env", flag, "write NAME=VALUE"))?;
-        env.insert(key.to_owned(), value.to_owned());
-    }
-    if let Some(key) = env.keys().find(|key| !is_variable(key)) {
-        let rule = "use letters, digits, '_', '-' and '.', not beginning with a digit";
-        return Err(invalid("variable name", key, rule));
-    }
-
     let mut resources: BTreeMap<String, String> = texts(&settings.resources).into_iter().collect();
     resources.extend(texts(&own.resources));
     for (key, value) in [
@@ -259,6 +312,9 @@ fn role(
             )
         })?;
     }
+    let run = flags.pods.over(&settings.pods)?;
+    let source = settings.source.as_ref();
+    let folder = source.and_then(|source| source.path.parent());
     let image = flags
         .image
         .as_ref()
@@ -271,9 +327,27 @@ fn role(
         command,
         env,
         resources,
-        node_selector: own.node_selector.clone(),
+        pods: PodSpec::resolve(&run, &own.pods, &from, folder)?,
         service,
     }))
+}
+
+type Sources<'a> = BTreeMap<&'a str, &'a VariableSource>;
+
+/// The variables of a role: values, and those that come from elsewhere.
+fn variables<'a>(
+    run: &'a BTreeMap<String, Variable>,
+    own: &'a BTreeMap<String, Variable>,
+) -> (BTreeMap<String, String>, Sources<'a>) {
+    let all: BTreeMap<&String, &Variable> = run.iter().chain(own).collect();
+    let (mut env, mut from) = (BTreeMap::new(), Sources::new());
+    for (name, variable) in all {
+        match variable {
+            Variable::Plain(value) => drop(env.insert(name.clone(), value.to_string())),
+            Variable::From(source) => drop(from.insert(name.as_str(), source)),
+        }
+    }
+    (env, from)
 }
 
 fn is_variable(name: &str) -> bool {
@@ -284,7 +358,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Reads `90s`, `1h30m`, `7d`, or a number of seconds.
-fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
+pub(super) fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
     let error = || {
         invalid(
             what,

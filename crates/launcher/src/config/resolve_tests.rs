@@ -148,3 +148,112 @@ proptest! {
         let _ = resolve(&Settings::default(), &flags, "code");
     }
 }
+
+#[test]
+fn bad_values_are_told_with_their_place() {
+    let refused = |text: &str| error(&file(&format!("command = 'a'\n{text}")), &Flags::default());
+    for (text, told) in [
+        (
+            "[labels]\n'bad key' = 'x'",
+            "longshore.toml:3:1: invalid label key \"bad key\": ",
+        ),
+        (
+            "[resources]\ngpu = 'lots'",
+            "longshore.toml:3:7: invalid resource gpu \"lots\": use a quantity",
+        ),
+        (
+            "[roles.worker]\ncount = 20000",
+            "longshore.toml:3:9: invalid count of role worker \"20000\": ",
+        ),
+        (
+            "namespace = 'Team A'",
+            "longshore.toml:2:13: invalid namespace \"Team A\": ",
+        ),
+        (
+            "tolerations = [{ key = 'a', effect = 'Never' }]",
+            "longshore.toml:2:38: invalid toleration effect \"Never\": use one of NoSchedule, ",
+        ),
+        (
+            "volumes = [{ path = 'data', claim = 'a' }]",
+            "longshore.toml:2:21: invalid volumes path \"data\": give the absolute path",
+        ),
+        (
+            "volumes = [{ path = '/longshore/work', empty = '' }]",
+            "longshore.toml:2:21: invalid volumes path \"/longshore/work\": the run's own files",
+        ),
+        (
+            "volumes = [{ path = '/data', claim = 'a', secret = 'b' }]",
+            "longshore.toml:2:21: invalid volumes path \"/data\": give it one of claim, ",
+        ),
+        (
+            "shared_memory = 'much'",
+            "longshore.toml:2:17: invalid shared_memory \"much\": use a quantity",
+        ),
+        (
+            "env = { A = { secret = 'a', field = 'b' } }",
+            "longshore.toml:2:9: invalid env \"A\": give it one of secret, ",
+        ),
+        (
+            "[[env_from]]\nprefix = 'A'",
+            "invalid env_from \"\": give each one of secret, ",
+        ),
+        (
+            "[template]\nkind = 'Pod'",
+            "longshore.toml:3:1: invalid template \"kind\": a pod's template has",
+        ),
+        ("template = 'none.yaml'", "cannot read none.yaml: "),
+        (
+            "queue = 'Team A'",
+            "longshore.toml:2:9: invalid queue \"Team A\": ",
+        ),
+    ] {
+        let refused = refused(text);
+        assert!(refused.starts_with(told), "{text}: {refused}");
+    }
+    let flag = Flags {
+        namespace: Some("Team B".into()),
+        ..Flags::default()
+    };
+    let refused = error(&file("command = 'a'"), &flag);
+    assert!(
+        refused.starts_with("invalid namespace \"Team B\""),
+        "{refused}"
+    );
+}
+
+#[test]
+fn flags_about_pods() {
+    let words = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let flags = |pods| Flags {
+        command: words(&["a"]),
+        pods,
+        ..Flags::default()
+    };
+    let pods = super::super::PodFlags {
+        volumes: words(&[
+            "claim:datasets:/data:ro",
+            "empty::/scratch",
+            "config-map:a:/a",
+        ]),
+        node_selector: words(&["pool=gpu"]),
+        tolerations: words(&["nvidia.com/gpu=present:NoSchedule", "spot"]),
+        priority_class: Some("low".into()),
+        ..Default::default()
+    };
+    let spec = resolve(&Settings::default(), &flags(pods), "code").unwrap();
+    insta::assert_debug_snapshot!(spec.roles[0].pods);
+    for (volume, rule) in [
+        ("data:/data", "write KIND:NAME:PATH"),
+        ("disk:a:/data", "write KIND:NAME:PATH"),
+        ("claim::/data", "write KIND:NAME:PATH"),
+        ("claim:a:data", "give the absolute path"),
+        ("claim:A B:/data", "invalid claim"),
+    ] {
+        let pods = super::super::PodFlags {
+            volumes: words(&[volume]),
+            ..Default::default()
+        };
+        let refused = error(&Settings::default(), &flags(pods));
+        assert!(refused.contains(rule), "{volume}: {refused}");
+    }
+}

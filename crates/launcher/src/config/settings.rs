@@ -1,11 +1,14 @@
 //! `longshore.toml` as it is written: every key optional, unknown keys
 //! refused by name.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 
-use super::{ConfigError, FILE};
+use super::{ConfigError, FILE, keys, pods::PodSettings};
 
 /// The keys of `longshore.toml`.
 ///
@@ -27,11 +30,31 @@ use super::{ConfigError, FILE};
 /// ttl = "7d"
 /// ignore = ["data/", "*.ckpt"]
 /// code = true
+/// allow_secrets = ["tests/key.pem"]  # sent though they look like secrets
+/// queue = "team-a"              # Kueue's LocalQueue
+/// cron = "0 2 * * *"            # run again and again
+/// time_zone = "Europe/Paris"
+/// priority_class = "low"
+/// shared_memory = "8Gi"         # of /dev/shm
+/// termination_grace = "2m"      # between SIGTERM and the end
+/// node_selector = { pool = "gpu" }
+/// tolerations = [{ key = "nvidia.com/gpu", operator = "Exists" }]
+/// env_from = [{ secret = "tokens", prefix = "TOKEN_" }]
+/// template = "pod.yaml"         # merged over each pod's template
 /// cluster = "prod"              # a kubeconfig context
 /// kubeconfig = "~/.kube/config"
 ///
 /// [env]
 /// EPOCHS = "3"
+/// TOKEN = { secret = "hub", key = "token" }
+/// NODE = { field = "spec.nodeName" }
+///
+/// [[volumes]]
+/// claim = "datasets"            # or secret, config_map, host, empty = "10Gi"
+/// path = "/data"
+/// read_only = true
+///
+/// [affinity.nodeAffinity]       # as in a pod's spec
 ///
 /// [resources]
 /// cpu = "2"
@@ -50,8 +73,10 @@ use super::{ConfigError, FILE};
 /// service = false               # true: ends when the other roles have; default for "ps"
 /// env = { ROLE = "worker" }
 /// resources = { gpu = "1" }
-/// node_selector = { pool = "gpu" }
 /// ```
+///
+/// What stands between `queue` and `[affinity]` may stand in a role, too: maps are
+/// merged, lists are added to, everything else is the role's.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -94,15 +119,38 @@ pub struct Settings {
     /// The kubeconfig file to use; read by the program.
     pub kubeconfig: Option<String>,
     /// Environment of every role.
-    pub env: BTreeMap<String, Scalar>,
+    pub env: BTreeMap<String, Variable>,
     /// Resources of every role.
     pub resources: BTreeMap<String, Scalar>,
     /// Labels of every object.
     pub labels: BTreeMap<String, String>,
     /// Annotations of every object.
     pub annotations: BTreeMap<String, String>,
+    /// Patterns of files that are sent though they look like secrets.
+    pub allow_secrets: Vec<String>,
+    /// The queue that admits the run: Kueue's LocalQueue.
+    pub queue: Option<String>,
+    /// When it runs again and again, as in `0 2 * * *`.
+    pub cron: Option<String>,
+    /// The time zone of `cron`, as in `Europe/Paris`.
+    pub time_zone: Option<String>,
+    /// What else the pods of every role are like.
+    #[serde(flatten)]
+    pub pods: PodSettings,
     /// The roles.
     pub roles: BTreeMap<String, RoleSettings>,
+    /// Where all this stands, for errors.
+    #[serde(skip)]
+    pub source: Option<Source>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its path.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
 }
 
 /// The keys of `[roles.NAME]`.
@@ -118,11 +166,12 @@ pub struct RoleSettings {
     /// Whether it serves the others.
     pub service: Option<bool>,
     /// Environment, over the run's.
-    pub env: BTreeMap<String, Scalar>,
+    pub env: BTreeMap<String, Variable>,
     /// Resources, over the run's.
     pub resources: BTreeMap<String, Scalar>,
-    /// Labels that a node must have.
-    pub node_selector: BTreeMap<String, String>,
+    /// What else its pods are like, over the run's.
+    #[serde(flatten)]
+    pub pods: PodSettings,
 }
 
 /// A command: a list of words, or one text that a shell reads.
@@ -144,6 +193,33 @@ impl Command {
             Self::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
         }
     }
+}
+
+/// The value of a variable, or where it comes from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a text, a number, true, false, or where it comes from, as in { secret = \"name\", key = \"key\" }"
+)]
+pub enum Variable {
+    /// The value.
+    Plain(Scalar),
+    /// A key of a Secret or a ConfigMap, or a field of the pod.
+    From(VariableSource),
+}
+
+/// Where a variable comes from: one of the three.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VariableSource {
+    /// The name of a Secret.
+    pub secret: Option<String>,
+    /// The name of a ConfigMap.
+    pub config_map: Option<String>,
+    /// The key in it; the variable's own name without.
+    pub key: Option<String>,
+    /// A field of the pod, as in `spec.nodeName`.
+    pub field: Option<String>,
 }
 
 /// A text, a number or a truth value, all of which people write for
@@ -172,43 +248,6 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-const KEYS: &[&str] = &[
-    "annotations",
-    "cluster",
-    "code",
-    "command",
-    "env",
-    "ignore",
-    "image",
-    "image_pull_policy",
-    "image_pull_secrets",
-    "kubeconfig",
-    "labels",
-    "launcher_image",
-    "name",
-    "namespace",
-    "peer_timeout",
-    "port",
-    "resources",
-    "retries",
-    "roles",
-    "service_account",
-    "start_timeout",
-    "store",
-    "timeout",
-    "ttl",
-];
-
-const ROLE_KEYS: &[&str] = &[
-    "command",
-    "count",
-    "env",
-    "image",
-    "node_selector",
-    "resources",
-    "service",
-];
-
 impl Settings {
     /// Reads the text of a `longshore.toml`; `path` is named in errors.
     ///
@@ -220,15 +259,20 @@ impl Settings {
             message: error.to_string().trim_end().to_owned(),
         };
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
-        check_keys(&table, KEYS, "")?;
+        keys::check(&table, keys::KEYS, "")?;
         if let Some(toml::Value::Table(roles)) = table.get("roles") {
             for (role, value) in roles {
                 if let toml::Value::Table(settings) = value {
-                    check_keys(settings, ROLE_KEYS, &format!("roles.{role}"))?;
+                    keys::check(settings, keys::ROLE_KEYS, &format!("roles.{role}"))?;
                 }
             }
         }
-        toml::from_str(text).map_err(syntax)
+        let mut settings: Self = toml::from_str(text).map_err(syntax)?;
+        settings.source = Some(Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
+        Ok(settings)
     }
 
     /// Reads `longshore.toml` in a folder; without the file, all defaults.
@@ -257,49 +301,6 @@ impl Settings {
     }
 }
 
-fn check_keys(table: &toml::Table, valid: &[&str], place: &str) -> Result<(), ConfigError> {
-    let Some(key) = table.keys().find(|key| !valid.contains(&key.as_str())) else {
-        return Ok(());
-    };
-    let (prefix, place) = match place {
-        "" => (String::new(), String::new()),
-        place => (format!("{place}."), format!(" in [{place}]")),
-    };
-    Err(ConfigError::UnknownKey {
-        key: format!("{prefix}{key}"),
-        place,
-        nearest: nearest(key, valid).map(str::to_owned),
-        valid: valid.join(", "),
-    })
-}
-
-/// The candidate that is fewest edits away, when it is near enough to be
-/// meant.
-fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let word = word.to_lowercase().replace('-', "_");
-    let distance = |candidate: &str| edits(&word, candidate);
-    let best = candidates
-        .iter()
-        .min_by_key(|candidate| distance(candidate))?;
-    (distance(best) <= best.len().div_ceil(3)).then_some(*best)
-}
-
-/// The number of letters to insert, delete or change (Levenshtein).
-fn edits(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -323,7 +324,7 @@ mod tests {
             .to_string();
         assert!(
             error.starts_with(
-                "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: command, count"
+                "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count"
             ),
             "{error}"
         );
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_documented_key_is_read() {
-        for key in KEYS {
+        for key in keys::KEYS {
             assert!(!matches!(
                 parse(&format!("{key} = {{}}")),
                 Err(ConfigError::UnknownKey { .. })
@@ -348,7 +349,14 @@ mod tests {
         }
         let settings = parse("command = 'echo $A'\n[env]\nA = 1\nB = true\nC = 'x'").unwrap();
         assert_eq!(settings.command.unwrap().words(), ["sh", "-c", "echo $A"]);
-        let env: Vec<String> = settings.env.values().map(ToString::to_string).collect();
+        let env: Vec<String> = settings
+            .env
+            .values()
+            .map(|value| match value {
+                Variable::Plain(value) => value.to_string(),
+                Variable::From(from) => panic!("{from:?}"),
+            })
+            .collect();
         assert_eq!(env, ["1", "true", "x"]);
     }
 

@@ -1,30 +1,36 @@
 //! Packs a folder into a deterministic archive: the same files give the same
 //! bytes, on any day, for any user.
 
+mod cache;
+mod compress;
+mod secrets;
+mod sink;
 mod walk;
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    sync::OnceLock,
+    time::SystemTime,
 };
 
 use bytes::Bytes;
-use flate2::{Compression, GzBuilder, write::GzEncoder};
 use longshore_archive::{FileError, append_file, is_confined};
-use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
+use cache::Cache;
+use compress::ParallelGzip;
+pub use secrets::SecretFile;
+pub(crate) use sink::hexadecimal;
+use sink::{Data, Sink};
 pub use walk::DEFAULT_IGNORES;
-use walk::{Found, Kind};
+use walk::{Found, Kind, Walked};
 
 /// The time that every entry carries, in seconds since 1970: the first second
 /// of 1980, because zip, and so Python's wheels, know none before.
 const TIME: u64 = 315_532_800;
-/// Higher levels cost much time and save little on code.
-const LEVEL: u32 = 6;
-/// Archives up to this many bytes stay in memory.
-const IN_MEMORY: usize = 4 * 1024 * 1024;
 /// How many of the largest files, and of what was left out, are named.
 const EXAMPLES: usize = 10;
 
@@ -70,9 +76,25 @@ pub enum BundleError {
         /// What is wrong.
         problem: String,
     },
+    /// Files that should not leave home.
+    #[error("the folder holds what looks like secrets: {}; leave them out with .longshoreignore and give them to the tasks as a Secret, or, if they may be sent, name them in `allow_secrets`", listed(.0))]
+    Secrets(Vec<SecretFile>),
     /// The archive cannot be written.
     #[error("cannot write the bundle: {0}; is there room in the temporary folder?")]
     Write(#[source] io::Error),
+}
+
+/// So many secrets are named.
+const NAMED: usize = 5;
+
+fn listed(secrets: &[SecretFile]) -> String {
+    let named = secrets.iter().take(NAMED);
+    let named = named.map(|secret| format!("{} ({})", secret.path.display(), secret.what));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = secrets.len().checked_sub(NAMED) {
+        text = format!("{text}, and {more} more");
+    }
+    text
 }
 
 /// What to pack beside the rules in the folder's own ignore files.
@@ -80,6 +102,11 @@ pub enum BundleError {
 pub struct PackOptions {
     /// Further patterns in .gitignore's language; they win over all others.
     pub ignore: Vec<String>,
+    /// Patterns of files that are sent though they look like secrets.
+    pub allow_secrets: Vec<String>,
+    /// A folder in which to remember what folders were packed to: an unchanged
+    /// one is not packed again before its archive is asked for.
+    pub cache: Option<PathBuf>,
 }
 
 /// How far packing has come.
@@ -116,24 +143,41 @@ pub struct Bundle {
     /// What was packed.
     pub report: Report,
     folder: PathBuf,
-    packed: std::collections::BTreeSet<PathBuf>,
-    data: Data,
-}
-
-#[derive(Debug)]
-enum Data {
-    Memory(Bytes),
-    // Removes itself when the bundle goes.
-    File(tempfile::NamedTempFile),
+    entries: Vec<Found>,
+    packed: BTreeSet<PathBuf>,
+    /// Made when it is asked for, of a folder that is known to be unchanged.
+    data: OnceLock<Data>,
 }
 
 impl Bundle {
+    /// Whether the archive has been made: not so of a folder that is as it was
+    /// when it was packed last.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.data.get().is_some()
+    }
+
+    fn data(&self) -> io::Result<&Data> {
+        if let Some(data) = self.data.get() {
+            return Ok(data);
+        }
+        let packed = archive(&self.folder, &self.entries, |_| {});
+        let (data, _, sha256) = packed.map_err(io::Error::other)?;
+        if sha256 != self.sha256 {
+            return Err(io::Error::other(
+                "the folder changed while it was sent; try again when nothing writes to it",
+            ));
+        }
+        Ok(self.data.get_or_init(|| data))
+    }
+
     /// Reads the archive from its beginning.
     ///
     /// # Errors
-    /// Its temporary file cannot be opened.
+    /// Its temporary file cannot be opened; or it was not made yet, and its folder
+    /// has changed.
     pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        Ok(match &self.data {
+        Ok(match self.data()? {
             Data::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
             Data::File(file) => Box::new(File::open(file.path())?),
         })
@@ -142,9 +186,9 @@ impl Bundle {
     /// The whole archive.
     ///
     /// # Errors
-    /// Its temporary file cannot be read.
+    /// As [`Bundle::open`].
     pub fn bytes(&self) -> io::Result<Bytes> {
-        match &self.data {
+        match self.data()? {
             Data::Memory(bytes) => Ok(bytes.clone()),
             Data::File(file) => Ok(std::fs::read(file.path())?.into()),
         }
@@ -188,7 +232,7 @@ impl Bundle {
 pub fn pack(
     folder: &Path,
     options: &PackOptions,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Bundle, BundleError> {
     let no_folder = |problem: String| BundleError::NoFolder {
         path: folder.to_owned(),
@@ -206,43 +250,76 @@ pub fn pack(
         }
         Ok(_) => {}
     }
+    let begun = SystemTime::now();
     let found = walk::walk(folder, &options.ignore)?;
-    let mut report = Report {
-        left_out: found.left_out,
-        left_out_examples: found.examples,
-        ..Report::default()
-    };
-    let compressor = GzBuilder::new()
-        .mtime(0)
-        .operating_system(255)
-        .write(Sink::default(), Compression::new(LEVEL));
-    let mut archive = tar::Builder::new(compressor);
-    for entry in &found.entries {
-        append(&mut archive, folder, entry)?;
-        if entry.kind != Kind::Folder {
-            report.files += 1;
-            report.bytes += entry.size;
-            progress(Progress {
-                files: report.files,
-                bytes: report.bytes,
-            });
-        }
+    let allowed = walk::rules(
+        Path::new(""),
+        "the `allow_secrets` setting",
+        &options.allow_secrets,
+    )?;
+    let secrets = secrets::find(folder, &found.entries, &allowed);
+    if !secrets.is_empty() {
+        return Err(BundleError::Secrets(secrets));
     }
-    report.largest = largest(&found.entries);
-    let sink = archive
-        .into_inner()
-        .and_then(GzEncoder::finish)
-        .map_err(BundleError::Write)?;
-    let (data, size, sha256) = sink.finish().map_err(BundleError::Write)?;
-    let packed = found.entries.into_iter().map(|entry| entry.path).collect();
+    let cache = options.cache.as_deref();
+    let cache = cache.map(|cache| Cache::of(cache, folder, &found));
+    let known = cache.as_ref().and_then(Cache::find);
+    let report = report(&found);
+    let (data, size, sha256) = match known {
+        Some(known) => (OnceLock::new(), known.size, known.sha256),
+        None => {
+            let (data, size, sha256) = archive(folder, &found.entries, progress)?;
+            // A small one is packed as soon as it is looked up.
+            if let (Some(cache), Data::File(_)) = (&cache, &data) {
+                cache.remember(&sha256, size, begun);
+            }
+            (OnceLock::from(data), size, sha256)
+        }
+    };
+    let packed = found.entries.iter().map(|entry| entry.path.clone());
     Ok(Bundle {
         sha256,
         size,
         report,
         folder: folder.to_owned(),
-        packed,
+        packed: packed.collect(),
+        entries: found.entries,
         data,
     })
+}
+
+/// What is going to be packed.
+fn report(found: &Walked) -> Report {
+    let files = found.entries.iter();
+    let files = files.filter(|entry| entry.kind != Kind::Folder);
+    Report {
+        files: files.clone().count() as u64,
+        bytes: files.map(|entry| entry.size).sum(),
+        left_out: found.left_out,
+        left_out_examples: found.examples.clone(),
+        largest: largest(&found.entries),
+    }
+}
+
+/// Makes the archive, its size and its sha256.
+fn archive(
+    folder: &Path,
+    entries: &[Found],
+    mut progress: impl FnMut(Progress),
+) -> Result<(Data, u64, String), BundleError> {
+    let compressor = ParallelGzip::new(Sink::default()).map_err(BundleError::Write)?;
+    let mut archive = tar::Builder::new(compressor);
+    let mut done = Progress::default();
+    for entry in entries {
+        append(&mut archive, folder, entry)?;
+        if entry.kind != Kind::Folder {
+            done.files += 1;
+            done.bytes += entry.size;
+            progress(done);
+        }
+    }
+    let sink = archive.into_inner().and_then(ParallelGzip::finish);
+    sink.and_then(Sink::finish).map_err(BundleError::Write)
 }
 
 fn largest(entries: &[Found]) -> Vec<(PathBuf, u64)> {
@@ -310,63 +387,5 @@ fn append<W: Write>(
     }
 }
 
-/// Takes the archive's bytes: hashes them, and keeps them in memory until
-/// they are many, then in a temporary file.
-#[derive(Default)]
-struct Sink {
-    hash: Sha256,
-    memory: Vec<u8>,
-    file: Option<tempfile::NamedTempFile>,
-    size: u64,
-}
-
-impl Sink {
-    fn finish(self) -> io::Result<(Data, u64, String)> {
-        let data = match self.file {
-            Some(mut file) => {
-                file.write_all(&self.memory)?;
-                file.flush()?;
-                Data::File(file)
-            }
-            None => Data::Memory(self.memory.into()),
-        };
-        Ok((data, self.size, hexadecimal(&self.hash.finalize())))
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hash.update(bytes);
-        self.size += bytes.len() as u64;
-        self.memory.extend_from_slice(bytes);
-        if self.memory.len() > IN_MEMORY {
-            if self.file.is_none() {
-                self.file = Some(tempfile::NamedTempFile::new()?);
-            }
-            if let Some(file) = &mut self.file {
-                file.write_all(&self.memory)?;
-            }
-            self.memory.clear();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
 #[cfg(test)]
-#[path = "bundle/tests.rs"]
 mod tests;

@@ -3,10 +3,9 @@
 //! (`$patch`, `$deleteFromPrimitiveList/f`, `$setElementOrder/f`,
 //! `$retainKeys`) say the rest.
 
-use longshore_schema::{Shape, Strategy, TypeRef};
 use serde_json::{Map, Value};
 
-use crate::Error;
+use crate::{Shape, Strategy, TypeRef};
 
 type Object = Map<String, Value>;
 
@@ -15,8 +14,33 @@ const RETAIN: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
+/// A patch that cannot be merged, in the words of API servers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StrategicError(pub String);
+
+type Result<T, E = StrategicError> = std::result::Result<T, E>;
+
 /// Merges a patch into a document of a type.
-pub(super) fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Value, Error> {
+///
+/// ```
+/// use longshore_model::Gvk;
+/// use longshore_schema::{registry, strategic};
+/// use serde_json::json;
+/// let pod = registry().root(&Gvk::from_api_version("v1", "Pod")).unwrap();
+/// let document = json!({"spec": {"containers": [{"name": "main", "image": "a"}]}});
+/// let patch = json!({"spec": {"containers": [{"name": "main", "image": "b"}, {"name": "side"}]}});
+/// let merged = strategic::merge(pod, document, patch.as_object().unwrap()).unwrap();
+/// // The order is the patch's; lists merge by their key.
+/// assert_eq!(
+///     merged["spec"]["containers"],
+///     json!([{"name": "main", "image": "b"}, {"name": "side"}])
+/// );
+/// ```
+///
+/// # Errors
+/// A directive that is none, or a value of another type than the document's.
+pub fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Value> {
     let mut object = match document {
         Value::Object(object) => object,
         _ => Object::new(),
@@ -25,8 +49,8 @@ pub(super) fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Va
     Ok(Value::Object(object))
 }
 
-fn wrong(problem: String) -> Error {
-    Error::BadRequest(format!("invalid strategic merge patch: {problem}"))
+fn wrong(problem: String) -> StrategicError {
+    StrategicError(format!("invalid strategic merge patch: {problem}"))
 }
 
 enum Directive {
@@ -37,7 +61,7 @@ enum Directive {
 
 /// What a patch says is to be done; to merge is what is done when it says
 /// nothing. To say so, too, is refused by Kubernetes.
-fn directive(patch: &Object) -> Result<Directive, Error> {
+fn directive(patch: &Object) -> Result<Directive> {
     match patch.get(PATCH) {
         None => Ok(Directive::Merge),
         Some(Value::String(word)) => match word.as_str() {
@@ -52,7 +76,7 @@ fn directive(patch: &Object) -> Result<Directive, Error> {
     }
 }
 
-fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Result<(), Error> {
+fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Result<()> {
     match directive(patch)? {
         Directive::Delete => {
             object.clear();
@@ -87,7 +111,7 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         }
         if let Some(what) = unfinished(name) {
             let problem = format!("invalid patch format of {what}");
-            return Err(Error::BadRequest(problem));
+            return Err(StrategicError(problem));
         }
         if let Some(field) = name.strip_prefix(DELETE) {
             delete_from_list(object, field, value);
@@ -109,12 +133,7 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
     Ok(())
 }
 
-fn merge_field(
-    at: Option<TypeRef>,
-    object: &mut Object,
-    name: &str,
-    patch: &Value,
-) -> Result<(), Error> {
+fn merge_field(at: Option<TypeRef>, object: &mut Object, name: &str, patch: &Value) -> Result<()> {
     match patch {
         Value::Null => {
             object.remove(name);
@@ -176,7 +195,7 @@ fn merge_by_key(
     key: &str,
     list: &mut Vec<Value>,
     patch: &[Value],
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut patches = Vec::with_capacity(patch.len());
     for value in patch {
         let value = value
@@ -222,7 +241,7 @@ fn merge_by_key(
     Ok(())
 }
 
-fn retain_keys(object: &mut Object, patch: &Object) -> Result<(), Error> {
+fn retain_keys(object: &mut Object, patch: &Object) -> Result<()> {
     let Some(keys) = patch.get(RETAIN) else {
         return Ok(());
     };
@@ -233,7 +252,7 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<(), Error> {
         .filter(|(name, value)| !name.starts_with('$') && !value.is_null());
     if keys.is_none() || !set.all(|(name, _)| has(name)) {
         let problem = "invalid patch format of retainKeys";
-        return Err(Error::BadRequest(problem.into()));
+        return Err(StrategicError(problem.into()));
     }
     object.retain(|name, _| has(name));
     Ok(())
@@ -259,7 +278,7 @@ fn unfinished(name: &str) -> Option<&'static str> {
 
 /// Whether a field has an order: it must be a list, and be there in its type.
 /// `values` are the order, and what the field is before and in the patch.
-fn can_order(at: Option<TypeRef>, field: &str, values: [Option<&Value>; 3]) -> Result<(), Error> {
+fn can_order(at: Option<TypeRef>, field: &str, values: [Option<&Value>; 3]) -> Result<()> {
     let found = values.into_iter().flatten().find_map(|value| match value {
         Value::Array(_) | Value::Null => None,
         Value::Object(_) => Some("map[string]interface {}"),
@@ -309,7 +328,7 @@ impl Order<'_> {
         list.map(|value| self.id(value)).collect()
     }
 
-    fn apply(&self, object: &mut Object) -> Result<(), Error> {
+    fn apply(&self, object: &mut Object) -> Result<()> {
         let field = self.field;
         let order = self.ids(Some(self.order));
         for value in self.patched.and_then(Value::as_array).into_iter().flatten() {

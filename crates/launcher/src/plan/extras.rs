@@ -1,0 +1,103 @@
+//! What pods are like beside image and command, and the template over all of it.
+
+use longshore_model::Gvk;
+use longshore_schema::{registry, strategic, unknown_fields};
+use serde_json::{Map, Value, json};
+
+use super::PlanError;
+use crate::{
+    config::{PodSpec, RoleSpec},
+    names,
+};
+
+/// The parts that belong to the pod.
+pub(super) fn of_pod(pods: &PodSpec, pod: &mut Map<String, Value>) {
+    let mut put = |field: &str, value: Option<Value>| {
+        pod.extend(value.map(|value| (field.to_owned(), value)));
+    };
+    let some = |value: &Vec<Value>| (!value.is_empty()).then(|| json!(value));
+    put(
+        "nodeSelector",
+        (!pods.node_selector.is_empty()).then(|| json!(pods.node_selector)),
+    );
+    put("tolerations", some(&pods.tolerations));
+    put("affinity", pods.affinity.clone());
+    put(
+        "priorityClassName",
+        pods.priority_class.as_ref().map(|class| json!(class)),
+    );
+    let grace = pods.termination_grace.map(|grace| json!(grace.as_secs()));
+    put("terminationGracePeriodSeconds", grace);
+}
+
+/// The parts that belong to the container with the command, and the pod's volumes.
+pub(super) fn of_container(pods: &PodSpec, main: &mut Value, volumes: &mut Vec<Value>) {
+    if let Some(env) = main["env"].as_array_mut() {
+        env.extend(pods.env.iter().cloned());
+    }
+    if !pods.env_from.is_empty() {
+        main["envFrom"] = json!(pods.env_from);
+    }
+    for (volume, mount) in &pods.volumes {
+        volumes.push(volume.clone());
+        if let Some(mounts) = main["volumeMounts"].as_array_mut() {
+            mounts.push(mount.clone());
+        }
+    }
+}
+
+fn job() -> Gvk {
+    Gvk::from_api_version("batch/v1", "Job")
+}
+
+/// Merges the role's template over that of its Job, as `kubectl patch` would. The
+/// container with the command is called `main`.
+pub(super) fn merge(role: &RoleSpec, planned: Value) -> Result<Value, PlanError> {
+    let (Some(template), Some(root)) = (&role.pods.template, registry().root(&job())) else {
+        return Ok(planned);
+    };
+    let ours = planned["spec"]["template"]["metadata"]["labels"].clone();
+    let mut patch = Map::new();
+    patch.insert("spec".into(), json!({"template": template}));
+    let merged = strategic::merge(root, planned, &patch);
+    let mut merged = merged.map_err(|error| wrong(role, error.to_string()))?;
+    let labels = &mut merged["spec"]["template"]["metadata"]["labels"];
+    // By these the run's pods are found.
+    for key in [names::MANAGED_BY, names::RUN, names::ROLE] {
+        if labels[key] != ours[key] {
+            let problem = format!("the label {key} is the run's own");
+            return Err(wrong(role, problem));
+        }
+    }
+    let containers = merged["spec"]["template"]["spec"]["containers"].as_array();
+    let is_there =
+        |name: &str| containers.is_some_and(|all| all.iter().any(|one| one["name"] == name));
+    if !is_there(names::MAIN) {
+        let problem = format!(
+            "the container {:?} must stay: it runs the command",
+            names::MAIN
+        );
+        return Err(wrong(role, problem));
+    }
+    Ok(merged)
+}
+
+/// Refuses fields that pods do not have: a server would drop them without a word.
+pub(super) fn check(role: &RoleSpec, planned: Value) -> Result<Value, PlanError> {
+    // All else is of our own making.
+    if role.pods.template.is_none() && role.pods.affinity.is_none() {
+        return Ok(planned);
+    }
+    let unknown = unknown_fields(&job(), &planned);
+    match unknown.is_empty() {
+        true => Ok(planned),
+        false => Err(wrong(role, unknown.join(", "))),
+    }
+}
+
+fn wrong(role: &RoleSpec, problem: String) -> PlanError {
+    PlanError::Pod {
+        role: role.name.clone(),
+        problem,
+    }
+}
