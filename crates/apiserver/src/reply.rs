@@ -42,7 +42,7 @@ pub(crate) fn document(code: StatusCode, encoding: Encoding, document: Bytes) ->
         Encoding::Json => Ok(json(code, Body::full(document))),
         Encoding::Yaml => {
             let value: Value = serde_json::from_slice(&document).map_err(Fault::internal)?;
-            let text = serde_yaml_ng::to_string(&value).map_err(Fault::internal)?;
+            let text = longshore_model::yaml::write(&value);
             Ok(with_type(code, "application/yaml", Body::full(text)))
         }
     }

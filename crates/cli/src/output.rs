@@ -1,6 +1,7 @@
 //! `--output`: the same thing as a table, or as something for a program.
 
 use clap::ValueEnum;
+use longshore::model::yaml;
 use serde::Serialize;
 
 use crate::{
@@ -30,8 +31,8 @@ pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
         |error: &(dyn std::error::Error + 'static)| Error::from_source(Kind::Failed, error);
     match format {
         Format::Yaml => {
-            let text = serde_yaml_ng::to_string(value).map_err(|error| unreadable(&error))?;
-            ui::bytes(text.as_bytes());
+            let value = serde_json::to_value(value).map_err(|error| unreadable(&error))?;
+            ui::bytes(yaml::write(&value).as_bytes());
         }
         _ => {
             let text = serde_json::to_string_pretty(value).map_err(|error| unreadable(&error))?;

@@ -6,6 +6,7 @@ mod extras;
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use longshore_model::yaml;
 use longshore_resolver::accelerators::device;
 use serde_json::{Map, Value, json};
 
@@ -38,9 +39,6 @@ pub enum PlanError {
         /// What is wrong.
         problem: String,
     },
-    /// The plan does not print.
-    #[error("cannot print the plan: {0}")]
-    Yaml(#[source] serde_yaml_ng::Error),
 }
 
 /// The objects of a run.
@@ -71,16 +69,14 @@ impl Plan {
     }
 
     /// The objects as one multi-document YAML text.
-    ///
-    /// # Errors
-    /// [`PlanError::Yaml`].
-    pub fn to_yaml(&self) -> Result<String, PlanError> {
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
         let mut text = String::new();
         for object in self.objects() {
             text.push_str("---\n");
-            text.push_str(&serde_yaml_ng::to_string(object).map_err(PlanError::Yaml)?);
+            text.push_str(&yaml::write(object));
         }
-        Ok(text)
+        text
     }
 }
 

@@ -35,7 +35,7 @@ fn config(plan: &Plan) -> PodConfig {
 fn one_task() {
     let bundle = bundle(Delivery::Secret(Bytes::from_static(b"tgz")));
     let plan = planned("", &["python", "train.py"], Some(&bundle));
-    insta::assert_snapshot!(plan.to_yaml().unwrap());
+    insta::assert_snapshot!(plan.to_yaml());
     assert_eq!(config(&plan).roles[0].tasks, ["localhost:8470"]);
 }
 
@@ -54,7 +54,7 @@ fn roles_with_everything() {
         &["python", "train.py"],
         Some(&bundle),
     );
-    insta::assert_snapshot!(plan.to_yaml().unwrap());
+    insta::assert_snapshot!(plan.to_yaml());
     let config = config(&plan);
     assert_eq!(
         config.roles[0].tasks,
@@ -72,7 +72,7 @@ fn roles_with_everything() {
         format!("bundles/{}.tar.gz", bundle.sha256)
     );
     assert!(
-        !plan.to_yaml().unwrap().contains("hunter2"),
+        !plan.to_yaml().contains("hunter2"),
         "values of variables stay in the Secret"
     );
 }
@@ -120,7 +120,7 @@ fn pods_with_everything() {
     };
     let spec = resolve(&settings, &flags, "code").unwrap();
     let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
-    insta::assert_snapshot!(plan.to_yaml().unwrap());
+    insta::assert_snapshot!(plan.to_yaml());
 }
 
 #[test]

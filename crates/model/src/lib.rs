@@ -12,6 +12,7 @@ pub mod selector;
 pub mod status;
 pub mod text;
 pub mod time;
+pub mod yaml;
 
 pub use kind::{Gvk, KindInfo, Scope};
 pub use meta::{ObjectMeta, OwnerReference};

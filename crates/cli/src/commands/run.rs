@@ -202,7 +202,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
             .map(|bundle| describe(bundle, store.as_ref()))
             .transpose()?;
         let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
-        ui::bytes(plan.to_yaml().map_err(|error| failed(&error))?.as_bytes());
+        ui::bytes(plan.to_yaml().as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
     let info = bundle

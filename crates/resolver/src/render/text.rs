@@ -30,6 +30,5 @@ pub fn shell_exports(variables: &Variables) -> String {
 }
 
 pub(super) fn yaml(spec: &ClusterSpec) -> String {
-    // Maps of texts can always be written.
-    serde_yaml_ng::to_string(spec).unwrap_or_default()
+    longshore_model::yaml::write(&spec.as_dict())
 }
