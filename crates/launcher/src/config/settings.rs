@@ -32,8 +32,6 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// code = true
 /// allow_secrets = ["tests/key.pem"]  # sent though they look like secrets
 /// queue = "team-a"              # Kueue's LocalQueue
-/// cron = "0 2 * * *"            # run again and again
-/// time_zone = "Europe/Paris"
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and the end
@@ -130,10 +128,6 @@ pub struct Settings {
     pub allow_secrets: Vec<String>,
     /// The queue that admits the run: Kueue's LocalQueue.
     pub queue: Option<String>,
-    /// When it runs again and again, as in `0 2 * * *`.
-    pub cron: Option<String>,
-    /// The time zone of `cron`, as in `Europe/Paris`.
-    pub time_zone: Option<String>,
     /// What else the pods of every role are like.
     #[serde(flatten)]
     pub pods: PodSettings,

@@ -144,7 +144,16 @@ impl Track {
                 .is_some_and(|job| job.spec.suspend);
             !suspended && self.pods_of(&role.name).next().is_none() && !self.all_succeeded(role)
         })?;
-        (waited(self.began, now) >= self.start_timeout).then(|| {
+        let began = self.admitted.get(&idle.name).copied();
+        let told = self
+            .jobs
+            .get(&idle.name)
+            .and_then(|job| job.status.start_time);
+        let began = [began, told]
+            .into_iter()
+            .flatten()
+            .fold(self.began, Timestamp::max);
+        (waited(began, now) >= self.start_timeout).then(|| {
             let explanation = Explanation {
                 cause: format!(
                     "no pod was made for role {:?} within {} s",

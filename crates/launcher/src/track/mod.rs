@@ -71,6 +71,8 @@ pub(crate) struct Track {
     stuck: BTreeMap<String, (Explanation, Timestamp)>,
     /// Since when a pod that has not started has been seen.
     unstarted: BTreeMap<String, Timestamp>,
+    /// When a role's Job was let go that had been held back, as by a queue.
+    admitted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
     ended: BTreeSet<String>,
     progress: Option<Progress>,
@@ -106,6 +108,7 @@ impl Track {
             jobs: BTreeMap::new(),
             stuck: BTreeMap::new(),
             unstarted: BTreeMap::new(),
+            admitted: BTreeMap::new(),
             reading: BTreeSet::new(),
             ended: BTreeSet::new(),
             progress: None,
@@ -148,8 +151,12 @@ impl Track {
                 }
             }
             Seen::Job(job) => {
-                if let Some(role) = job.role() {
-                    self.jobs.insert(role.to_owned(), *job);
+                if let Some(role) = job.role().map(str::to_owned) {
+                    let before = self.jobs.get(&role);
+                    if before.is_some_and(|before| before.spec.suspend) && !job.spec.suspend {
+                        self.admitted.insert(role.clone(), now);
+                    }
+                    self.jobs.insert(role, *job);
                 }
             }
             Seen::JobGone(role) => {

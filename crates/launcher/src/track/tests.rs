@@ -317,6 +317,24 @@ fn what_cannot_start_is_given_up_after_its_patience() {
 }
 
 #[test]
+fn time_in_a_queue_does_not_count() {
+    let held = |suspend: bool| {
+        let value = json!({
+            "metadata": {"name": "run-main", "labels": {"longshore.dev/role": "main"}},
+            "spec": {"suspend": suspend},
+        });
+        Seen::Job(Box::new(serde_json::from_value(value).unwrap()))
+    };
+    let mut track = track(&[role("main", 1)]);
+    track.see(held(true), at(1));
+    assert_eq!(outcome(&track.see(Seen::Tick, at(5_000))), None);
+    assert_eq!(outcome(&track.see(held(false), at(5_001))), None);
+    assert_eq!(outcome(&track.see(Seen::Tick, at(5_600))), None);
+    let steps = track.see(Seen::Tick, at(5_601));
+    assert_eq!(outcome(&steps).unwrap().0.ending, Ending::NotStarted);
+}
+
+#[test]
 fn unschedulable_tasks_wait_as_long_as_the_run_allows() {
     let mut track = track(&[role("main", 1)]);
     let status = json!({"phase": "Pending", "conditions": [{
