@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod pack;
 mod pods;
 mod program;
 mod report;
@@ -24,7 +25,7 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, run, server
+    /// start, store, client, resolver, pack, run, server
     names: Vec<String>,
     /// How many pods `store`, `server`, `client` and `resolver` use.
     #[arg(long, default_value_t = 10_000)]
@@ -34,7 +35,9 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 6] = ["start", "client", "resolver", "run", "store", "server"];
+const NAMES: [&str; 7] = [
+    "start", "client", "resolver", "pack", "run", "store", "server",
+];
 
 fn main() -> Result<(), Failure> {
     // A measurement of one client, in a process of its own.
@@ -65,6 +68,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "client" => client::run(&mut report, arguments.runs, arguments.pods).await?,
             "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
+            "pack" => pack::run(&mut report, arguments.runs)?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
         }

@@ -1,0 +1,132 @@
+//! Packing a folder, beside tar piped to pigz.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use longshore::launcher::{Bundle, PackOptions, bundle};
+
+use crate::report::{Failure, Report, median, millis, ratio};
+
+const FILES: usize = 20_000;
+/// On average; together a gigabyte.
+const SIZE: usize = 50_000;
+/// So many files lie in a folder.
+const TOGETHER: usize = 200;
+/// So long after its last change a folder is remembered.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// A folder of 20,000 files, 1 GB: text and what does not compress.
+pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let (folder, cache) = (place.path().join("code"), place.path().join("cache"));
+    fill(&folder)?;
+    let plain = PackOptions::default();
+    let mut size = 0;
+    let ours = median(runs, || {
+        size = pack(&folder, &plain)?.size;
+        Ok(())
+    })?;
+    let told = format!("{}, {} MB", millis(ours), size / 1_000_000);
+    report.figure(
+        "packing 20,000 files, 1 GB: ours",
+        told,
+        "0.9 of pigz's time",
+    );
+
+    let archive = place.path().join("theirs.tar.gz");
+    let has_pigz = Command::new("pigz")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if has_pigz.is_ok_and(|status| status.success()) {
+        let theirs = median(runs, || with_pigz(&folder, &archive))?;
+        let bytes = fs::metadata(&archive)?.len();
+        let told = format!("{}, {} MB", millis(theirs), bytes / 1_000_000);
+        report.figure("the same: tar piped to pigz", told, "");
+        let share = ours.as_secs_f64() / theirs.as_secs_f64();
+        #[allow(clippy::cast_precision_loss, reason = "for people")]
+        let sizes = size as f64 / bytes as f64;
+        let told = format!("{share:.2} of the time, {sizes:.3} of the size");
+        report.figure("ours beside pigz", told, "0.9, equal");
+    } else {
+        report.figure("the same: tar piped to pigz", "no pigz here", "");
+    }
+
+    let remembered = PackOptions {
+        cache: Some(cache),
+        ..plain
+    };
+    // What was just written is not taken for unchanged.
+    let newest = SystemTime::now() + SETTLED;
+    std::thread::sleep(newest.duration_since(SystemTime::now()).unwrap_or_default());
+    pack(&folder, &remembered)?;
+    let again = median(runs, || match pack(&folder, &remembered)?.is_packed() {
+        true => Err("an unchanged folder was packed again".into()),
+        false => Ok(()),
+    })?;
+    let told = format!("{}, {} faster", millis(again), ratio(ours, again));
+    report.figure("unchanged, again", told, "a tenth");
+    Ok(())
+}
+
+fn pack(folder: &Path, options: &PackOptions) -> Result<Bundle, Failure> {
+    Ok(bundle::pack(folder, options, |_| {})?)
+}
+
+fn with_pigz(folder: &Path, archive: &Path) -> Result<(), Failure> {
+    let mut tar = Command::new("tar")
+        .args(["--create", "--sort=name", "--file=-", "."])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let piped = tar.stdout.take().ok_or("tar has no output")?;
+    let pigz = Command::new("pigz")
+        .arg("--no-time")
+        .stdin(piped)
+        .stdout(fs::File::create(archive)?)
+        .status()?;
+    match tar.wait()?.success() && pigz.success() {
+        true => Ok(()),
+        false => Err("tar or pigz failed".into()),
+    }
+}
+
+/// Two of three files are text, as code and tables are; the third is noise, as
+/// pictures and weights are.
+fn fill(folder: &Path) -> Result<(), Failure> {
+    let mut seed = 1_u64;
+    let mut random = move || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        seed >> 33
+    };
+    for number in 0..FILES {
+        let inner = folder.join(format!("part{:03}", number / TOGETHER));
+        if number % TOGETHER == 0 {
+            fs::create_dir_all(&inner)?;
+        }
+        let length = SIZE / 2 + usize::try_from(random())? % SIZE;
+        let mut content = Vec::with_capacity(length + 100);
+        while content.len() < length {
+            if number % 3 == 0 {
+                content.extend_from_slice(&random().to_le_bytes()[..3]);
+            } else {
+                let (name, value) = (random() % 5_000, random());
+                writeln!(
+                    content,
+                    "    self.value_{name} = compute(row, {value}, scale=0.{})",
+                    value % 977
+                )?;
+            }
+        }
+        fs::write(inner.join(format!("file{number}.py")), content)?;
+    }
+    Ok(())
+}
