@@ -8,6 +8,7 @@ pub mod meta;
 pub mod name;
 pub mod patch;
 pub mod quantity;
+pub mod schedule;
 pub mod selector;
 pub mod status;
 pub mod text;

