@@ -54,6 +54,10 @@ impl Caches {
         self.other("ConfigMap")
     }
 
+    pub(crate) fn cron_jobs(&self) -> Option<&Cache<Any>> {
+        self.other("CronJob")
+    }
+
     fn other(&self, name: &str) -> Option<&Cache<Any>> {
         let mut others = self.others.iter();
         let found = others.find(|(kind, _)| kind.gvk.kind == name);

@@ -1,4 +1,5 @@
-//! The controllers of a cluster: scheduler, Job, garbage collector, namespace.
+//! The controllers of a cluster: scheduler, Job, CronJob, garbage collector,
+//! namespace.
 //!
 //! Plain API clients over `longshore-client`: they know nothing of the server
 //! behind it. Each is a pure decision and a thin loop around it: changes of
@@ -16,6 +17,7 @@
 //! ```
 
 mod caches;
+mod cron;
 mod custom;
 mod events;
 mod garbage;
@@ -91,6 +93,12 @@ impl Controllers {
             cluster.clone(),
             caches.clone(),
             events.clone(),
+        ));
+        tasks.spawn(cron::run(
+            cluster.clone(),
+            caches.clone(),
+            events.clone(),
+            cron::Pace::default(),
         ));
         tasks.spawn(job::run(cluster.clone(), caches.clone(), events, limits));
         tasks.spawn(garbage::run(cluster.clone(), caches.clone()));

@@ -1,0 +1,122 @@
+//! The Jobs that a CronJob makes.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, tz::TimeZone};
+use k8s_openapi::{
+    api::{
+        batch::v1::{CronJob, Job},
+        core::v1::ObjectReference,
+    },
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+};
+use longshore_client::{Item, kinds};
+
+/// Annotation with the time that a Job was made for.
+const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+
+/// The name of the Job of a time. It tells the minute, so that no time gets
+/// two Jobs, whoever makes them.
+pub(crate) fn name(cron: &str, time: Timestamp) -> String {
+    format!("{cron}-{}", time.as_second().div_euclid(60))
+}
+
+/// The Job of a time.
+pub(crate) fn build(cron: &CronJob, time: Timestamp, zone: &TimeZone) -> Job {
+    let cron_name = cron.metadata.name.clone().unwrap_or_default();
+    let template = cron.spec.as_ref().map(|spec| &spec.job_template);
+    let meta = template.and_then(|template| template.metadata.clone());
+    let meta = meta.unwrap_or_default();
+    let mut annotations: BTreeMap<_, _> = meta.annotations.unwrap_or_default();
+    annotations.insert(SCHEDULED.to_owned(), local(time, zone));
+    let owner = OwnerReference {
+        api_version: "batch/v1".to_owned(),
+        kind: "CronJob".to_owned(),
+        name: cron_name.clone(),
+        uid: cron.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    Job {
+        metadata: ObjectMeta {
+            name: Some(name(&cron_name, time)),
+            namespace: cron.metadata.namespace.clone(),
+            labels: meta.labels,
+            annotations: Some(annotations),
+            owner_references: Some(vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: template.and_then(|template| template.spec.clone()),
+        status: None,
+    }
+}
+
+/// RFC 3339 with the zone's offset; `Z` where there is none.
+fn local(time: Timestamp, zone: &TimeZone) -> String {
+    let offset = zone.to_offset(time);
+    if offset.is_zero() {
+        time.to_string()
+    } else {
+        time.display_with_offset(offset).to_string()
+    }
+}
+
+/// How a CronJob's status names a Job.
+pub(crate) fn reference(job: &Item<kinds::Job>) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("batch/v1".to_owned()),
+        kind: Some("Job".to_owned()),
+        namespace: job.namespace().map(str::to_owned),
+        name: Some(job.name().to_owned()),
+        uid: Some(job.uid().to_owned()),
+        resource_version: Some(job.meta().resource_version.clone()),
+        field_path: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use longshore_model::schedule::time_zone;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_made_of_the_template() {
+        let cron: CronJob = serde_json::from_value(json!({
+            "metadata": {"name": "nightly", "namespace": "a", "uid": "c1", "labels": {"not": "this"}},
+            "spec": {"schedule": "0 3 * * *", "jobTemplate": {
+                "metadata": {"labels": {"l": "1"}, "annotations": {"a": "2"}, "name": "ignored"},
+                "spec": {"backoffLimit": 2, "template": {"spec": {"containers": [{"name": "m"}]}}},
+            }},
+        }))
+        .unwrap();
+        let time: Timestamp = "2026-07-01T01:00:00Z".parse().unwrap();
+        let job = build(&cron, time, &time_zone("Europe/Berlin").unwrap());
+        let job = serde_json::to_value(&job).unwrap();
+        assert_eq!(
+            job["metadata"],
+            json!({
+                "name": "nightly-29714460",
+                "namespace": "a",
+                "labels": {"l": "1"},
+                "annotations": {
+                    "a": "2",
+                    "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-07-01T03:00:00+02:00",
+                },
+                "ownerReferences": [{
+                    "apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "c1",
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            })
+        );
+        assert_eq!(job["spec"]["backoffLimit"], 2);
+        assert_eq!(local(time, &TimeZone::UTC), "2026-07-01T01:00:00Z");
+        assert_eq!(
+            local(time, &time_zone("Atlantic/Reykjavik").unwrap()),
+            "2026-07-01T01:00:00Z"
+        );
+    }
+}

@@ -1,0 +1,404 @@
+//! The controller against an API server in the same process, both by a clock
+//! that the tests set. The tests play the Job controller.
+#![allow(clippy::unwrap_used)]
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
+use longshore_client::{Cluster, Item, Patch, kinds};
+use longshore_engine::{Clock, Engine};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{Pace, run};
+use crate::{caches::Caches, events};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone)]
+struct Hands(Arc<Mutex<Timestamp>>);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        *self.0.lock()
+    }
+}
+
+struct Fixture {
+    cluster: Cluster,
+    clock: Hands,
+    tasks: JoinSet<()>,
+}
+
+impl Fixture {
+    /// At 10:00:30 on 2 January 2026.
+    async fn start() -> Self {
+        let clock = Hands(Arc::new(Mutex::new(
+            "2026-01-02T10:00:30Z".parse().unwrap(),
+        )));
+        let engine = Engine::open(longshore_engine::Options {
+            clock: Arc::new(clock.clone()),
+            ..Default::default()
+        });
+        let server = ApiServer::new(longshore_apiserver::Options {
+            engine: engine.unwrap(),
+            token: None,
+            node_logs: Arc::new(NoLogs),
+            node_streams: Arc::new(NoStreams),
+            faults: false,
+        });
+        let cluster = Cluster::from_service(server.service(), "default");
+        let mut fixture = Self {
+            cluster,
+            clock,
+            tasks: JoinSet::new(),
+        };
+        fixture.start_controller().await;
+        fixture
+    }
+
+    async fn start_controller(&mut self) {
+        let caches = Arc::new(Caches::open(&self.cluster).await.unwrap());
+        let (events, writer) = events::channel(self.cluster.clone());
+        let clock = self.clock.clone();
+        let pace = Pace {
+            now: Arc::new(move || clock.now()),
+            longest_wait: Duration::from_millis(10),
+        };
+        self.tasks.spawn(writer.run());
+        self.tasks
+            .spawn(run(self.cluster.clone(), caches, events, pace));
+    }
+
+    /// Sets the clock: `12:00:30`.
+    fn set(&self, time: &str) {
+        *self.clock.0.lock() = format!("2026-01-02T{time}Z").parse().unwrap();
+    }
+
+    /// Creates the CronJob `c`, each minute.
+    async fn cron(&self, spec: Value) {
+        let container = json!({"name": "m", "image": "i"});
+        let pod = json!({"restartPolicy": "Never", "containers": [container]});
+        let job = json!({"spec": {"template": {"spec": pod}}, "metadata": {"labels": {"l": "1"}}});
+        let mut all = json!({"schedule": "* * * * *", "jobTemplate": job});
+        all.as_object_mut()
+            .unwrap()
+            .extend(spec.as_object().unwrap().clone());
+        let crons = self.cluster.cronjobs().in_namespace("default").unwrap();
+        let cron = json!({"metadata": {"name": "c"}, "spec": all});
+        crons.create(&cron).await.unwrap();
+    }
+
+    async fn patch(&self, patch: Value) {
+        let crons = self.cluster.cronjobs().in_namespace("default").unwrap();
+        crons.patch("c", &Patch::merge(patch)).await.unwrap();
+    }
+
+    async fn status(&self) -> Value {
+        let crons = self.cluster.cronjobs().in_namespace("default").unwrap();
+        crons.fetch("c").await.unwrap().raw().unwrap()["status"].clone()
+    }
+
+    async fn jobs(&self) -> Vec<Item<kinds::Job>> {
+        let jobs = self.cluster.jobs().in_namespace("default").unwrap();
+        jobs.list().await.unwrap().items
+    }
+
+    /// Minutes after 10:00 of the Jobs there are.
+    async fn minutes(&self) -> Vec<i64> {
+        let ten: Timestamp = "2026-01-02T10:00:00Z".parse().unwrap();
+        let minute = |job: &Item<kinds::Job>| {
+            let number: i64 = job.name().strip_prefix("c-").unwrap().parse().unwrap();
+            number - ten.as_second() / 60
+        };
+        self.jobs().await.iter().map(minute).collect()
+    }
+
+    async fn until_minutes(&self, minutes: &[i64]) {
+        until(&format!("{minutes:?}"), async || {
+            self.minutes().await == minutes
+        })
+        .await;
+    }
+
+    async fn until_active(&self, count: usize) {
+        until(&format!("{count} active"), async || {
+            self.status().await["active"].as_array().map_or(0, Vec::len) == count
+        })
+        .await;
+    }
+
+    /// Ends the Jobs that run.
+    async fn end(&self, condition: &str) {
+        let now = self.clock.now();
+        for job in self.jobs().await {
+            if !job.raw().unwrap()["status"]["conditions"].is_null() {
+                continue;
+            }
+            let before = if condition == "Complete" {
+                "SuccessCriteriaMet"
+            } else {
+                "FailureTarget"
+            };
+            let condition =
+                |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
+            let mut status = json!({"startTime": now, "conditions": [condition(before)]});
+            job.patch_status(&Patch::merge(json!({"status": status})))
+                .await
+                .unwrap();
+            status["conditions"] = json!([condition(before), condition(condition_name(before))]);
+            if before == "SuccessCriteriaMet" {
+                status["completionTime"] = json!(now);
+            }
+            job.patch_status(&Patch::merge(json!({"status": status})))
+                .await
+                .unwrap();
+        }
+    }
+
+    /// Reasons and messages of the CronJob's events.
+    async fn events(&self) -> Vec<(String, String)> {
+        let events = self.cluster.events().in_namespace("default").unwrap();
+        let events = events.list().await.unwrap().items;
+        let raw = events.iter().map(|event| event.raw().unwrap());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        raw.filter(|event| event["involvedObject"]["kind"] == "CronJob")
+            .map(|event| (text(&event["reason"]), text(&event["message"])))
+            .collect()
+    }
+
+    async fn until_told(&self, reason: &str) -> String {
+        let mut message = String::new();
+        until(reason, async || {
+            let found = self
+                .events()
+                .await
+                .into_iter()
+                .find(|(told, _)| told == reason);
+            message = found.map(|(_, message)| message).unwrap_or_default();
+            !message.is_empty()
+        })
+        .await;
+        message
+    }
+}
+
+fn condition_name(before: &str) -> &str {
+    if before == "SuccessCriteriaMet" {
+        "Complete"
+    } else {
+        "Failed"
+    }
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "waited in vain for: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Long enough for the controller to look again several times.
+async fn a_while() {
+    tokio::time::sleep(Duration::from_millis(150)).await;
+}
+
+#[tokio::test]
+async fn jobs_are_made_minute_by_minute_and_the_oldest_go() {
+    let fixture = Fixture::start().await;
+    fixture.cron(json!({"successfulJobsHistoryLimit": 2})).await;
+    a_while().await;
+    fixture.until_minutes(&[]).await;
+    for minute in 1..=4 {
+        fixture.set(&format!("10:0{minute}:00"));
+        fixture.until_active(1).await;
+        fixture.end("Complete").await;
+        fixture.until_active(0).await;
+    }
+    fixture.until_minutes(&[3, 4]).await;
+    let status = fixture.status().await;
+    assert_eq!(status["lastScheduleTime"], "2026-01-02T10:04:00Z");
+    assert_eq!(status["lastSuccessfulTime"], "2026-01-02T10:04:00Z");
+    let job = &fixture.jobs().await[0];
+    let annotations = &job.meta().annotations;
+    let scheduled = annotations.get("batch.kubernetes.io/cronjob-scheduled-timestamp");
+    assert_eq!(scheduled.map(|text| &**text), Some("2026-01-02T10:03:00Z"));
+    assert_eq!(job.meta().labels.get("l").map(|text| &**text), Some("1"));
+    let owner = job.meta().controller().unwrap();
+    assert_eq!((&*owner.kind, &*owner.name), ("CronJob", "c"));
+    let name = job.name();
+    until("events", async || {
+        let told = fixture.events().await;
+        let count = |reason| told.iter().filter(|(told, _)| told == reason).count();
+        let counts = ["SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"].map(count);
+        let completed = format!("Saw completed job: {name}, condition: Complete");
+        counts == [4, 4, 2]
+            && told.contains(&("SuccessfulCreate".into(), format!("Created job {name}")))
+            && told.contains(&("SawCompletedJob".into(), completed))
+    })
+    .await;
+    assert!(
+        !fixture
+            .events()
+            .await
+            .iter()
+            .any(|(reason, _)| reason == "UnexpectedJob")
+    );
+}
+
+#[tokio::test]
+async fn a_job_that_runs_forbids_or_is_replaced() {
+    let fixture = Fixture::start().await;
+    fixture.cron(json!({"concurrencyPolicy": "Forbid"})).await;
+    fixture.set("10:01:00");
+    fixture.until_active(1).await;
+    fixture.set("10:03:10");
+    let told = fixture.until_told("JobAlreadyActive").await;
+    assert!(told.ends_with("concurrency policy is Forbid"), "{told}");
+    fixture.until_minutes(&[1]).await;
+    // Of those that were missed, the latest is made up for.
+    fixture.end("Failed").await;
+    fixture.until_minutes(&[1, 3]).await;
+    fixture.until_active(1).await;
+
+    fixture
+        .patch(json!({"spec": {"concurrencyPolicy": "Replace"}}))
+        .await;
+    fixture.set("10:04:00");
+    fixture.until_minutes(&[1, 4]).await;
+    fixture.until_active(1).await;
+    assert_eq!(
+        fixture.status().await["lastScheduleTime"],
+        "2026-01-02T10:04:00Z"
+    );
+    fixture
+        .patch(json!({"spec": {"concurrencyPolicy": "Allow"}}))
+        .await;
+    fixture.set("10:05:00");
+    fixture.until_minutes(&[1, 4, 5]).await;
+    fixture.until_active(2).await;
+}
+
+#[tokio::test]
+async fn suspended_ones_wait_and_deadlines_pass() {
+    let fixture = Fixture::start().await;
+    fixture
+        .cron(json!({"suspend": true, "startingDeadlineSeconds": 20}))
+        .await;
+    fixture.set("10:05:30");
+    a_while().await;
+    fixture.until_minutes(&[]).await;
+    fixture.patch(json!({"spec": {"suspend": false}})).await;
+    let told = fixture.until_told("MissSchedule").await;
+    assert_eq!(
+        told,
+        "Missed scheduled time to start a job: Fri, 02 Jan 2026 10:05:00 +0000"
+    );
+    fixture.until_minutes(&[]).await;
+    fixture.set("10:06:05");
+    fixture.until_minutes(&[6]).await;
+}
+
+#[tokio::test]
+async fn restarts_and_clocks_that_jump_make_no_job_twice() {
+    let mut fixture = Fixture::start().await;
+    fixture.cron(json!({})).await;
+    fixture.set("10:01:00");
+    fixture.until_active(1).await;
+    fixture.tasks.shutdown().await;
+    // The status is lost, as when the controller ends before it is written.
+    let crons = fixture.cluster.cronjobs().in_namespace("default").unwrap();
+    let lost = json!({"status": {"active": null, "lastScheduleTime": null}});
+    crons.patch_status("c", &Patch::merge(lost)).await.unwrap();
+    fixture.start_controller().await;
+    fixture.until_active(1).await;
+    assert_eq!(
+        fixture.status().await["lastScheduleTime"],
+        "2026-01-02T10:01:00Z"
+    );
+    // Back: what has been is not done again.
+    fixture.set("09:30:00");
+    a_while().await;
+    fixture.set("10:01:50");
+    a_while().await;
+    fixture.until_minutes(&[1]).await;
+    // Ahead, while nothing ran: the latest alone.
+    fixture.tasks.shutdown().await;
+    fixture.set("20:00:10");
+    fixture.start_controller().await;
+    fixture.until_minutes(&[1, 600]).await;
+    let told = fixture.until_told("TooManyMissedTimes").await;
+    assert!(
+        told.starts_with("too many missed start times. Set or decrease"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_new_schedule_does_not_reach_back() {
+    let fixture = Fixture::start().await;
+    fixture.cron(json!({"schedule": "0 12 * * *"})).await;
+    fixture.set("10:30:30");
+    a_while().await;
+    fixture
+        .patch(json!({"spec": {"schedule": "*/10 * * * *"}}))
+        .await;
+    a_while().await;
+    fixture.until_minutes(&[]).await;
+    fixture.set("10:40:00");
+    fixture.until_minutes(&[40]).await;
+}
+
+#[tokio::test]
+async fn jobs_of_others_are_seen_and_left_alone() {
+    let fixture = Fixture::start().await;
+    fixture.cron(json!({})).await;
+    let crons = fixture.cluster.cronjobs().in_namespace("default").unwrap();
+    let uid = crons.fetch("c").await.unwrap().uid().to_owned();
+    let jobs = fixture.cluster.jobs().in_namespace("default").unwrap();
+    let job = |name: String, owners: Value| {
+        let pod = json!({"restartPolicy": "Never", "containers": [{"name": "m", "image": "i"}]});
+        let spec = json!({"template": {"spec": pod}});
+        json!({"metadata": {"name": name, "ownerReferences": owners}, "spec": spec})
+    };
+    // One has the name that the next would get.
+    let ten: Timestamp = "2026-01-02T10:00:00Z".parse().unwrap();
+    let taken = super::jobs::name("c", ten + SignedDuration::from_mins(1));
+    jobs.create(&job(taken, json!([]))).await.unwrap();
+    fixture.set("10:01:00");
+    a_while().await;
+    assert!(fixture.status().await["lastScheduleTime"].is_null());
+    // One is the CronJob's by the word of somebody else.
+    let owner = json!([{
+        "apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": true,
+    }]);
+    jobs.create(&job("c-1".into(), owner)).await.unwrap();
+    let told = fixture.until_told("UnexpectedJob").await;
+    assert_eq!(
+        told,
+        "Saw a job that the controller did not create or forgot: c-1"
+    );
+    fixture.end("Complete").await;
+    until("the last success", async || {
+        fixture.status().await["lastSuccessfulTime"] == "2026-01-02T10:01:00Z"
+    })
+    .await;
+    // And one goes unasked.
+    fixture.set("10:02:00");
+    fixture.until_active(1).await;
+    let made = super::jobs::name("c", ten + SignedDuration::from_mins(2));
+    jobs.delete(&made, &longshore_client::DeleteOptions::default())
+        .await
+        .unwrap();
+    fixture.until_active(0).await;
+    assert_eq!(
+        fixture.until_told("MissingJob").await,
+        format!("Active job went missing: {made}")
+    );
+}
