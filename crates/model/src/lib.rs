@@ -1,5 +1,5 @@
 //! The vocabulary of Kubernetes' API: kinds, object metadata, names, selectors,
-//! quantities, times, patch kinds and `Status` errors.
+//! quantities, times, schedules, patch kinds and `Status` errors.
 //!
 //! Pure values: no I/O, no clock, no async. Every other crate speaks in these.
 

@@ -14,6 +14,10 @@ const DOES: &[(&str, &str)] = &[
     ),
     ("Job", "a controller makes and counts its pods"),
     (
+        "CronJob",
+        "a controller makes its Jobs, by UTC where no `timeZone` is set",
+    ),
+    (
         "Namespace",
         "a controller gives it a service account and empties it in the end",
     ),

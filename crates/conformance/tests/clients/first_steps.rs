@@ -13,6 +13,22 @@ data:
   colour: blue
 ";
 
+const CRON_JOB: &str = "
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: ticks
+spec:
+  schedule: '@every 1s'
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+          - {name: main, image: x, command: [echo, tick]}
+";
+
 async fn with_each_kubectl(session: impl AsyncFn(&Kubectl, &str)) {
     let server = Server::start().await;
     for kubectl in Kubectl::all(&server.kubeconfig()) {
@@ -166,6 +182,47 @@ async fn a_mistake_is_refused_before_anything_is_stored() {
             .run(&["get", "cm", "settings", "-n", namespace])
             .await;
         assert!(none.stderr.contains("(NotFound)"), "{none:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cron_job_runs_and_goes_with_its_jobs() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let n = ["--namespace", namespace];
+        let run = async |words: &[&str]| kubectl.ok(&[words, &n].concat()).await;
+        let until = async |words: &[&str], holds: &dyn Fn(&str) -> bool| {
+            let mut shown = String::new();
+            for _ in 0..300 {
+                shown = run(words).await;
+                if holds(&shown) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            panic!("waited in vain for {words:?}: {shown}");
+        };
+        let create = [&["create", "-f", "-"][..], &n].concat();
+        kubectl.ok_with(&create, CRON_JOB).await;
+        let status = ["get", "cronjob", "ticks", "-o", "jsonpath={.status}"];
+        until(&status, &|shown| shown.contains("lastSuccessfulTime")).await;
+
+        let names = run(&["get", "jobs", "-o", "name"]).await;
+        let job = names.lines().next().unwrap();
+        assert!(job.starts_with("job.batch/ticks-"), "{names}");
+        assert_eq!(run(&["logs", job]).await, "tick\n");
+        let shown = run(&["get", "cronjobs"]).await;
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let row = words.join(" ");
+        let expected = "SUSPEND ACTIVE LAST SCHEDULE AGE ticks @every 1s <none> False";
+        assert!(row.contains(expected), "{shown}");
+        let events = run(&["get", "events"]).await;
+        for told in ["Created job ticks-", "Saw completed job: ticks-"] {
+            assert!(events.contains(told), "{told} in:\n{events}");
+        }
+
+        run(&["delete", "cronjob", "ticks"]).await;
+        until(&["get", "jobs,pods", "-o", "name"], &str::is_empty).await;
     })
     .await;
 }

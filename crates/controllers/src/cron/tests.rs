@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
-use longshore_client::{Cluster, Item, Patch, kinds};
+use longshore_client::{Cluster, DeleteOptions, Item, Patch, Propagation, kinds};
 use longshore_engine::{Clock, Engine};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -393,9 +393,11 @@ async fn jobs_of_others_are_seen_and_left_alone() {
     fixture.set("10:02:00");
     fixture.until_active(1).await;
     let made = super::jobs::name("c", ten + SignedDuration::from_mins(2));
-    jobs.delete(&made, &longshore_client::DeleteOptions::default())
-        .await
-        .unwrap();
+    let background = DeleteOptions {
+        propagation: Some(Propagation::Background),
+        ..DeleteOptions::default()
+    };
+    jobs.delete(&made, &background).await.unwrap();
     fixture.until_active(0).await;
     assert_eq!(
         fixture.until_told("MissingJob").await,
