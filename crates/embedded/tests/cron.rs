@@ -27,16 +27,8 @@ async fn ticks(cluster: &Cluster) -> Item<CronJob> {
     crons.fetch("ticks").await.unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options {
-        ephemeral: false,
-        data_dir: Some(dir.path().to_owned()),
-        ..Options::default()
-    };
-    let embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
-    let cluster = embedded.cluster();
+/// Creates the CronJob and waits until one of its Jobs has ended well.
+async fn first_tick(cluster: &Cluster) {
     let container = json!({"name": "main", "image": "any", "command": ["echo", "tick"]});
     let pod = json!({"restartPolicy": "Never", "containers": [container]});
     let job = json!({"spec": {"template": {"spec": pod}}});
@@ -46,19 +38,29 @@ async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
     });
     let crons = cluster.cronjobs().in_namespace("default").unwrap();
     crons.create(&cron).await.unwrap();
-    let ended = async |cluster: &Cluster| {
+    until("a success", async || {
         let raw = ticks(cluster).await.raw().unwrap();
-        raw["status"]["lastSuccessfulTime"]
-            .as_str()
-            .map(str::to_owned)
-    };
-    until("a success", async || ended(&cluster).await).await;
-    let job = ticks(&cluster).await.jobs().await.unwrap().remove(0);
+        raw["status"]["lastSuccessfulTime"].as_str().map(drop)
+    })
+    .await;
+    let job = ticks(cluster).await.jobs().await.unwrap().remove(0);
     let scheduled = "batch.kubernetes.io/cronjob-scheduled-timestamp";
     let scheduled = job.meta().annotations.get(scheduled).unwrap();
     assert!(scheduled.ends_with("+09:00"), "{scheduled}");
-    let pod = ticks(&cluster).await.pods().await.unwrap().remove(0);
+    let pod = ticks(cluster).await.pods().await.unwrap().remove(0);
     assert_eq!(pod.raw().unwrap()["status"]["phase"], "Succeeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        ephemeral: false,
+        data_dir: Some(dir.path().to_owned()),
+        ..Options::default()
+    };
+    let embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
+    first_tick(&embedded.cluster()).await;
     embedded.stop().await;
 
     let embedded = EmbeddedCluster::start(options).await.unwrap();
@@ -69,11 +71,11 @@ async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
         (last > before).then_some(())
     })
     .await;
-    let options = DeleteOptions {
+    let background = DeleteOptions {
         propagation: Some(Propagation::Background),
         ..DeleteOptions::default()
     };
-    ticks(&cluster).await.delete(&options).await.unwrap();
+    ticks(&cluster).await.delete(&background).await.unwrap();
     until("no Job and no pod", async || {
         let jobs = cluster.jobs().list().await.unwrap().items;
         let pods = cluster.pods().list().await.unwrap().items;
