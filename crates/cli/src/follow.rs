@@ -11,7 +11,7 @@ use longshore::{
     client::{Cluster, Item, kinds::Pod},
     launcher::{
         Event, Follow, FollowOptions, Outcome, Run,
-        follow::{self, Ending, LogLine, Progress, RoleProgress},
+        follow::{self, Ending, LogLine},
         names::{self, Task},
         runs::{self, RunRole},
     },
@@ -305,22 +305,22 @@ impl Show {
     fn event(&mut self, event: Event) {
         match event {
             Event::Log(line) => self.spinner.aside(|| ui::line(self.lines.show(&line))),
-            Event::Waiting(task, why) => self.spinner.aside(|| {
+            Event::Waiting(why) => self.spinner.aside(|| {
                 ui::note(format!(
-                    "{} {task}: {}; {}",
+                    "{} {}; {}",
                     head("waits"),
-                    why.cause,
+                    why.sentence(),
                     why.remedy
                 ));
             }),
             Event::Progress(progress) => {
-                self.spinner.say(|| describe(&progress));
+                self.spinner.say(|| progress.to_string());
                 let is_due = self
                     .last_plain
                     .is_none_or(|last| last.elapsed() > PLAIN_LINES);
                 if !ui::draws_progress() && is_due {
                     self.last_plain = Some(Instant::now());
-                    ui::note(format!("{} {}", head("tasks"), describe(&progress)));
+                    ui::note(format!("{} {progress}", head("tasks")));
                 }
             }
             Event::Finished(_) => {}
@@ -330,30 +330,6 @@ impl Show {
     fn end(&self) {
         self.spinner.end();
     }
-}
-
-/// `worker 1 running, 1 pending; ps 1 running`.
-fn describe(progress: &Progress) -> String {
-    let of_role = |role: &RoleProgress| {
-        let states = [
-            (role.running, "running"),
-            (role.pending, "pending"),
-            (role.succeeded, "succeeded"),
-            (role.failed, "failed"),
-        ];
-        let states: Vec<String> = states
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, state)| format!("{count} {state}"))
-            .collect();
-        format!("{} {}", role.role, states.join(", "))
-    };
-    progress
-        .roles
-        .iter()
-        .map(of_role)
-        .collect::<Vec<_>>()
-        .join("; ")
 }
 
 /// Puts the task in front of each line of a merged log.
@@ -393,27 +369,5 @@ impl Lines {
             front = format!("{front} ({container})");
         }
         format!("{} | {}", self.paint.voice(voice, &front), line.line)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_in_words() {
-        let role = |name: &str, running, pending| RoleProgress {
-            role: name.into(),
-            running,
-            pending,
-            ..RoleProgress::default()
-        };
-        let progress = Progress {
-            roles: vec![role("ps", 1, 0), role("worker", 2, 1)],
-        };
-        assert_eq!(
-            describe(&progress),
-            "ps 1 running; worker 2 running, 1 pending"
-        );
     }
 }

@@ -5,6 +5,7 @@ mod reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -14,6 +15,7 @@ use std::{
 
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
+use serde::Serialize;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -22,10 +24,11 @@ use tokio::{
 
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    explain::Explanation,
+    explain::{Around, Cause, Explanation},
+    look::{self, Look},
     names::{self, Task},
     runs::{self, Run},
-    track::{self, Seen, Step, Track},
+    track::{Seen, Step, Track},
 };
 use reader::Reader;
 
@@ -74,7 +77,7 @@ pub enum Event {
     /// How far the roles have come, whenever that changes.
     Progress(Progress),
     /// Something holds a task up; it may still mend.
-    Waiting(Task, Explanation),
+    Waiting(Explanation),
     /// A complete line of a task's log.
     Log(LogLine),
     /// The end; nothing comes after it.
@@ -88,8 +91,29 @@ pub struct Progress {
     pub roles: Vec<RoleProgress>,
 }
 
+impl fmt::Display for Progress {
+    /// `ps 1 running; worker 2 running, 1 pending`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, role) in self.roles.iter().enumerate() {
+            let states = [
+                (role.running, "running"),
+                (role.pending, "pending"),
+                (role.succeeded, "succeeded"),
+                (role.failed, "failed"),
+            ];
+            let states = states.iter().filter(|(count, _)| *count > 0);
+            let states: Vec<String> = states
+                .map(|(count, state)| format!("{count} {state}"))
+                .collect();
+            let between = if n == 0 { "" } else { "; " };
+            write!(f, "{between}{} {}", role.role, states.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
 /// How many tasks of a role are in which state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RoleProgress {
     /// The role.
     pub role: String,
@@ -141,6 +165,8 @@ pub struct Outcome {
     pub reason: String,
     /// What to do about it.
     pub remedy: Option<String>,
+    /// The same with all that is known of it, for programs.
+    pub explanation: Option<Explanation>,
 }
 
 /// A run that is followed. Dropping it ends the following, not the run.
@@ -163,6 +189,10 @@ const QUEUE: usize = 1024;
 const SILENCE: Duration = Duration::from_secs(10);
 /// How long the logs of other tasks are still read after that.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How often the cluster is asked why something waits.
+const WONDER: Duration = Duration::from_secs(5);
+/// How long such a question may take.
+const LOOK: Duration = Duration::from_secs(2);
 
 impl Follow {
     /// Begins to follow a run.
@@ -211,6 +241,10 @@ struct Driver {
     /// Counts the lines that readers hand on.
     lines: Arc<AtomicU64>,
     decided: Option<Decided>,
+    /// A question to the cluster that is on its way, and since when none was
+    /// asked.
+    question: JoinSet<Around>,
+    asked: Option<Instant>,
 }
 
 struct Decided {
@@ -245,6 +279,8 @@ impl Driver {
             over: BTreeMap::new(),
             lines: Arc::default(),
             decided: None,
+            question: JoinSet::new(),
+            asked: None,
         }
     }
 
@@ -291,10 +327,53 @@ impl Driver {
                         }
                     }
                 }
-                _ = ticks.tick() => self.see(Seen::Tick).await?,
+                Some(Ok(around)) = self.question.join_next() => {
+                    self.see(Seen::Around(Box::new(around))).await?;
+                }
+                _ = ticks.tick() => {
+                    self.wonder();
+                    self.see(Seen::Tick).await?;
+                }
                 () = self.events.closed() => return Err(Unheard),
             }
         }
+    }
+
+    /// Asks why something waits that should have begun.
+    fn wonder(&mut self) {
+        let now = Instant::now();
+        let is_due = self
+            .asked
+            .is_none_or(|asked| now.duration_since(asked) >= WONDER);
+        if is_due && self.question.is_empty() && self.track.wonders(Timestamp::now()) {
+            self.asked = Some(now);
+            let (cluster, run) = (self.cluster.clone(), self.run.clone());
+            let look = Look {
+                warnings: true,
+                nodes: true,
+                ..Look::default()
+            };
+            self.question
+                .spawn(async move { look::around(&cluster, &run, look, LOOK).await.0 });
+        }
+    }
+
+    /// The outcome with what the cluster knows beside pods and Jobs. Asked
+    /// before the rest of the run is stopped, which takes pods away.
+    async fn retold(&mut self, outcome: Outcome) -> Outcome {
+        let kind = outcome.explanation.as_ref().map(|known| known.kind);
+        let Some(kind) = kind.filter(|kind| !kind.is_plain()) else {
+            return outcome;
+        };
+        let look = Look {
+            warnings: false,
+            nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
+            quotas: false,
+        };
+        let (around, _) = look::around(&self.cluster, &self.run, look, LOOK).await;
+        let told = self.track.retell(around, Timestamp::now());
+        told.filter(|told| told.ending == outcome.ending)
+            .unwrap_or(outcome)
     }
 
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), Unheard> {
@@ -330,7 +409,7 @@ impl Driver {
         for step in self.track.see(seen, Timestamp::now()) {
             match step {
                 Step::Progress(progress) => self.tell(Event::Progress(progress)).await?,
-                Step::Waiting(task, why) => self.tell(Event::Waiting(task, why)).await?,
+                Step::Waiting(why) => self.tell(Event::Waiting(why)).await?,
                 Step::Read {
                     uid,
                     pod,
@@ -345,6 +424,7 @@ impl Driver {
                     self.over_of(&uid).send_replace(true);
                 }
                 Step::Decided { outcome, evidence } => {
+                    let outcome = self.retold(outcome).await;
                     self.stop_rest(&outcome).await;
                     self.decided = Some(Decided {
                         outcome,
@@ -400,10 +480,11 @@ impl Driver {
             return;
         }
         let reason = format!("{}: {}", Timestamp::now(), outcome.reason);
+        let why = outcome.explanation.as_ref();
         let roles = self.track.going_on();
         let stops = roles
             .iter()
-            .map(|role| runs::stop_role(&self.cluster, &self.run, role, &reason));
+            .map(|role| runs::stop_role(&self.cluster, &self.run, role, &reason, why));
         for result in futures::future::join_all(stops).await {
             match result {
                 Err(error) if !error.is_not_found() => {
@@ -445,7 +526,9 @@ impl Driver {
             .next()
             .filter(|_| matches!(outcome.ending, Ending::Failed | Ending::NotStarted));
         if let Some((uid, pod)) = failed.and_then(|uid| Some((uid, self.track.pod(uid)?))) {
-            outcome = track::failed_outcome(pod, self.last_lines.get(uid).map(String::as_str));
+            let others = outcome.explanation.map_or(0, |known| known.others);
+            let last_line = self.last_lines.get(uid).map(String::as_str);
+            outcome = self.track.failed_outcome(pod, others, last_line);
         }
         self.tell(Event::Finished(outcome)).await?;
         Ok(true)
@@ -455,4 +538,24 @@ impl Driver {
 /// The container's name, when it is not the one of the command.
 fn other_container(container: &str) -> Option<String> {
     (container != names::MAIN).then(|| container.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_in_words() {
+        let role = |name: &str, running, pending| RoleProgress {
+            role: name.into(),
+            running,
+            pending,
+            ..RoleProgress::default()
+        };
+        let progress = Progress {
+            roles: vec![role("ps", 1, 0), role("worker", 2, 1)],
+        };
+        let text = progress.to_string();
+        assert_eq!(text, "ps 1 running; worker 2 running, 1 pending");
+    }
 }

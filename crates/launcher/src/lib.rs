@@ -12,7 +12,8 @@
 //! 4. [`plan`]: what is to be created, as plain values. Pure.
 //!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
 //!    `Plan::to_yaml()`.
-//! 5. [`submit`]: `submit::preflight(&Cluster, &namespace).await?`,
+//! 5. [`preflight`]: `preflight::check(&Cluster, &Plan, Purpose::Follow).await? -> Report`:
+//!    all that speaks against the plan, told at once; then [`submit`]:
 //!    `submit::submit(&Cluster, &Plan).await? -> Run`.
 //! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
 //!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
@@ -21,22 +22,28 @@
 //! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
 //!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
 //!
-//! [`explain`] turns evidence (pods, Jobs) into one cause and one remedy. Pure.
+//! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
+//! remedy, [`fit`] says whether a node could ever take a task; both are pure.
+//! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 
 pub mod bootstrap;
 pub mod bundle;
 pub mod config;
 pub mod evidence;
 pub mod explain;
+pub mod fit;
 pub mod follow;
 mod lines;
+mod look;
 pub mod names;
 pub mod plan;
 pub mod pod;
+pub mod preflight;
 pub mod runs;
 pub mod store;
 pub mod submit;
 mod track;
+pub mod why;
 
 pub use bundle::{Bundle, PackOptions};
 pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Settings};

@@ -27,6 +27,8 @@ pub const ROLES: &str = "longshore.dev/roles";
 pub const CANCELLED: &str = "longshore.dev/cancelled";
 /// Annotation: when and why the run's end stopped the role.
 pub const STOPPED: &str = "longshore.dev/stopped";
+/// Annotation: the explanation that goes with [`STOPPED`], as JSON.
+pub const WHY: &str = "longshore.dev/why";
 
 /// Label: the queue that admits a Job. Kueue's.
 pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";

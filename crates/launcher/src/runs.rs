@@ -8,10 +8,11 @@ use longshore_client::{
     kinds::{Job, Pod},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     evidence::{JobEvidence, PodEvidence},
+    explain::{Around, Explanation},
     names::{self, RunName},
     track,
 };
@@ -242,8 +243,9 @@ fn summary(
     });
     // Decided as a follower decides, from the same evidence.
     let began = first.metadata.creation_timestamp.unwrap_or(Timestamp::MIN);
-    let seen = track::decide_now(&roles, jobs, pods, began);
+    let seen = track::decide_now(&roles, jobs, pods, &Around::default(), began);
     let started = pods.iter().any(|pod| pod.has_started());
+    let succeeded = seen.succeeded();
     let state = match &seen.outcome {
         Some(outcome) => match outcome.ending {
             crate::follow::Ending::Succeeded => RunState::Succeeded,
@@ -283,7 +285,7 @@ fn summary(
         command: list(names::COMMAND).unwrap_or_default(),
         bundle: annotation(names::BUNDLE),
         exit_code: seen.outcome.map(|outcome| outcome.exit_code),
-        succeeded: (seen.succeeded, total),
+        succeeded: (succeeded, total),
     })
 }
 
@@ -301,7 +303,7 @@ pub async fn cancel(cluster: &Cluster, run: &Run, now: Timestamp) -> Result<usiz
             going_on.push(job);
         }
     }
-    let patch = suspension(names::CANCELLED, &now.to_string());
+    let patch = suspension(json!({names::CANCELLED: now.to_string()}));
     futures::future::try_join_all(going_on.iter().map(|job| job.patch(&patch))).await?;
     Ok(going_on.len())
 }
@@ -312,16 +314,21 @@ pub(crate) async fn stop_role(
     run: &Run,
     role: &str,
     reason: &str,
+    why: Option<&Explanation>,
 ) -> Result<(), longshore_client::Error> {
-    let patch = suspension(names::STOPPED, reason);
+    let mut notes = json!({names::STOPPED: reason});
+    if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
+        notes[names::WHY] = why.into();
+    }
+    let patch = suspension(notes);
     let jobs = cluster.jobs().in_namespace(&run.namespace)?;
     jobs.patch(&run.name.job(role), &patch).await.map(drop)
 }
 
 /// Suspending a Job ends its pods and keeps the Job.
-fn suspension(annotation: &str, value: &str) -> Patch {
+fn suspension(annotations: Value) -> Patch {
     Patch::merge(json!({
-        "metadata": {"annotations": {annotation: value}},
+        "metadata": {"annotations": annotations},
         "spec": {"suspend": true},
     }))
 }

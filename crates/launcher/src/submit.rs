@@ -13,14 +13,6 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// The namespace is not there.
-    #[error(
-        "the cluster has no namespace {0:?}: create it with `kubectl create namespace {0}`, or choose another"
-    )]
-    NoNamespace(String),
-    /// The namespace is going away.
-    #[error("the namespace {0:?} is being deleted; choose another")]
-    NamespaceEnds(String),
     /// The cluster refused an object, or did not answer.
     #[error("cannot create {what}: {source}")]
     Create {
@@ -48,23 +40,6 @@ impl SubmitError {
             Self::Create { source, .. } | Self::Cluster(source) => Some(source),
             _ => None,
         }
-    }
-}
-
-/// Whether the cluster answers and the namespace is there.
-///
-/// # Errors
-/// Says which of the two is not so.
-pub async fn preflight(cluster: &Cluster, namespace: &str) -> Result<(), SubmitError> {
-    match cluster.namespaces().find(namespace).await {
-        Ok(None) => Err(SubmitError::NoNamespace(namespace.to_owned())),
-        Ok(Some(found)) if found.meta().deletion_timestamp.is_some() => {
-            Err(SubmitError::NamespaceEnds(namespace.to_owned()))
-        }
-        Ok(Some(_)) => Ok(()),
-        // Who may create Jobs in a namespace need not be allowed to read it.
-        Err(error) if error.is_forbidden() => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -20,6 +20,7 @@ mod status;
 mod up;
 mod wait;
 mod watch;
+mod why;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Run(Box<run::RunArgs>),
     Runs(runs::RunsArgs),
     Logs(logs::LogsArgs),
+    Why(why::WhyArgs),
     Cancel(cancel::CancelArgs),
     Get(get::GetArgs),
     Describe(describe::DescribeArgs),
@@ -68,6 +70,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Run(args) => run::run(*args).await,
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,
+        Command::Why(args) => why::why(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Get(args) => get::get(args).await,
         Command::Describe(args) => describe::describe(args).await,

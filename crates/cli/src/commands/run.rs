@@ -11,7 +11,9 @@ use longshore::{
     client::Cluster,
     launcher::{
         Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, PodFlags, Run, RunName,
-        RunSpec, Settings, Store, bundle, config, names, plan, runs, store, submit,
+        RunSpec, Settings, Store, bundle, config, names, plan,
+        preflight::{self, Finding, Purpose},
+        runs, store, submit,
     },
 };
 
@@ -223,7 +225,11 @@ async fn launch(
 ) -> Result<ExitCode> {
     let target = interrupt.unless(chosen.open()).await??;
     let cluster = target.cluster();
-    let result = match start(cluster, plan, &mut interrupt).await {
+    let purpose = match args.detach {
+        true => Purpose::Detach,
+        false => Purpose::Follow,
+    };
+    let result = match start(cluster, plan, purpose, &mut interrupt).await {
         Ok(run) => {
             ui::note(format!("{} {}", follow::head("run"), news(plan, spec)));
             if args.detach {
@@ -244,15 +250,26 @@ async fn launch(
     closed.map(|()| code)
 }
 
-/// Submits the plan. After Ctrl-C nothing of it is left.
-async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt) -> Result<Run> {
+/// Submits the plan, unless something speaks against it. After Ctrl-C nothing
+/// of it is left.
+async fn start(
+    cluster: &Cluster,
+    plan: &Plan,
+    purpose: Purpose,
+    interrupt: &mut follow::Interrupt,
+) -> Result<Run> {
     let submission = async {
-        submit::preflight(cluster, &plan.namespace).await?;
-        submit::submit(cluster, plan).await
+        let report = preflight::check(cluster, plan, purpose).await?;
+        for warning in &report.warnings {
+            ui::warning(warning.to_string());
+        }
+        refuse(&report.refusals)?;
+        let submitted = submit::submit(cluster, plan).await;
+        submitted.map_err(|error| not_started(&error))
     };
     let mut submission = std::pin::pin!(submission);
     match interrupt.unless(&mut submission).await {
-        Ok(result) => result.map_err(|error| not_started(&error)),
+        Ok(result) => result,
         Err(error) => {
             // A request that is on its way cannot be called back: let it
             // arrive, and remove what it made.
@@ -260,6 +277,19 @@ async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt
                 runs::remove(cluster, &run).await?;
             }
             Err(error)
+        }
+    }
+}
+
+/// All that speaks against the run, told at once.
+fn refuse(findings: &[Finding]) -> Result<()> {
+    match findings {
+        [] => Ok(()),
+        [one] => Err(Error::new(Kind::NotStarted, &one.problem).hint(&one.remedy)),
+        several => {
+            let message = format!("{} things keep the run from starting", several.len());
+            let lines = several.iter().map(Finding::to_string);
+            Err(Error::new(Kind::NotStarted, message).details(lines))
         }
     }
 }

@@ -15,6 +15,7 @@ fn every_verb_has_help_with_an_example() {
         "run",
         "runs",
         "logs",
+        "why",
         "cancel",
         "get",
         "describe",
@@ -46,6 +47,12 @@ fn every_verb_has_help_with_an_example() {
 fn the_help_of_run() {
     let desk = Desk::new();
     insta::assert_snapshot!(desk.longshore(&["run", "--help"]).expect(0).out);
+}
+
+#[test]
+fn the_help_of_why() {
+    let desk = Desk::new();
+    insta::assert_snapshot!(desk.longshore(&["why", "--help"]).expect(0).out);
 }
 
 #[test]

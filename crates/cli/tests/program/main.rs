@@ -13,3 +13,4 @@ mod pods;
 mod refusals;
 mod resolve;
 mod run;
+mod why;

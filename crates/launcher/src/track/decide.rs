@@ -5,13 +5,13 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 
 use super::{
-    State, Step, Track, finished,
-    outcome::{failed_outcome, job_outcome, not_started, was_killed},
+    Held, State, Step, Stuck, Track, finished,
+    outcome::{job_outcome, not_started, was_killed},
     waited,
 };
 use crate::{
     evidence::JobEvidence,
-    explain::{self, Explanation, Patience},
+    explain::{self, Cause, Explanation, Patience},
     follow::{Ending, Outcome},
 };
 
@@ -44,30 +44,34 @@ impl Track {
                     _ => None,
                 })
         });
-        let pod = failed.min_by_key(|pod| (finished(pod), was_killed(pod), pod.task()))?;
+        let failed: Vec<_> = failed.collect();
+        let others = u32::try_from(failed.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let pod = failed
+            .into_iter()
+            .min_by_key(|pod| (finished(pod), was_killed(pod), pod.task()))?;
         Some((
-            failed_outcome(pod, None),
+            self.failed_outcome(pod, others, None),
             BTreeSet::from([pod.metadata.uid.clone()]),
         ))
     }
 
     fn failed_job(&self) -> Option<(Outcome, BTreeSet<String>)> {
-        let (role, condition) = self
+        let (job, condition) = self
             .jobs
             .iter()
             .filter(|(role, _)| self.settled.contains(*role))
-            .find_map(|(role, job)| Some((role, job.failure()?)))?;
-        Some((job_outcome(role, condition), BTreeSet::new()))
+            .find_map(|(_, job)| Some((job, job.failure()?)))?;
+        Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
     }
 
     /// The run took too long: its tasks were then ended by a signal, which is
     /// no failure of theirs.
     fn overdue(&self) -> Option<(Outcome, BTreeSet<String>)> {
-        let (role, condition) = self.jobs.iter().find_map(|(role, job)| {
+        let (job, condition) = self.jobs.values().find_map(|job| {
             let failure = job.failure()?;
-            (failure.reason == "DeadlineExceeded").then_some((role, failure))
+            (failure.reason == "DeadlineExceeded").then_some((job, failure))
         })?;
-        Some((job_outcome(role, condition), BTreeSet::new()))
+        Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
     }
 
     fn cancelled(&self) -> Option<(Outcome, BTreeSet<String>)> {
@@ -84,6 +88,7 @@ impl Track {
             task: None,
             reason: reason.to_owned(),
             remedy: None,
+            explanation: None,
         };
         Some((outcome, BTreeSet::new()))
     }
@@ -105,6 +110,7 @@ impl Track {
             task: None,
             reason: "all tasks succeeded".to_owned(),
             remedy: None,
+            explanation: None,
         };
         Some((
             outcome,
@@ -113,28 +119,23 @@ impl Track {
     }
 
     fn not_started(&self, now: Timestamp) -> Option<(Outcome, BTreeSet<String>)> {
-        for (uid, (explanation, since)) in &self.stuck {
-            let Some(pod) = self.pods.get(uid) else {
-                continue;
-            };
-            let Some((_, patience)) = explain::stuck(pod) else {
-                continue;
-            };
-            let patience = match patience {
+        for (_, stuck) in self.stuck_first() {
+            let patience = match stuck.patience {
                 Patience::None => Duration::ZERO,
                 Patience::Short(short) => short.min(self.start_timeout),
                 Patience::StartTimeout => self.start_timeout,
             };
-            if waited(*since, now) >= patience {
-                return Some((not_started(pod.task(), explanation), BTreeSet::new()));
+            if waited(stuck.since, now) >= patience && !stuck.why.kind.is_meant() {
+                let why = self.with_others(stuck.why.clone());
+                return Some((not_started(why), BTreeSet::new()));
             }
         }
         for (uid, since) in &self.unstarted {
             if let Some(pod) = self.pods.get(uid)
                 && waited(*since, now) >= self.start_timeout
             {
-                let explanation = explain::slow(pod, self.start_timeout);
-                return Some((not_started(pod.task(), &explanation), BTreeSet::new()));
+                let why = explain::slow(pod, self.start_timeout, &self.around);
+                return Some((not_started(why), BTreeSet::new()));
             }
         }
         let idle = self.roles.iter().find(|role| {
@@ -144,26 +145,37 @@ impl Track {
                 .is_some_and(|job| job.spec.suspend);
             !suspended && self.pods_of(&role.name).next().is_none() && !self.all_succeeded(role)
         })?;
-        let began = self.admitted.get(&idle.name).copied();
-        let told = self
-            .jobs
-            .get(&idle.name)
-            .and_then(|job| job.status.start_time);
-        let began = [began, told]
-            .into_iter()
-            .flatten()
-            .fold(self.began, Timestamp::max);
-        (waited(began, now) >= self.start_timeout).then(|| {
-            let explanation = Explanation {
-                cause: format!(
-                    "no pod was made for role {:?} within {} s",
-                    idle.name,
-                    self.start_timeout.as_secs()
-                ),
-                remedy: "look at the Job's events for a quota or a policy: `kubectl describe job`"
-                    .into(),
-            };
-            (not_started(None, &explanation), BTreeSet::new())
+        let admitted = self.admitted.get(&idle.name).copied();
+        let told = self.jobs.get(&idle.name);
+        let told = told.and_then(|job| job.status.start_time);
+        let since = [admitted, told].into_iter().flatten();
+        let since = since.fold(self.began, Timestamp::max);
+        (waited(since, now) >= self.start_timeout).then(|| {
+            let cause = format!(
+                "no pod was made for role {:?} within {} s",
+                idle.name,
+                self.start_timeout.as_secs()
+            );
+            let remedy = "look at the Job's events for a quota or a policy: `kubectl describe job`";
+            let why = Explanation::new(Cause::NoPods, cause, remedy);
+            (not_started(why), BTreeSet::new())
         })
+    }
+
+    /// What is held up, the longest first.
+    pub(super) fn stuck_first(&self) -> Vec<(&Held, &Stuck)> {
+        let mut stuck: Vec<_> = self.stuck.iter().collect();
+        stuck.sort_by_key(|(_, stuck)| stuck.since);
+        stuck
+    }
+
+    /// With the number of the others that the same holds up.
+    pub(super) fn with_others(&self, mut why: Explanation) -> Explanation {
+        let same = self
+            .stuck
+            .values()
+            .filter(|stuck| stuck.why.kind == why.kind);
+        why.others = u32::try_from(same.count().saturating_sub(1)).unwrap_or(u32::MAX);
+        why
     }
 }

@@ -14,14 +14,13 @@ use jiff::Timestamp;
 
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{self, Explanation},
+    explain::{self, Around, Explanation, Patience},
     follow::{Outcome, Progress, RoleProgress},
     names::Task,
     runs::RunRole,
 };
 
-pub(crate) use now::decide_now;
-pub(crate) use outcome::failed_outcome;
+pub(crate) use now::{Verdict, decide_now};
 
 /// What is seen of a run.
 #[derive(Debug, Clone)]
@@ -30,6 +29,8 @@ pub(crate) enum Seen {
     PodGone(String),
     Job(Box<JobEvidence>),
     JobGone(String),
+    /// What else the cluster knows, asked for because something waits.
+    Around(Box<Around>),
     /// All that was there at the beginning has been seen.
     Synced,
     /// Time has passed.
@@ -40,7 +41,7 @@ pub(crate) enum Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Progress(Progress),
-    Waiting(Task, Explanation),
+    Waiting(Explanation),
     /// Read the log of a pod's container.
     Read {
         uid: String,
@@ -67,8 +68,9 @@ pub(crate) struct Track {
     synced: bool,
     pods: BTreeMap<String, PodEvidence>,
     jobs: BTreeMap<String, JobEvidence>,
-    /// What holds a pod up, and since when it has been seen.
-    stuck: BTreeMap<String, (Explanation, Timestamp)>,
+    around: Around,
+    /// What holds a pod up, or the Job of a role.
+    stuck: BTreeMap<Held, Stuck>,
     /// Since when a pod that has not started has been seen.
     unstarted: BTreeMap<String, Timestamp>,
     /// When a role's Job was let go that had been held back, as by a queue.
@@ -83,6 +85,22 @@ pub(crate) struct Track {
     settled: BTreeSet<String>,
     /// How long a Job that is over waits for the evidence of its pods.
     grace: Duration,
+}
+
+/// Who is held up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    /// The pod with this uid.
+    Pod(String),
+    /// The role, whose Job cannot make its pods.
+    Role(String),
+}
+
+/// What holds it up, how long that may last, and since when it has been seen.
+struct Stuck {
+    why: Explanation,
+    patience: Patience,
+    since: Timestamp,
 }
 
 /// Jobs and pods are seen through two watches: a Job's end may be seen before
@@ -106,6 +124,7 @@ impl Track {
             synced: false,
             pods: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            around: Around::default(),
             stuck: BTreeMap::new(),
             unstarted: BTreeMap::new(),
             admitted: BTreeMap::new(),
@@ -142,7 +161,7 @@ impl Track {
         match seen {
             Seen::Pod(pod) => self.see_pod(*pod, now, &mut steps),
             Seen::PodGone(uid) => {
-                self.stuck.remove(&uid);
+                self.stuck.remove(&Held::Pod(uid.clone()));
                 self.unstarted.remove(&uid);
                 self.end(&uid, &mut steps);
                 // A pod that ended well is not undone by its removal.
@@ -156,11 +175,18 @@ impl Track {
                     if before.is_some_and(|before| before.spec.suspend) && !job.spec.suspend {
                         self.admitted.insert(role.clone(), now);
                     }
+                    let found = explain::no_pods(&job, &self.around);
+                    self.hold(Held::Role(role.clone()), found, now, &mut steps);
                     self.jobs.insert(role, *job);
                 }
             }
             Seen::JobGone(role) => {
                 self.jobs.remove(&role);
+                self.stuck.remove(&Held::Role(role));
+            }
+            Seen::Around(around) => {
+                self.around = *around;
+                self.look_again(now, &mut steps);
             }
             Seen::Synced => self.synced = true,
             Seen::Tick => {}
@@ -204,24 +230,101 @@ impl Track {
         if pod.is_over() {
             self.end(&uid, steps);
         }
-        match explain::stuck(&pod) {
-            Some((explanation, _)) => {
-                let known = self.stuck.get(&uid);
-                if known.is_none_or(|(known, _)| known.remedy != explanation.remedy) {
-                    steps.push(Step::Waiting(task, explanation.clone()));
-                    self.stuck.insert(uid.clone(), (explanation, now));
-                }
-            }
-            None => {
-                self.stuck.remove(&uid);
-            }
-        }
+        let found = explain::stuck(&pod, &self.around);
+        self.hold(Held::Pod(uid.clone()), found, now, steps);
         if explain::is_idle(&pod) {
             self.unstarted.entry(uid.clone()).or_insert(now);
         } else {
             self.unstarted.remove(&uid);
         }
         self.pods.insert(uid, pod);
+    }
+
+    /// Notes what holds somebody up. The clock goes on while it is the same
+    /// trouble, told in other words.
+    fn hold(
+        &mut self,
+        who: Held,
+        found: Option<(Explanation, Patience)>,
+        now: Timestamp,
+        steps: &mut Vec<Step>,
+    ) {
+        let Some((why, patience)) = found else {
+            self.stuck.remove(&who);
+            return;
+        };
+        let known = self.stuck.get(&who);
+        let same = known.filter(|known| known.why.kind.family() == why.kind.family());
+        let since = same.map_or(now, |known| known.since);
+        // The more telling of two messages about the same stays.
+        if same.is_some_and(|known| why.kind.is_general() && !known.why.kind.is_general()) {
+            return;
+        }
+        // Suspension is not for the follower to tell: whoever did it knows.
+        let is_news = known.is_none_or(|known| known.why.kind != why.kind);
+        if is_news && !why.kind.is_meant() {
+            steps.push(Step::Waiting(why.clone()));
+        }
+        self.stuck.insert(
+            who,
+            Stuck {
+                why,
+                patience,
+                since,
+            },
+        );
+    }
+
+    /// All that has not started, seen with what else the cluster knows.
+    fn look_again(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
+        let pods = self.pods.iter().map(|(uid, pod)| {
+            let found = explain::stuck(pod, &self.around);
+            (Held::Pod(uid.clone()), found)
+        });
+        let jobs = self.jobs.iter().map(|(role, job)| {
+            let found = explain::no_pods(job, &self.around);
+            (Held::Role(role.clone()), found)
+        });
+        let found: Vec<_> = pods.chain(jobs).collect();
+        for (who, found) in found {
+            self.hold(who, found, now, steps);
+        }
+    }
+
+    /// Whether something has waited so long that the cluster should be asked
+    /// what else it knows.
+    pub(crate) fn wonders(&self, now: Timestamp) -> bool {
+        const SOON: Duration = Duration::from_secs(2);
+        if !self.synced || self.decided {
+            return false;
+        }
+        let waits = self
+            .unstarted
+            .values()
+            .any(|since| waited(*since, now) >= SOON);
+        let lacks = |role: &RunRole| {
+            let goes_on = self
+                .jobs
+                .get(&role.name)
+                .is_some_and(|job| !job.is_over() && !job.spec.suspend);
+            let pods = self.pods_of(&role.name).count();
+            goes_on && u32::try_from(pods).is_ok_and(|pods| pods < role.count)
+        };
+        waits || (waited(self.began, now) >= SOON && self.roles.iter().any(lacks))
+    }
+
+    /// The decision once more, with what else the cluster knows by now.
+    pub(crate) fn retell(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
+        self.around = around;
+        self.look_again(now, &mut Vec::new());
+        let mut steps = Vec::new();
+        self.decided = false;
+        self.decide(now, &mut steps);
+        self.decided = true;
+        steps.into_iter().find_map(|step| match step {
+            Step::Decided { outcome, .. } => Some(outcome),
+            _ => None,
+        })
     }
 
     fn end(&mut self, uid: &str, steps: &mut Vec<Step>) {

@@ -1,21 +1,28 @@
 //! Outcomes in words, from what explains them.
 
 use crate::{
-    evidence::{Condition, PodEvidence},
-    explain::{self, Explanation},
+    evidence::{Condition, JobEvidence, PodEvidence},
+    explain::{self, Around, Explanation},
     follow::{Ending, Outcome},
-    names::Task,
 };
 
-pub(super) fn job_outcome(role: &str, condition: &Condition) -> Outcome {
-    let explanation = explain::job_failure(condition);
+use super::Track;
+
+/// The outcome that an explanation is told with.
+fn explained(ending: Ending, exit_code: i32, explanation: Explanation) -> Outcome {
     Outcome {
-        ending: Ending::Failed,
-        exit_code: 1,
-        task: None,
-        reason: format!("{role}: {}", explanation.cause),
-        remedy: Some(explanation.remedy),
+        ending,
+        exit_code,
+        task: explanation.task(),
+        reason: explanation.sentence(),
+        remedy: Some(explanation.remedy.clone()),
+        explanation: Some(explanation),
     }
+}
+
+pub(super) fn job_outcome(job: &JobEvidence, condition: &Condition, around: &Around) -> Outcome {
+    let explanation = explain::job_failure(job, condition, around);
+    explained(Ending::Failed, 1, explanation)
 }
 
 pub(super) fn was_killed(pod: &PodEvidence) -> bool {
@@ -25,34 +32,28 @@ pub(super) fn was_killed(pod: &PodEvidence) -> bool {
         })
 }
 
-/// The outcome of a run whose first failed task this pod was. `last_line` is
-/// the last line of its log, once that has been read.
-pub(crate) fn failed_outcome(pod: &PodEvidence, last_line: Option<&str>) -> Outcome {
-    let (explanation, ran) = explain::failure(pod, last_line);
-    if !ran {
-        return not_started(pod.task(), &explanation);
-    }
-    let code = pod.ended().map_or(1, |ended| ended.exit_code);
-    Outcome {
-        ending: Ending::Failed,
+impl Track {
+    /// The outcome of a run whose first failed task this pod was, and how many
+    /// other tasks failed. `last_line` is the last line of its log, once that
+    /// has been read.
+    pub(crate) fn failed_outcome(
+        &self,
+        pod: &PodEvidence,
+        others: u32,
+        last_line: Option<&str>,
+    ) -> Outcome {
+        let (mut explanation, ran) = explain::failure(pod, last_line, &self.around);
+        explanation.others = others;
+        if !ran {
+            return not_started(explanation);
+        }
+        let code = pod.ended().map_or(1, |ended| ended.exit_code);
         // A failed run does not exit with 0, whatever the pod says.
-        exit_code: if code == 0 { 1 } else { code },
-        reason: named(pod.task().as_ref(), &explanation.cause),
-        task: pod.task(),
-        remedy: Some(explanation.remedy),
+        let code = if code == 0 { 1 } else { code };
+        explained(Ending::Failed, code, explanation)
     }
 }
 
-pub(super) fn not_started(task: Option<Task>, explanation: &Explanation) -> Outcome {
-    Outcome {
-        ending: Ending::NotStarted,
-        exit_code: 4,
-        reason: named(task.as_ref(), &explanation.cause),
-        task,
-        remedy: Some(explanation.remedy.clone()),
-    }
-}
-
-fn named(task: Option<&Task>, cause: &str) -> String {
-    task.map_or_else(|| cause.to_owned(), |task| format!("{task}: {cause}"))
+pub(super) fn not_started(explanation: Explanation) -> Outcome {
+    explained(Ending::NotStarted, 4, explanation)
 }

@@ -1,39 +1,13 @@
-//! What pods and Jobs say about a run, read from their JSON: the part that
-//! following, explaining and listing need.
+//! Pods.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::{Amounts, Condition, Meta};
 use crate::names::{self, Task};
-
-/// Metadata of a pod or Job.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Meta {
-    pub name: String,
-    pub namespace: String,
-    pub uid: String,
-    pub labels: BTreeMap<String, String>,
-    pub annotations: BTreeMap<String, String>,
-    pub creation_timestamp: Option<Timestamp>,
-    pub deletion_timestamp: Option<Timestamp>,
-}
-
-/// A condition of a pod or Job.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Condition {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub status: String,
-    pub reason: String,
-    pub message: String,
-    pub last_transition_time: Option<Timestamp>,
-}
 
 /// A pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -52,16 +26,63 @@ pub struct PodEvidence {
 pub struct PodSpec {
     pub containers: Vec<Container>,
     pub init_containers: Vec<Container>,
+    pub node_name: String,
+    pub node_selector: BTreeMap<String, String>,
+    pub affinity: Value,
+    pub tolerations: Vec<Toleration>,
+    pub volumes: Vec<Value>,
+    pub service_account_name: String,
+    pub priority_class_name: String,
+    pub runtime_class_name: String,
+    pub image_pull_secrets: Vec<LocalName>,
+    pub restart_policy: String,
+    pub active_deadline_seconds: Option<i64>,
+    #[serde(deserialize_with = "super::amounts")]
+    pub overhead: Amounts,
+}
+
+/// The name of an object of the same namespace.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct LocalName {
+    pub name: String,
+}
+
+/// A taint that a pod puts up with.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct Toleration {
+    pub key: String,
+    pub operator: String,
+    pub value: String,
+    pub effect: String,
+}
+
+/// What a container asks for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct ResourceNeeds {
+    #[serde(deserialize_with = "super::amounts")]
+    pub requests: Amounts,
+    #[serde(deserialize_with = "super::amounts")]
+    pub limits: Amounts,
 }
 
 /// A container's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
 pub struct Container {
     pub name: String,
     pub image: String,
     pub command: Vec<String>,
+    pub restart_policy: String,
+    pub resources: ResourceNeeds,
+    pub env: Vec<Value>,
+    pub env_from: Vec<Value>,
 }
 
 /// A pod's status.
@@ -84,6 +105,8 @@ pub struct PodStatus {
 pub struct ContainerStatus {
     pub name: String,
     pub state: ContainerState,
+    pub last_state: ContainerState,
+    pub restart_count: u32,
 }
 
 /// A container's state: one of the three is set, or none yet.
@@ -123,6 +146,19 @@ pub struct Terminated {
 }
 
 impl PodEvidence {
+    /// A condition that is true.
+    #[must_use]
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| condition.kind == kind && condition.status == "True")
+    }
+
+    /// The statuses of all containers, those that come first before the others.
+    pub fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let init = self.status.init_container_statuses.iter();
+        init.chain(&self.status.container_statuses)
+    }
+
     /// Which task of the run it is.
     #[must_use]
     pub fn task(&self) -> Option<Task> {
@@ -197,93 +233,5 @@ impl PodEvidence {
             .ended()
             .or_else(|| self.failed_init().map(|(_, ended)| ended));
         ended.and_then(|ended| ended.finished_at)
-    }
-}
-
-/// A Job.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobEvidence {
-    pub metadata: Meta,
-    pub spec: JobSpec,
-    pub status: JobStatus,
-}
-
-/// A Job's spec.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobSpec {
-    pub completions: Option<u32>,
-    pub backoff_limit: Option<u32>,
-    pub suspend: bool,
-}
-
-/// A Job's status.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobStatus {
-    pub conditions: Vec<Condition>,
-    pub active: u32,
-    pub succeeded: u32,
-    pub failed: u32,
-    pub start_time: Option<Timestamp>,
-    pub completion_time: Option<Timestamp>,
-}
-
-impl JobEvidence {
-    /// The role that it runs.
-    #[must_use]
-    pub fn role(&self) -> Option<&str> {
-        self.metadata.labels.get(names::ROLE).map(String::as_str)
-    }
-
-    fn condition(&self, kinds: [&str; 2]) -> Option<&Condition> {
-        let mut conditions = self.status.conditions.iter();
-        conditions.find(|condition| {
-            condition.status == "True" && kinds.contains(&condition.kind.as_str())
-        })
-    }
-
-    /// Whether all its tasks succeeded.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
-    }
-
-    /// Why it failed, if it did.
-    #[must_use]
-    pub fn failure(&self) -> Option<&Condition> {
-        self.condition(["Failed", "FailureTarget"])
-    }
-
-    /// When it came to its end.
-    #[must_use]
-    pub fn over_since(&self) -> Option<Timestamp> {
-        let ends = self.status.conditions.iter().filter(|condition| {
-            condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
-        });
-        ends.filter_map(|condition| condition.last_transition_time)
-            .min()
-    }
-
-    /// Whether it has come to an end.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.is_complete() || self.failure().is_some()
-    }
-
-    /// Whether the user cancelled it.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.metadata.annotations.contains_key(names::CANCELLED)
-    }
-
-    /// Whether a failed task is not started again.
-    #[must_use]
-    pub fn gives_up(&self) -> bool {
-        self.spec.backoff_limit == Some(0) || self.failure().is_some()
     }
 }

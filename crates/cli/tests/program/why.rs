@@ -1,0 +1,1 @@
+//! `why`, and what `run` says of what keeps it from starting.

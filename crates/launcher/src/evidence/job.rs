@@ -1,0 +1,97 @@
+//! Jobs.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{Condition, Meta};
+use crate::names;
+
+/// A Job.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct JobEvidence {
+    pub metadata: Meta,
+    pub spec: JobSpec,
+    pub status: JobStatus,
+}
+
+/// A Job's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct JobSpec {
+    pub completions: Option<u32>,
+    pub parallelism: Option<u32>,
+    pub active_deadline_seconds: Option<i64>,
+    pub backoff_limit: Option<u32>,
+    pub suspend: bool,
+}
+
+/// A Job's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct JobStatus {
+    pub conditions: Vec<Condition>,
+    pub active: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+    pub start_time: Option<Timestamp>,
+    pub completion_time: Option<Timestamp>,
+}
+
+impl JobEvidence {
+    /// The role that it runs.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.metadata.labels.get(names::ROLE).map(String::as_str)
+    }
+
+    fn condition(&self, kinds: [&str; 2]) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| {
+            condition.status == "True" && kinds.contains(&condition.kind.as_str())
+        })
+    }
+
+    /// Whether all its tasks succeeded.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
+    }
+
+    /// Why it failed, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Condition> {
+        self.condition(["Failed", "FailureTarget"])
+    }
+
+    /// When it came to its end.
+    #[must_use]
+    pub fn over_since(&self) -> Option<Timestamp> {
+        let ends = self.status.conditions.iter().filter(|condition| {
+            condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
+        });
+        ends.filter_map(|condition| condition.last_transition_time)
+            .min()
+    }
+
+    /// Whether it has come to an end.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_complete() || self.failure().is_some()
+    }
+
+    /// Whether the user cancelled it.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.metadata.annotations.contains_key(names::CANCELLED)
+    }
+
+    /// Whether a failed task is not started again.
+    #[must_use]
+    pub fn gives_up(&self) -> bool {
+        self.spec.backoff_limit == Some(0) || self.failure().is_some()
+    }
+}

@@ -1,0 +1,73 @@
+//! What a cluster's objects say about a run, read from their JSON: the part
+//! that following, explaining, listing and preflight need.
+
+mod event;
+mod job;
+mod node;
+mod pod;
+mod policy;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+
+pub use event::{EventEvidence, Regarding, Series};
+pub use job::{JobEvidence, JobSpec, JobStatus};
+pub use node::{NodeEvidence, NodeSpec, NodeStatus, Taint};
+pub use pod::{
+    Container, ContainerState, ContainerStatus, LocalName, PodEvidence, PodSpec, PodStatus,
+    ResourceNeeds, Running, Terminated, Toleration, Waiting,
+};
+pub use policy::{LimitItem, LimitRangeEvidence, LimitSpec, QuotaEvidence, QuotaSpec, QuotaStatus};
+
+/// Metadata of a pod or Job.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct Meta {
+    pub name: String,
+    pub namespace: String,
+    pub uid: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub creation_timestamp: Option<Timestamp>,
+    pub deletion_timestamp: Option<Timestamp>,
+}
+
+/// A condition of a pod or Job.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct Condition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    pub last_transition_time: Option<Timestamp>,
+}
+
+/// Amounts of resources as written, by name.
+pub type Amounts = BTreeMap<String, String>;
+
+/// Amounts come as texts or as numbers; `null` is none.
+fn amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amounts, D::Error> {
+    let read: Option<BTreeMap<String, serde_json::Value>> = Option::deserialize(deserializer)?;
+    let text = |value: serde_json::Value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Ok(read
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name, text(value)))
+        .collect())
+}
+
+/// The number of an amount; what is no quantity counts as nothing.
+#[must_use]
+pub fn number(amounts: &Amounts, name: &str) -> Option<f64> {
+    let quantity: Option<longshore_model::Quantity> = amounts.get(name)?.parse().ok();
+    quantity.map(|quantity| quantity.value())
+}

@@ -1,0 +1,55 @@
+//! What else the cluster knows beside pods and Jobs.
+
+use crate::{
+    evidence::{EventEvidence, Meta, QuotaEvidence},
+    fit::Nodes,
+};
+
+/// What else the cluster knows: events, nodes, quotas, as far as they may be
+/// seen. Empty while nobody has asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Around {
+    /// Events of the run's objects.
+    pub events: Vec<EventEvidence>,
+    /// The nodes, if they may be listed.
+    pub nodes: Option<Nodes>,
+    /// The namespace's quotas, if they may be listed.
+    pub quotas: Option<Vec<QuotaEvidence>>,
+}
+
+impl Around {
+    /// The events about a pod, the newest first.
+    pub(super) fn of_pod(&self, meta: &Meta) -> Vec<&EventEvidence> {
+        self.about("Pod", meta)
+    }
+
+    /// The events about a Job, the newest first.
+    pub(super) fn of_job(&self, meta: &Meta) -> Vec<&EventEvidence> {
+        self.about("Job", meta)
+    }
+
+    /// The events about pods of a Job that are no more, the oldest first.
+    pub(super) fn of_pods_named(&self, job: &str) -> Vec<&EventEvidence> {
+        let prefix = format!("{job}-");
+        let mut found: Vec<_> = self
+            .events
+            .iter()
+            .filter(|event| {
+                let about = &event.involved_object;
+                about.kind == "Pod" && about.name.starts_with(&prefix)
+            })
+            .collect();
+        found.sort_by_key(|event| event.last_seen());
+        found
+    }
+
+    fn about(&self, kind: &str, meta: &Meta) -> Vec<&EventEvidence> {
+        let mut found: Vec<_> = self
+            .events
+            .iter()
+            .filter(|event| event.is_about(kind, meta))
+            .collect();
+        found.sort_by_key(|event| std::cmp::Reverse(event.last_seen()));
+        found
+    }
+}

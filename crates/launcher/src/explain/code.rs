@@ -1,0 +1,168 @@
+//! What exit codes, signals and a runtime's words about a start mean.
+
+use super::{
+    Cause, Explanation,
+    ended::{command, image},
+    text::{has_any, short, with_message},
+};
+use crate::{evidence::PodEvidence, names};
+
+/// A container that the runtime could not start.
+pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> Explanation {
+    let image = image(pod, container);
+    // The run's own containers run `longshore`, which then runs the command.
+    let ours = [names::MAIN, names::FETCH, names::INSTALL].contains(&container);
+    let lacks_ours = ours
+        && !has_any(message, &["exec format error"])
+        && has_any(
+            message,
+            &["longshore", "executable file not found", "no such file"],
+        );
+    let what = format!("the container {container:?} of image {image:?} could not be started");
+    let cause = with_message(what, &short(message));
+    if lacks_ours {
+        return Explanation::new(
+            Cause::LauncherMissing,
+            cause,
+            "the image must hold the program `longshore`, or `launcher_image` must name one that does",
+        );
+    }
+    let (kind, remedy) = start_problem(message);
+    Explanation::new(kind, cause, remedy)
+}
+
+fn start_problem(message: &str) -> (Cause, &'static str) {
+    if has_any(message, &["exec format error"]) {
+        (Cause::WrongArchitecture, ARCHITECTURE)
+    } else if has_any(message, &["permission denied"]) {
+        (
+            Cause::NotExecutable,
+            "make the file executable, and check its first line",
+        )
+    } else if has_any(message, &["not found", "no such file"]) {
+        (
+            Cause::CommandNotFound,
+            "check the command's spelling, and that the image or the folder holds it",
+        )
+    } else {
+        (
+            Cause::ContainerStart,
+            "look whether the image holds the command, and whether the node is well",
+        )
+    }
+}
+
+const ARCHITECTURE: &str = "build the program for the node's sort of processor, or choose other nodes with `node_selector`";
+
+/// A command that our own program could not run: it says so in its last words
+/// and by its exit code.
+pub(super) fn bootstrap(pod: &PodEvidence, code: i32, said: &str) -> Explanation {
+    let command = command(pod);
+    let cause = if command.is_empty() {
+        said.to_owned()
+    } else {
+        format!("{said} (command: {command})")
+    };
+    let format = has_any(said, &["exec format error"]);
+    let (kind, remedy) = match code {
+        _ if format => (Cause::WrongArchitecture, ARCHITECTURE),
+        127 => (
+            Cause::CommandNotFound,
+            "check the command's spelling, and that the image or the folder holds it",
+        ),
+        126 => (
+            Cause::NotExecutable,
+            "make the file executable, and check its first line",
+        ),
+        _ => (Cause::ContainerStart, "read the log of the task"),
+    };
+    Explanation::new(kind, cause, remedy)
+}
+
+/// A command that ran and ended with this code. `said` is the last line of
+/// its log.
+pub(super) fn ended(code: i32, signal: i32, said: &str, read_log: &str) -> Explanation {
+    if has_any(said, &["exec format error"]) {
+        let cause = with_message("its program is built for another sort of processor", said);
+        return Explanation::new(Cause::WrongArchitecture, cause, ARCHITECTURE);
+    }
+    let signal = match (signal, code) {
+        (1.., _) => Some(signal),
+        // A shell's way to say that a signal ended its command.
+        (_, 129..=159) => Some(code - 128),
+        _ => None,
+    };
+    if let Some(signal) = signal
+        && let Some((name, remedy)) = signal_words(signal)
+    {
+        let cause = match signal {
+            9 => format!("it was killed (exit code {code})"),
+            15 => format!("it was asked to end (exit code {code})"),
+            _ => format!("it was ended by the signal {name} (exit code {code})"),
+        };
+        return Explanation::new(Cause::Signal, cause, remedy).seen(format!("signal {name}"));
+    }
+    let (kind, hint) = match code {
+        126 => (
+            Cause::NotExecutable,
+            Some("a file of it is not executable: check modes and first lines"),
+        ),
+        127 => (
+            Cause::CommandNotFound,
+            Some("a program that it calls is not there: check the image and the folder"),
+        ),
+        _ => (Cause::ExitCode, None),
+    };
+    let mut cause = format!("its command ended with exit code {code}");
+    if is_error_line(said) {
+        cause = with_message(cause, &short(said));
+    }
+    Explanation::new(kind, cause, hint.unwrap_or(read_log))
+}
+
+fn signal_words(signal: i32) -> Option<(&'static str, &'static str)> {
+    Some(match signal {
+        2 => ("SIGINT", "something in it was interrupted, as by Ctrl-C"),
+        4 => (
+            "SIGILL",
+            "it is built for a newer processor than the node's: choose other nodes or another build",
+        ),
+        6 => (
+            "SIGABRT",
+            "a library gave up: the lines before the end of its log say why",
+        ),
+        7 => (
+            "SIGBUS",
+            "often the shared memory is too small: mount an emptyDir of medium Memory at /dev/shm",
+        ),
+        8 => ("SIGFPE", "it divided by zero, or the like: read its log"),
+        9 => ("SIGKILL", "often this is too little memory: raise `memory`"),
+        11 => (
+            "SIGSEGV",
+            "a native library crashed: check versions of drivers and packages against each other",
+        ),
+        13 => ("SIGPIPE", "what read its output had gone"),
+        15 => (
+            "SIGTERM",
+            "look who stopped it: a drain, a deletion, a failed peer",
+        ),
+        24 => ("SIGXCPU", "it used more processor time than it may"),
+        25 => ("SIGXFSZ", "it wrote a larger file than it may"),
+        _ => return None,
+    })
+}
+
+/// Whether a line is the end of a traceback: `ValueError: no such column`.
+fn is_error_line(line: &str) -> bool {
+    let Some((name, _)) = line.split_once(':') else {
+        return line.ends_with("Error") && !line.contains(' ');
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+    let last = name.rsplit('.').next().unwrap_or(name);
+    (!name.is_empty()
+        && name.chars().all(plain)
+        && ["Error", "Exception", "Exit", "Interrupt", "Failure"]
+            .iter()
+            .any(|end| last.ends_with(end)))
+        || ["error", "fatal", "panic"].contains(&name)
+}

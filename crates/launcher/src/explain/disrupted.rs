@@ -1,0 +1,206 @@
+//! Ends that came from outside: the node, the scheduler, somebody.
+
+use super::{
+    Around, Cause, Explanation,
+    text::{between, has_any, short, with_message},
+};
+use crate::evidence::PodEvidence;
+
+/// A pod that its node would not have: it never ran.
+pub(super) fn refused(pod: &PodEvidence) -> Option<Explanation> {
+    let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
+    let remedy = match reason {
+        "UnexpectedAdmissionError" => {
+            "the node's devices were not as the scheduler believed: look at the device plugin, and try again"
+        }
+        "OutOfcpu" | "OutOfmemory" | "OutOfpods" | "OutOfephemeral-storage" => {
+            "the node was fuller than the scheduler believed: try again"
+        }
+        "NodeAffinity" | "NodePorts" | "Preempting" | "PodOSSelectorNodeLabelDoesNotMatch" => {
+            "the node changed meanwhile: try again"
+        }
+        _ if reason.starts_with("OutOf") => {
+            "the node was fuller than the scheduler believed: try again"
+        }
+        _ => return None,
+    };
+    let what = format!("its node would not have it ({reason})");
+    let found = Explanation::new(
+        Cause::RefusedByNode,
+        with_message(what, &short(message)),
+        remedy,
+    );
+    Some(found.seen(reason))
+}
+
+/// A pod whose status says that it was taken away.
+pub(super) fn disrupted(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
+    let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
+    let target = pod.condition("DisruptionTarget");
+    let told = target.map_or("", |condition| condition.reason.as_str());
+    let found = match (reason, told) {
+        ("Evicted", _) => evicted(message),
+        ("DeadlineExceeded", _) => Explanation::new(
+            Cause::Deadline,
+            "it ran into its deadline",
+            "raise `timeout`",
+        ),
+        ("NodeLost", _) => lost(pod, message),
+        ("Terminated" | "NodeShutdown" | "Shutdown", _) => shutdown(pod, message),
+        (_, "PreemptionByScheduler") => preempted(),
+        (_, "DeletionByTaintManager") => tainted(pod, around),
+        (_, "EvictionByEvictionAPI") => drained(pod),
+        (_, "DeletionByPodGC") => lost(pod, &target.map_or(String::new(), |c| c.message.clone())),
+        (_, "TerminationByKubelet") => {
+            let message = target.map_or(message, |condition| condition.message.as_str());
+            if has_any(message, &["shutdown"]) {
+                shutdown(pod, message)
+            } else {
+                evicted(message)
+            }
+        }
+        _ => return None,
+    };
+    Some(found.seen(reason).seen(match told {
+        "" => String::new(),
+        told => format!("DisruptionTarget: {told}"),
+    }))
+}
+
+/// A command that was ended by a signal: events may know who sent it.
+pub(super) fn killed(pod: &PodEvidence, explanation: Explanation, around: &Around) -> Explanation {
+    let ended = pod.ended().map_or(0, |ended| ended.exit_code);
+    if !matches!(explanation.kind, Cause::Signal) || !matches!(ended, 137 | 143) {
+        return explanation;
+    }
+    for event in around.of_pod(&pod.metadata) {
+        let found = match event.reason.as_str() {
+            "TaintManagerEviction" => tainted(pod, around),
+            "Preempted" => preempted(),
+            "Evicted" => evicted(&event.message),
+            "NodeNotReady" => lost(pod, ""),
+            "NodeShutdown" => shutdown(pod, &event.message),
+            _ => continue,
+        };
+        return super::mount::seen(found, event);
+    }
+    if pod.metadata.deletion_timestamp.is_some() {
+        return deleted().seen("deletionTimestamp");
+    }
+    explanation
+}
+
+pub(super) fn deleted() -> Explanation {
+    Explanation::new(
+        Cause::Deleted,
+        "somebody deleted its pod",
+        "look who: a person, a drain, a clean-up; then run it again, with `retries` to get over this",
+    )
+}
+
+/// Evicted by its node, and for want of what.
+pub(super) fn evicted(message: &str) -> Explanation {
+    let resource = between(message, "low on resource: ", ".").or_else(|| {
+        let pairs = [
+            ("MemoryPressure", "memory"),
+            ("DiskPressure", "ephemeral-storage"),
+            ("PIDPressure", "pids"),
+            ("ephemeral local storage", "ephemeral-storage"),
+            ("ephemeral storage", "ephemeral-storage"),
+            ("EmptyDir volume", "ephemeral-storage"),
+        ];
+        let found = pairs.iter().find(|(words, _)| message.contains(words));
+        found.map(|(_, resource)| *resource)
+    });
+    let own = message.contains("exceed");
+    let (kind, remedy) = match resource {
+        Some("memory") => (
+            Cause::OutOfMemory,
+            "ask for the memory that it needs with `memory`, or let it use less",
+        ),
+        Some("ephemeral-storage" | "nodefs" | "imagefs" | "inodes") => (
+            Cause::Evicted,
+            "write less to the container's disk, or to a volume, or ask for `ephemeral-storage` under `resources`",
+        ),
+        Some("pids") => (Cause::Evicted, "start fewer processes and threads"),
+        _ => (
+            Cause::Evicted,
+            "ask for what it needs with `resources`, and try again",
+        ),
+    };
+    let what = match resource {
+        Some(resource) if own => {
+            format!("the node evicted it: it used more {resource} than it may")
+        }
+        Some(resource) => format!("the node evicted it: the node was low on {resource}"),
+        None => "the node evicted it".to_owned(),
+    };
+    Explanation::new(kind, with_message(what, &short(message)), remedy)
+}
+
+fn node(pod: &PodEvidence) -> String {
+    match pod.spec.node_name.as_str() {
+        "" => "its node".to_owned(),
+        name => format!("its node {name:?}"),
+    }
+}
+
+pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
+    Explanation::new(
+        Cause::NodeLost,
+        with_message(format!("{} was lost", node(pod)), &short(message)),
+        "run it again, with `retries` to get over this; look at the node: `kubectl describe node`",
+    )
+}
+
+fn shutdown(pod: &PodEvidence, message: &str) -> Explanation {
+    Explanation::new(
+        Cause::NodeShutdown,
+        with_message(format!("{} shut down", node(pod)), &short(message)),
+        "run it again, with `retries` to get over this; keep off nodes that may go at any time",
+    )
+}
+
+pub(super) fn preempted() -> Explanation {
+    Explanation::new(
+        Cause::Preempted,
+        "a pod of higher priority took its place",
+        "run it again when there is room, with `retries`, or with a higher priority class",
+    )
+}
+
+fn drained(pod: &PodEvidence) -> Explanation {
+    Explanation::new(
+        Cause::Drained,
+        format!(
+            "somebody asked for its eviction, as a drain of {} does",
+            node(pod)
+        ),
+        "run it again, with `retries` to get over this",
+    )
+}
+
+/// A taint that ends pods: mostly the cluster's own, of a node that is gone.
+pub(super) fn tainted(pod: &PodEvidence, around: &Around) -> Explanation {
+    let nodes = around.nodes.iter().flat_map(|nodes| &nodes.seen);
+    let mut own = nodes.filter(|node| node.metadata.name == pod.spec.node_name);
+    let taint = own.find_map(|node| {
+        let mut taints = node.spec.taints.iter();
+        taints.find(|taint| taint.effect == "NoExecute")
+    });
+    match taint {
+        Some(taint) if !crate::fit::is_passing(&taint.key) => Explanation::new(
+            Cause::Taint,
+            format!(
+                "{} got the taint {}, which it does not tolerate",
+                node(pod),
+                crate::fit::taint_text(taint)
+            ),
+            "tolerate the taint, or use other nodes; then run it again",
+        ),
+        taint => {
+            let key = taint.map_or(String::new(), |taint| format!("taint {}", taint.key));
+            lost(pod, &key)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Why a pod failed.
+
+use super::{
+    Around, Cause, Explanation, code, disrupted,
+    text::{last_line as last_of, or, short, with_message},
+};
+use crate::{
+    evidence::{PodEvidence, Terminated},
+    names,
+};
+
+/// Whether a failed pod failed before its command could run, and why; else
+/// why the command failed, as far as that can be known. `last_line` is the
+/// last line of its log.
+#[must_use]
+pub fn failure(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanation, bool) {
+    let (explanation, ran) = why(pod, last_line, around);
+    (explanation.of_pod(pod), ran)
+}
+
+fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanation, bool) {
+    if let Some(found) = disrupted::refused(pod) {
+        return (found, false);
+    }
+    if let Some(found) = disrupted::disrupted(pod, around) {
+        return (found, true);
+    }
+    if let Some((name, ended)) = pod.failed_init() {
+        return (init(pod, name, ended, last_line), false);
+    }
+    match pod.ended() {
+        Some(ended) if ended.reason == "ContainerStatusUnknown" => {
+            let (cause, remedy) = (
+                "its end was not seen: the node had lost sight of it",
+                "look at the node, `kubectl describe node`, and try again",
+            );
+            let found = Explanation::new(Cause::NodeLost, cause, remedy);
+            (found.seen("ContainerStatusUnknown"), true)
+        }
+        Some(ended) => {
+            let (explanation, ran) = container(pod, names::MAIN, ended, last_line);
+            (disrupted::killed(pod, explanation, around), ran)
+        }
+        None => {
+            let cause = with_message(
+                format!("it failed ({})", or(&pod.status.reason, "no reason given")),
+                &pod.status.message,
+            );
+            let remedy = "look at its events: `kubectl describe pod`";
+            (Explanation::new(Cause::Unknown, cause, remedy), true)
+        }
+    }
+}
+
+fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) -> Explanation {
+    let said = [ended.message.as_str(), log.unwrap_or_default()];
+    let said = said
+        .into_iter()
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default();
+    if is_start_error(&ended.reason) {
+        return code::not_started(pod, name, said);
+    }
+    let (kind, remedy) = if ended.reason == "OOMKilled" {
+        (
+            Cause::OutOfMemory,
+            "raise the memory limit of init containers, which a LimitRange may set".to_owned(),
+        )
+    } else {
+        (
+            Cause::InitFailed,
+            format!("read the log of its container {name:?}"),
+        )
+    };
+    let what = if name == names::FETCH {
+        "the code did not arrive".to_owned()
+    } else if name == names::INSTALL {
+        "the program `longshore` did not arrive".to_owned()
+    } else {
+        format!(
+            "the pod could not be prepared: its container {name:?} ended with exit code {}",
+            ended.exit_code
+        )
+    };
+    let what = match kind {
+        Cause::OutOfMemory => format!("{what}, out of memory"),
+        _ => what,
+    };
+    let line = last_of(said);
+    let line = line.strip_prefix("longshore: ").unwrap_or(line);
+    Explanation::new(kind, with_message(what, &short(line)), remedy).seen(format!(
+        "{name}: {} {}",
+        or(&ended.reason, "Error"),
+        ended.exit_code
+    ))
+}
+
+/// How a container's end is told, and whether its command had begun.
+pub(super) fn container(
+    pod: &PodEvidence,
+    name: &str,
+    ended: &Terminated,
+    last_line: Option<&str>,
+) -> (Explanation, bool) {
+    let seen = format!("{name}: {} {}", or(&ended.reason, "Error"), ended.exit_code);
+    if is_start_error(&ended.reason) {
+        return (
+            code::not_started(pod, name, &ended.message).seen(seen),
+            false,
+        );
+    }
+    if ended.reason == "OOMKilled" {
+        let main = pod.spec.containers.iter().find(|known| known.name == name);
+        let limit = main.and_then(|main| main.resources.limits.get("memory"));
+        let cause = match limit {
+            Some(limit) => format!("it was killed: out of memory, of which it may use {limit}"),
+            None => "it was killed: out of memory".to_owned(),
+        };
+        let remedy = "raise its `memory`, or let it use less (smaller batches)";
+        let found = Explanation::new(Cause::OutOfMemory, cause, remedy);
+        return (found.seen(seen), true);
+    }
+    // The bootstrap leaves its reason as the container's last words, and as
+    // the last line of its log.
+    let said = [ended.message.as_str(), last_line.unwrap_or_default()];
+    let ours = said
+        .into_iter()
+        .find_map(|text| last_of(text).strip_prefix("longshore: "));
+    if let (125..=127, Some(ours)) = (ended.exit_code, ours) {
+        return (
+            code::bootstrap(pod, ended.exit_code, ours).seen(seen),
+            false,
+        );
+    }
+    let last = said.into_iter().rev().map(last_of);
+    let last = last.into_iter().find(|line| !line.is_empty());
+    let found = code::ended(
+        ended.exit_code,
+        ended.signal,
+        last.unwrap_or_default(),
+        &read_log(pod),
+    );
+    (found.seen(seen), true)
+}
+
+/// How to see more.
+fn read_log(pod: &PodEvidence) -> String {
+    match (pod.metadata.labels.get(names::RUN), pod.task()) {
+        (Some(run), Some(task)) => format!(
+            "read its log: `longshore logs {run} --role {} --index {}`",
+            task.role, task.index
+        ),
+        _ => "read its log".to_owned(),
+    }
+}
+
+fn is_start_error(reason: &str) -> bool {
+    matches!(
+        reason,
+        "StartError" | "ContainerCannotRun" | "ContainerCreateError" | "RunContainerError"
+    )
+}
+
+/// The command that the main container runs, without our own words before it.
+pub(super) fn command(pod: &PodEvidence) -> String {
+    let main = pod
+        .spec
+        .containers
+        .iter()
+        .find(|container| container.name == names::MAIN);
+    let words = main.map(|main| main.command.as_slice()).unwrap_or_default();
+    let begin = words
+        .iter()
+        .position(|word| word == "--")
+        .map_or(0, |place| place + 1);
+    words.get(begin..).unwrap_or_default().join(" ")
+}
+
+pub(super) fn image(pod: &PodEvidence, container: &str) -> String {
+    let all = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let image = all
+        .into_iter()
+        .find(|known| known.name == container)
+        .map(|known| &known.image);
+    image.cloned().unwrap_or_default()
+}

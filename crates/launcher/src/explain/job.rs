@@ -1,0 +1,131 @@
+//! Causes that show in a Job and its events, when no pod tells.
+
+use super::{
+    Around, Cause, Explanation, Patience, disrupted, mount, refused,
+    text::{or, short, with_message},
+};
+use crate::{
+    evidence::{Condition, JobEvidence},
+    names,
+};
+
+/// Why a Job failed, when no pod tells.
+#[must_use]
+pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) -> Explanation {
+    let seen = format!("Job: {}", or(&condition.reason, "Failed"));
+    let found = match condition.reason.as_str() {
+        "DeadlineExceeded" => {
+            let cause = match job.spec.active_deadline_seconds {
+                Some(seconds) => format!("the run took longer than its `timeout` of {seconds} s"),
+                None => "the run took longer than its `timeout`".to_owned(),
+            };
+            Explanation::new(Cause::Deadline, cause, "raise `timeout`")
+        }
+        "BackoffLimitExceeded" | "FailedIndexes" | "MaxFailedIndexesExceeded" => {
+            gone(job, around).unwrap_or_else(|| backoff(job, condition))
+        }
+        "PodFailurePolicy" => Explanation::new(
+            Cause::FailurePolicy,
+            with_message("a rule of the Job ended it", &short(&condition.message)),
+            "read the log of the task that the message names",
+        ),
+        reason => Explanation::new(
+            Cause::Unknown,
+            with_message(
+                format!("the Job failed ({})", or(reason, "no reason given")),
+                &condition.message,
+            ),
+            "look at the Job's events: `kubectl describe job`",
+        ),
+    };
+    found.of_job(job).seen(seen)
+}
+
+fn backoff(job: &JobEvidence, condition: &Condition) -> Explanation {
+    let cause = match job.status.failed {
+        0 => "its tasks failed more often than `retries` allows".to_owned(),
+        failed => format!(
+            "{failed} attempt(s) of its tasks failed, more than `retries` allows, and no pod is left that tells why"
+        ),
+    };
+    let remedy = "look at the Job's events, `kubectl describe job`; run it again to see the logs";
+    Explanation::new(Cause::BackoffLimit, cause, remedy).seen(short(&condition.message))
+}
+
+/// What ended pods that are no more: the first thing that their events tell.
+fn gone(job: &JobEvidence, around: &Around) -> Option<Explanation> {
+    let events = around.of_pods_named(&job.metadata.name);
+    for event in &events {
+        let mut pod = crate::evidence::PodEvidence::default();
+        pod.metadata.name = event.involved_object.name.clone();
+        let found = match event.reason.as_str() {
+            "Evicted" => disrupted::evicted(&event.message),
+            "Preempted" => disrupted::preempted(),
+            "TaintManagerEviction" => disrupted::tainted(&pod, around),
+            "NodeNotReady" => disrupted::lost(&pod, ""),
+            _ => continue,
+        };
+        let mut found = mount::seen(found, event);
+        found.pod = Some(pod.metadata.name);
+        return Some(found);
+    }
+    // A container that is stopped though nothing above stopped it: the pod
+    // was deleted.
+    let killing = events.iter().find(|event| event.reason == "Killing")?;
+    let mut found = mount::seen(disrupted::deleted(), killing);
+    found.pod = Some(killing.involved_object.name.clone());
+    Some(found)
+}
+
+/// Why a Job has fewer pods than it should, if something tells.
+#[must_use]
+pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+    if job.is_over() {
+        return None;
+    }
+    if job.spec.suspend {
+        return Some((suspended(job), Patience::StartTimeout));
+    }
+    let wanted = job.spec.parallelism.or(job.spec.completions).unwrap_or(1);
+    if job.status.active + job.status.succeeded >= wanted {
+        return None;
+    }
+    let events = around.of_job(&job.metadata);
+    let event = events.iter().find(|event| event.reason == "FailedCreate")?;
+    let (found, patience) = refused::sort(&event.message);
+    Some((mount::seen(found, event).of_job(job), patience))
+}
+
+fn suspended(job: &JobEvidence) -> Explanation {
+    const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+    let found = if job.is_cancelled() {
+        Explanation::new(
+            Cause::Cancelled,
+            "the run was cancelled",
+            "run it again if that was not meant",
+        )
+    } else if let Some(queue) = job.metadata.labels.get(QUEUE) {
+        Explanation::new(
+            Cause::Queued,
+            format!("it waits in the queue {queue:?}"),
+            "wait for its turn: `kubectl get workloads` tells where it stands",
+        )
+        .seen(format!("label {QUEUE}"))
+    } else if let Some(reason) = job.metadata.annotations.get(names::STOPPED) {
+        Explanation::new(
+            Cause::Suspended,
+            with_message("it was stopped with the run", reason),
+            "run it again",
+        )
+    } else {
+        Explanation::new(
+            Cause::Suspended,
+            "its Job is suspended, and so makes no pods",
+            format!(
+                "let it go on: `kubectl patch job {} --patch '{{\"spec\":{{\"suspend\":false}}}}'`",
+                job.metadata.name
+            ),
+        )
+    };
+    found.of_job(job).seen("Job: suspend")
+}

@@ -1,0 +1,145 @@
+//! Why a task does not start, or failed: one cause and one remedy, from
+//! evidence. Pure.
+
+mod around;
+mod cause;
+mod code;
+mod disrupted;
+mod ended;
+mod image;
+mod job;
+mod missing;
+mod mount;
+mod refused;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod text;
+mod waiting;
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    names::Task,
+};
+pub use around::Around;
+pub use cause::Cause;
+pub use ended::failure;
+pub use job::{job_failure, no_pods};
+pub use waiting::{is_idle, slow, stuck};
+
+/// One cause and one remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The sort of cause, as a word that stays the same.
+    pub kind: Cause,
+    /// The role of the task.
+    #[serde(default)]
+    pub role: Option<String>,
+    /// The task's index within its role.
+    #[serde(default)]
+    pub index: Option<u32>,
+    /// The task's pod.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// What went wrong.
+    pub cause: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// What it rests on: reasons of events and conditions, exit codes.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+    /// How many other tasks failed, or wait, too.
+    #[serde(default)]
+    pub others: u32,
+}
+
+impl Explanation {
+    pub(crate) fn new(kind: Cause, cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            kind,
+            role: None,
+            index: None,
+            pod: None,
+            cause: cause.into(),
+            remedy: remedy.into(),
+            evidence: Vec::new(),
+            others: 0,
+        }
+    }
+
+    /// With a fact that it rests on.
+    fn seen(mut self, fact: impl Into<String>) -> Self {
+        let fact = fact.into();
+        if !fact.is_empty() && !self.evidence.contains(&fact) {
+            self.evidence.push(fact);
+        }
+        self
+    }
+
+    /// Whose it is.
+    fn of_pod(mut self, pod: &PodEvidence) -> Self {
+        let task = pod.task();
+        self.role = task.as_ref().map(|task| task.role.clone());
+        self.index = task.map(|task| task.index);
+        self.pod = Some(pod.metadata.name.clone()).filter(|name| !name.is_empty());
+        self
+    }
+
+    fn of_job(mut self, job: &JobEvidence) -> Self {
+        self.role = job.role().map(str::to_owned);
+        self
+    }
+
+    /// The task, if it is of one.
+    #[must_use]
+    pub fn task(&self) -> Option<Task> {
+        Some(Task {
+            role: self.role.clone()?,
+            index: self.index?,
+        })
+    }
+
+    /// The cause with the task's name, or the role's, in front.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let others = match self.others {
+            0 => String::new(),
+            1 => " (and 1 other task)".to_owned(),
+            others => format!(" (and {others} other tasks)"),
+        };
+        match (self.task(), &self.role) {
+            (Some(task), _) => format!("{task}: {}{others}", self.cause),
+            (None, Some(role)) => format!("{role}: {}{others}", self.cause),
+            (None, None) => format!("{}{others}", self.cause),
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.cause, self.remedy)
+    }
+}
+
+/// How long a cause may last before the run is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It never mends by itself.
+    None,
+    /// It may mend by itself soon: an object is about to appear, a registry
+    /// answers again.
+    Short(Duration),
+    /// It may mend when the cluster has room: as long as the run allows.
+    StartTimeout,
+}
+
+impl Patience {
+    const fn seconds(seconds: u64) -> Self {
+        Self::Short(Duration::from_secs(seconds))
+    }
+}

@@ -1,0 +1,288 @@
+//! Why no node takes a task: the scheduler's message, and what the nodes are.
+
+use super::{
+    Around, Cause, Explanation, Patience, missing,
+    text::{between, has_any, short, with_message},
+};
+use crate::{
+    evidence::{NodeEvidence, PodEvidence},
+    fit::{self, Misfit, Need},
+};
+
+/// `message` is that of the condition PodScheduled, or of an event
+/// FailedScheduling.
+pub(super) fn unscheduled(
+    pod: &PodEvidence,
+    message: &str,
+    around: &Around,
+) -> (Explanation, Patience) {
+    // What preemption would bring says nothing about the cause.
+    let message = message.split(" preemption: ").next().unwrap_or(message);
+    let volumes = || volume(message);
+    let (explanation, patience) = volumes()
+        .or_else(|| no_nodes(message, around))
+        .or_else(|| never(pod, around))
+        .or_else(|| short_of(message))
+        .or_else(|| labels(pod, message, around))
+        .or_else(|| taints(pod, message, around))
+        .or_else(|| others(message))
+        .unwrap_or_else(|| {
+            let cause = with_message("no node can take the task", &short(message));
+            let remedy = "look at the nodes, and at what the task asks for";
+            (
+                Explanation::new(Cause::Unschedulable, cause, remedy),
+                Patience::StartTimeout,
+            )
+        });
+    let seen = with_message("FailedScheduling", &short(message));
+    (explanation.seen(seen), patience)
+}
+
+fn waits(kind: Cause, cause: String, remedy: impl Into<String>) -> (Explanation, Patience) {
+    (
+        Explanation::new(kind, cause, remedy),
+        Patience::StartTimeout,
+    )
+}
+
+fn volume(message: &str) -> Option<(Explanation, Patience)> {
+    if message.contains("persistentvolumeclaim \"") {
+        if let Some(found) = missing::object(message) {
+            return Some(found);
+        }
+        let name = between(message, "persistentvolumeclaim \"", "\"")?;
+        return Some(waits(
+            Cause::Volume,
+            with_message(
+                format!("the PersistentVolumeClaim {name:?} cannot be used"),
+                &short(message),
+            ),
+            format!("look at it: `kubectl describe pvc {name}`"),
+        ));
+    }
+    let told = [
+        (
+            "unbound immediate PersistentVolumeClaims",
+            "a PersistentVolumeClaim of the task is not bound",
+            "look why no volume is bound to it, a missing storage class for one: `kubectl describe pvc`",
+        ),
+        (
+            "didn't find available persistent volumes to bind",
+            "no PersistentVolume is free for a claim of the task",
+            "add a volume that matches the claim, or a storage class that makes them",
+        ),
+        (
+            "volume node affinity conflict",
+            "the task's volume is in a place where no node can take the task",
+            "let the task go where its volume is: check zones and `node_selector`",
+        ),
+        (
+            "didn't match PersistentVolume's node affinity",
+            "the task's volume is in a place where no node can take the task",
+            "let the task go where its volume is: check zones and `node_selector`",
+        ),
+        (
+            "bound to non-existent pv",
+            "a PersistentVolumeClaim of the task is bound to a volume that is gone",
+            "make the claim anew",
+        ),
+        (
+            "exceed max volume count",
+            "the nodes have as many volumes attached as they may",
+            "wait until others are done, or add a node",
+        ),
+    ];
+    let (_, cause, remedy) = told.iter().find(|(words, _, _)| message.contains(words))?;
+    Some(waits(Cause::Volume, (*cause).to_owned(), *remedy))
+}
+
+fn no_nodes(message: &str, around: &Around) -> Option<(Explanation, Patience)> {
+    let told = |cause: &str, remedy: &str| Some(waits(Cause::NoNodes, cause.to_owned(), remedy));
+    if message.contains("no nodes available to schedule pods") {
+        return told(
+            "the cluster has no node that could take the task",
+            "add a node, or wait for the autoscaler to add one",
+        );
+    }
+    let nodes = around.nodes.as_ref().filter(|nodes| !nodes.more)?;
+    if nodes.seen.is_empty() || nodes.seen.iter().any(NodeEvidence::is_ready) {
+        return None;
+    }
+    told(
+        &format!(
+            "none of the cluster's {} node(s) is ready",
+            nodes.seen.len()
+        ),
+        "look why: `kubectl describe nodes`",
+    )
+}
+
+/// What no waiting will mend: no node, even an empty one, could take it.
+fn never(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+    let nodes = around.nodes.as_ref().filter(|nodes| !nodes.more)?;
+    let misfit = fit::check(&Need::of(&pod.spec), &nodes.seen).err()?;
+    let kind = match misfit {
+        Misfit::TooLarge { .. } | Misfit::Scattered => Cause::NeverFits,
+        Misfit::Selector { .. } => Cause::NodeSelector,
+        Misfit::Tainted { .. } => Cause::Taint,
+    };
+    let (cause, mut remedy) = misfit.tell();
+    if fit::may_grow(&nodes.seen) {
+        remedy.push_str(", or wait whether the autoscaler adds one that fits");
+    }
+    Some(waits(kind, cause, remedy))
+}
+
+/// `3 Insufficient nvidia.com/gpu`.
+fn short_of(message: &str) -> Option<(Explanation, Patience)> {
+    let mut lacks = message.split("Insufficient ").skip(1).map(|rest| {
+        let word = rest.split([',', ' ']).next().unwrap_or(rest);
+        word.trim_end_matches('.')
+    });
+    // Of several the rarer one is the likelier cause.
+    let all: Vec<&str> = lacks.by_ref().collect();
+    let rare = all
+        .iter()
+        .find(|name| name.contains('/'))
+        .or_else(|| all.first())?;
+    Some(waits(
+        Cause::InsufficientResource,
+        with_message(format!("no node has enough {rare} free"), &short(message)),
+        format!("ask for less {rare}, or wait until others are done"),
+    ))
+}
+
+fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, Patience)> {
+    if !has_any(
+        message,
+        &[
+            "node affinity/selector",
+            "node selector",
+            "pod's node affinity",
+        ],
+    ) {
+        return None;
+    }
+    let wanted: Vec<String> = pod
+        .spec
+        .node_selector
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let cause = match &wanted[..] {
+        [] => with_message("no node matches the task's node affinity", &short(message)),
+        _ => format!(
+            "no node that is free has the labels {} of `node_selector`",
+            wanted.join(", ")
+        ),
+    };
+    let seen = around.nodes.as_ref().map_or(
+        "",
+        |_| " (some node has them, but cannot take the task now)",
+    );
+    Some(waits(
+        Cause::NodeSelector,
+        format!("{cause}{seen}"),
+        "correct `node_selector`, or label a node: `kubectl label node NODE KEY=VALUE`",
+    ))
+}
+
+fn taints(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, Patience)> {
+    if !message.contains("taint") {
+        return None;
+    }
+    let need = Need::of(&pod.spec);
+    let mut found: Vec<String> = named_taints(message);
+    if found.is_empty() {
+        // Newer schedulers do not name them; the nodes do.
+        let nodes = around.nodes.iter().flat_map(|nodes| &nodes.seen);
+        let taints = nodes.flat_map(|node| &node.spec.taints);
+        found = taints
+            .filter(|taint| taint.effect != "PreferNoSchedule" && !need.tolerates(taint))
+            .map(fit::taint_text)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+    }
+    let passing = !found.is_empty()
+        && found
+            .iter()
+            .all(|taint| fit::is_passing(taint.split(['=', ':']).next().unwrap_or_default()));
+    let remedy = if passing {
+        "the cluster puts these on nodes that are ill or cordoned: look at them with `kubectl describe nodes`, or wait"
+    } else {
+        "the nodes' taints keep it out: tolerate them, use other nodes, or have the taint removed"
+    };
+    let cause = if found.is_empty() {
+        with_message(
+            "the nodes have taints that it does not tolerate",
+            &short(message),
+        )
+    } else {
+        format!(
+            "the nodes have taints that it does not tolerate: {}",
+            found.join(", ")
+        )
+    };
+    let kind = if passing {
+        Cause::NoNodes
+    } else {
+        Cause::Taint
+    };
+    Some(waits(kind, cause, remedy))
+}
+
+/// `untolerated taint {key: value}`, and of older schedulers
+/// `taint {key: value}, that the pod didn't tolerate`.
+fn named_taints(message: &str) -> Vec<String> {
+    let parts = message.split("taint {").skip(1);
+    let taints = parts.filter_map(|part| part.split_once('}'));
+    taints
+        .map(|(taint, _)| match taint.split_once(':') {
+            Some((key, value)) if !value.trim().is_empty() => {
+                format!("{}={}", key.trim(), value.trim())
+            }
+            Some((key, _)) => key.trim().to_owned(),
+            None => taint.trim().to_owned(),
+        })
+        .collect()
+}
+
+fn others(message: &str) -> Option<(Explanation, Patience)> {
+    let told = [
+        (
+            "Too many pods",
+            Cause::TooManyPods,
+            "the nodes run as many pods as they may",
+            "wait until others are done, or add a node",
+        ),
+        (
+            "were unschedulable",
+            Cause::NoNodes,
+            "the nodes are cordoned",
+            "let a node take pods again: `kubectl uncordon NODE`",
+        ),
+        (
+            "anti-affinity",
+            Cause::Unschedulable,
+            "rules keep it apart from pods that are on all nodes",
+            "add a node, or loosen the anti-affinity",
+        ),
+        (
+            "topology spread",
+            Cause::Unschedulable,
+            "it cannot be spread over the nodes as it must",
+            "loosen the topology spread constraints, or add nodes",
+        ),
+        (
+            "free ports",
+            Cause::Unschedulable,
+            "the host port that it wants is taken on all nodes",
+            "choose another port",
+        ),
+    ];
+    let (_, kind, cause, remedy) = told
+        .iter()
+        .find(|(words, _, _, _)| message.contains(words))?;
+    Some(waits(*kind, (*cause).to_owned(), *remedy))
+}

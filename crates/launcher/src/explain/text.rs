@@ -1,0 +1,44 @@
+//! Reading and writing of messages.
+
+/// A cause with what the cluster says about it.
+pub(super) fn with_message(text: impl Into<String>, message: &str) -> String {
+    let (text, message) = (text.into(), message.trim());
+    if message.is_empty() {
+        text
+    } else {
+        format!("{text}: {message}")
+    }
+}
+
+pub(super) fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
+    if text.is_empty() { other } else { text }
+}
+
+/// What stands between two words, the first time that both are there.
+pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split_once(after).map(|(inner, _)| inner)
+}
+
+/// Whether any of the words is in the text, in any case of letters.
+pub(super) fn has_any(text: &str, words: &[&str]) -> bool {
+    let text = text.to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// The last line that says something.
+pub(super) fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().rev().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// A long message's beginning.
+pub(super) fn short(text: &str) -> String {
+    const LIMIT: usize = 400;
+    let text = text.trim();
+    if text.chars().count() <= LIMIT {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(LIMIT).collect();
+    format!("{begin}…")
+}

@@ -1,0 +1,156 @@
+//! Why a task has not started.
+
+use std::time::Duration;
+
+use super::{
+    Around, Cause, Explanation, Patience, code, ended, image, missing, mount, schedule,
+    text::{short, with_message},
+};
+use crate::evidence::{ContainerStatus, PodEvidence};
+
+/// Why a pod has not started, if something holds it up.
+#[must_use]
+pub fn stuck(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+    if pod.is_over() || pod.has_started() {
+        return None;
+    }
+    let found = pod
+        .statuses()
+        .find_map(|status| waiting(pod, status, around))
+        .or_else(|| unscheduled(pod, around))
+        .or_else(|| {
+            is_idle(pod)
+                .then(|| mount::by_events(pod, around))
+                .flatten()
+        });
+    found.map(|(explanation, patience)| (explanation.of_pod(pod), patience))
+}
+
+fn waiting(
+    pod: &PodEvidence,
+    status: &ContainerStatus,
+    around: &Around,
+) -> Option<(Explanation, Patience)> {
+    let waiting = status.state.waiting.as_ref()?;
+    let message = waiting.message.as_str();
+    let name = ended::image(pod, &status.name);
+    let (explanation, patience) = match waiting.reason.as_str() {
+        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => {
+            image::not_pulled(&name, &pull_message(pod, &waiting.reason, message, around))
+        }
+        "InvalidImageName" => (
+            Explanation::new(
+                Cause::ImageName,
+                with_message(format!("the image name {name:?} is not valid"), message),
+                "correct `image`",
+            ),
+            Patience::None,
+        ),
+        "ErrImageNeverPull" => (
+            Explanation::new(
+                Cause::ImageNeverPulled,
+                format!("the image {name:?} is not on the node, and the pull policy is Never"),
+                "load the image onto the node, or set `image_pull_policy = \"IfNotPresent\"`",
+            ),
+            Patience::None,
+        ),
+        "CreateContainerConfigError" => missing::config(message),
+        "CreateContainerError" | "RunContainerError" | "StartError" => (
+            code::not_started(pod, &status.name, message),
+            Patience::seconds(20),
+        ),
+        "CrashLoopBackOff" => {
+            let last = status.last_state.terminated.as_ref();
+            let explanation = match last {
+                Some(last) => ended::container(pod, &status.name, last, None).0,
+                None => code::not_started(pod, &status.name, message),
+            };
+            (explanation, Patience::seconds(20))
+        }
+        _ => return None,
+    };
+    let seen = format!("{}: {}", status.name, waiting.reason);
+    Some((explanation.seen(seen), patience))
+}
+
+/// While the node waits before it tries again, older ones say only that; an
+/// event has the registry's own words.
+fn pull_message(pod: &PodEvidence, reason: &str, message: &str, around: &Around) -> String {
+    let says_nothing = message.is_empty()
+        || (message.starts_with("Back-off pulling image") && !message.contains("rpc error"));
+    let events = around.of_pod(&pod.metadata);
+    let told = events
+        .iter()
+        .find(|event| event.reason == "Failed" && event.message.starts_with("Failed to pull image"))
+        .map(|event| event.message.clone());
+    match told {
+        Some(told) if says_nothing => told,
+        _ if reason == "RegistryUnavailable" => format!("registry is unavailable {message}"),
+        _ => message.to_owned(),
+    }
+}
+
+fn unscheduled(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+    let mut conditions = pod.status.conditions.iter();
+    let condition = conditions
+        .find(|condition| condition.kind == "PodScheduled" && condition.status == "False")?;
+    if condition.reason == "SchedulingGated" {
+        let explanation = Explanation::new(
+            Cause::Gated,
+            "it is held back by its scheduling gates",
+            "whoever set them takes them away when it is the run's turn, a queue for one",
+        );
+        let seen = explanation.seen("PodScheduled: SchedulingGated");
+        return Some((seen, Patience::StartTimeout));
+    }
+    let mut message = condition.message.as_str();
+    let events = around.of_pod(&pod.metadata);
+    if message.is_empty() {
+        let told = events
+            .iter()
+            .find(|event| event.reason == "FailedScheduling");
+        message = told.map_or("", |event| event.message.as_str());
+    }
+    Some(schedule::unscheduled(pod, message, around))
+}
+
+/// Whether nothing of a pod runs or has run yet, not even what prepares it.
+#[must_use]
+pub fn is_idle(pod: &PodEvidence) -> bool {
+    let has_begun = pod
+        .statuses()
+        .any(|status| status.state.running.is_some() || status.state.terminated.is_some());
+    !has_begun && !pod.is_over()
+}
+
+/// Why a pod is given up that has been idle too long, when nothing names a
+/// cause.
+#[must_use]
+pub fn slow(pod: &PodEvidence, limit: Duration, around: &Around) -> Explanation {
+    if let Some((explanation, _)) = stuck(pod, around) {
+        return explanation;
+    }
+    let waiting = pod
+        .statuses()
+        .filter_map(|status| status.state.waiting.as_ref());
+    let state = waiting
+        .map(|waiting| waiting.reason.as_str())
+        .find(|reason| !reason.is_empty());
+    let cause = format!(
+        "it did not start within {} s ({})",
+        limit.as_secs(),
+        state.unwrap_or("no reason given")
+    );
+    let remedy = "look at its events, `kubectl describe pod`; or raise `start_timeout`";
+    let newest = around.of_pod(&pod.metadata);
+    let warning = newest.iter().find(|event| event.kind == "Warning");
+    let explanation = Explanation::new(Cause::SlowStart, cause, remedy).of_pod(pod);
+    match warning {
+        Some(event) => {
+            let mut explanation = mount::seen(explanation, event);
+            explanation.cause = with_message(explanation.cause, &short(&event.message));
+            explanation
+        }
+        None => explanation,
+    }
+}

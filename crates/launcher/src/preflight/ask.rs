@@ -1,0 +1,117 @@
+//! Asks the cluster all that preflight judges by, at once.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use longshore_client::{Cluster, Error};
+use serde_json::Value;
+
+use super::{
+    Evidence, NamespaceState, Needs, Purpose,
+    references::{Found, Reference, What},
+    rights::{self, Right},
+};
+use crate::look;
+
+/// How long an answer may take that can be done without.
+const LIMIT: Duration = Duration::from_secs(3);
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// # Errors
+/// The namespace cannot be asked for, other than for want of the right: the
+/// cluster does not answer. All else may stay unseen.
+pub(super) async fn ask(
+    cluster: &Cluster,
+    needs: &Needs,
+    purpose: Purpose,
+) -> Result<Evidence, Error> {
+    let namespace = needs.namespace.as_str();
+    let references = needs.references.iter().map(async |reference| {
+        let question = find(cluster, namespace, reference);
+        let found = tokio::time::timeout(LIMIT, question).await;
+        (reference.clone(), found.unwrap_or(Found::Unseen))
+    });
+    let ranges = format!("/api/v1/namespaces/{namespace}/limitranges");
+    let ranges = async { Ok(look::items(cluster.proxy().get(&ranges, &[]).await?)) };
+    let others = async {
+        let (lacks, quotas, ranges, nodes, references) = futures::join!(
+            tokio::time::timeout(LIMIT, lacks(cluster, needs, purpose)),
+            look::seen("resourcequotas", LIMIT, look::quotas(cluster, namespace)),
+            look::seen("limitranges", LIMIT, ranges),
+            look::seen("nodes", LIMIT, look::nodes(cluster)),
+            futures::future::join_all(references),
+        );
+        Ok(Evidence {
+            namespace: NamespaceState::Unseen,
+            lacks: lacks.unwrap_or_default(),
+            quotas: quotas.0,
+            limit_ranges: ranges.0,
+            nodes: nodes.0,
+            references: references.into_iter().collect(),
+        })
+    };
+    // A cluster that does not answer is told as soon as one question fails.
+    let (namespace, others) = futures::try_join!(state(cluster, namespace), others)?;
+    Ok(Evidence {
+        namespace,
+        ..others
+    })
+}
+
+async fn state(cluster: &Cluster, namespace: &str) -> Result<NamespaceState, Error> {
+    match cluster.namespaces().find(namespace).await {
+        Ok(None) => Ok(NamespaceState::Missing),
+        Ok(Some(found)) if found.meta().deletion_timestamp.is_some() => Ok(NamespaceState::Ends),
+        Ok(Some(_)) => Ok(NamespaceState::There),
+        // Who may create Jobs in a namespace need not be allowed to read it.
+        Err(error) if error.is_forbidden() => Ok(NamespaceState::Unseen),
+        Err(error) => Err(error),
+    }
+}
+
+/// The rights that are missing. Where the server does not tell, none is.
+async fn lacks(cluster: &Cluster, needs: &Needs, purpose: Purpose) -> Vec<Right> {
+    let namespace = needs.namespace.as_str();
+    // Most who run a cluster of their own may do everything in it: one
+    // question, not a dozen.
+    if may(cluster, namespace, Right::EVERYTHING).await != Some(false) {
+        return Vec::new();
+    }
+    let rights = rights::needed(needs, purpose);
+    let answers = rights.into_iter().map(async |right| {
+        let allowed = may(cluster, namespace, right).await;
+        (allowed == Some(false)).then_some(right)
+    });
+    let answers = futures::future::join_all(answers).await;
+    answers.into_iter().flatten().collect()
+}
+
+/// `None`: the server does not tell.
+async fn may(cluster: &Cluster, namespace: &str, right: Right) -> Option<bool> {
+    let review = right.review(namespace);
+    let answer = cluster.proxy().post(REVIEWS, &[], &review).await.ok()?;
+    answer["status"]["allowed"].as_bool()
+}
+
+async fn find(cluster: &Cluster, namespace: &str, reference: &Reference) -> Found {
+    let path = reference.what.path(namespace, &reference.name);
+    match cluster.proxy().get(&path, &[]).await {
+        Ok(object) => Found::There(keys(&object)),
+        Err(error) if error.is_not_found() && is_told(&error, reference) => Found::Missing,
+        Err(_) => Found::Unseen,
+    }
+}
+
+/// Whether the server misses the object, and not the whole kind.
+fn is_told(error: &Error, reference: &Reference) -> bool {
+    let cluster_wide = matches!(reference.what, What::PriorityClass | What::RuntimeClass);
+    let details = error.status().and_then(|status| status.details.as_ref());
+    !cluster_wide || details.is_some_and(|details| details.name == reference.name)
+}
+
+/// The keys of a Secret or ConfigMap; its values are not kept.
+fn keys(object: &Value) -> BTreeSet<String> {
+    let maps = ["data", "binaryData"].map(|field| object[field].as_object());
+    let keys = maps.into_iter().flatten().flat_map(|map| map.keys());
+    keys.cloned().collect()
+}

@@ -1,0 +1,98 @@
+//! What a LimitRange refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, Needs, Report};
+use crate::{
+    evidence::{Amounts, LimitItem, LimitRangeEvidence, number},
+    explain::Cause,
+    fit,
+};
+
+/// `needs` come with the ranges' defaults filled in.
+pub(super) fn judge(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {
+    let mut told = BTreeSet::new();
+    for role in &needs.roles {
+        for range in ranges {
+            for item in &range.spec.limits {
+                let problems = match item.kind.as_str() {
+                    "Container" => {
+                        let all = role.spec.containers.iter();
+                        let all = all.chain(&role.spec.init_containers);
+                        let of = all.flat_map(|container| {
+                            let resources = &container.resources;
+                            bounds(item, &sums(&resources.requests), &sums(&resources.limits))
+                        });
+                        of.collect::<Vec<_>>()
+                    }
+                    "Pod" => bounds(item, &fit::requests(&role.spec), &fit::limits(&role.spec)),
+                    _ => continue,
+                };
+                for problem in problems {
+                    let name = &range.metadata.name;
+                    let of = item.kind.to_lowercase();
+                    told.insert(format!(
+                        "{}: the LimitRange {name:?} refuses its pods: {problem} a {of}",
+                        role.name
+                    ));
+                }
+            }
+        }
+    }
+    let remedy = "ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed";
+    let findings = told
+        .into_iter()
+        .map(|problem| Finding::new(Cause::LimitRange, problem, remedy));
+    report.refusals.extend(findings);
+}
+
+fn sums(amounts: &Amounts) -> BTreeMap<String, f64> {
+    let names = amounts.keys();
+    names
+        .filter_map(|name| Some((name.clone(), number(amounts, name)?)))
+        .collect()
+}
+
+fn bounds(
+    item: &LimitItem,
+    requests: &BTreeMap<String, f64>,
+    limits: &BTreeMap<String, f64>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let text = |name: &str, number: f64| fit::people(name, &fit::exact(number));
+    for name in item.max.keys() {
+        let Some(max) = number(&item.max, name) else {
+            continue;
+        };
+        match limits.get(name) {
+            Some(limit) if *limit > max => problems.push(format!(
+                "a limit of {} of {name} is more than the {} allowed for",
+                text(name, *limit),
+                text(name, max)
+            )),
+            None => problems.push(format!(
+                "no limit of {name} is set, and {} is the most allowed for",
+                text(name, max)
+            )),
+            Some(_) => {}
+        }
+    }
+    for name in item.min.keys() {
+        let Some(min) = number(&item.min, name) else {
+            continue;
+        };
+        match requests.get(name) {
+            Some(request) if *request < min => problems.push(format!(
+                "a request of {} of {name} is less than the {} needed for",
+                text(name, *request),
+                text(name, min)
+            )),
+            None => problems.push(format!(
+                "no request of {name} is set, and {} is the least allowed for",
+                text(name, min)
+            )),
+            Some(_) => {}
+        }
+    }
+    problems
+}

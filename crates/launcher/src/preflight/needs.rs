@@ -1,0 +1,154 @@
+//! What a plan needs of the cluster.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::references::{self, Reference};
+use crate::{
+    evidence::{Amounts, LimitRangeEvidence, PodSpec},
+    fit, names,
+    plan::Plan,
+};
+
+/// What a plan needs of the cluster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Needs {
+    /// The namespace.
+    pub namespace: String,
+    /// Its roles.
+    pub roles: Vec<RoleNeed>,
+    /// How many objects of which kind are created, by their names in quotas.
+    pub objects: BTreeMap<String, f64>,
+    /// What its pods refer to.
+    pub references: Vec<Reference>,
+}
+
+/// What a role needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RoleNeed {
+    /// The role's name.
+    pub name: String,
+    /// How many of its tasks run at a time.
+    pub tasks: u32,
+    /// The spec of their pods.
+    pub spec: PodSpec,
+}
+
+impl Needs {
+    /// What a plan needs.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let own = plan
+            .objects()
+            .map(|object| (word(&object["kind"]), word(&object["metadata"]["name"])));
+        let own: Vec<(String, String)> = own.collect();
+        let count = |kind: &str| own.iter().filter(|(known, _)| known == kind).count() as f64;
+        let mut objects = BTreeMap::new();
+        for (kind, name) in [
+            ("Job", "jobs.batch"),
+            ("Secret", "secrets"),
+            ("Service", "services"),
+            ("ConfigMap", "configmaps"),
+        ] {
+            if count(kind) > 0.0 {
+                objects.insert(name.to_owned(), count(kind));
+            }
+        }
+        let roles: Vec<RoleNeed> = plan.jobs.iter().map(role).collect();
+        let mut references: Vec<Reference> = roles
+            .iter()
+            .flat_map(|role| references::of(&role.spec))
+            .filter(|reference| {
+                let known = (reference.what.kind().to_owned(), reference.name.clone());
+                !own.contains(&known)
+            })
+            .collect();
+        references.sort();
+        references.dedup();
+        Self {
+            namespace: plan.namespace.clone(),
+            roles,
+            objects,
+            references,
+        }
+    }
+
+    /// The same after LimitRanges have filled in what is not said.
+    #[must_use]
+    pub(super) fn with_defaults(&self, ranges: &[LimitRangeEvidence]) -> Self {
+        let mut filled = self.clone();
+        let items = ranges.iter().flat_map(|range| &range.spec.limits);
+        let items: Vec<_> = items.filter(|item| item.kind == "Container").collect();
+        for role in &mut filled.roles {
+            let all = role.spec.containers.iter_mut();
+            for container in all.chain(&mut role.spec.init_containers) {
+                let resources = &mut container.resources;
+                for item in &items {
+                    fill(&mut resources.limits, &item.default_limit);
+                    // A limit that was said is the request, where none is.
+                    let limits = resources.limits.clone();
+                    let requests: Amounts = item.default_request.clone();
+                    fill(&mut resources.requests, &requests);
+                    fill(&mut resources.requests, &limits);
+                }
+            }
+        }
+        filled
+    }
+
+    /// The sums of all tasks' requests or limits.
+    pub(super) fn sum(
+        &self,
+        of: impl Fn(&PodSpec) -> BTreeMap<String, f64>,
+    ) -> BTreeMap<String, f64> {
+        let mut sum = BTreeMap::new();
+        for role in &self.roles {
+            for (name, number) in of(&role.spec) {
+                *sum.entry(name).or_default() += number * f64::from(role.tasks);
+            }
+        }
+        sum
+    }
+
+    /// The sums of all tasks' requests.
+    pub(super) fn requests(&self) -> BTreeMap<String, f64> {
+        self.sum(fit::requests)
+    }
+
+    /// The sums of all tasks' limits.
+    pub(super) fn limits(&self) -> BTreeMap<String, f64> {
+        self.sum(fit::limits)
+    }
+
+    /// How many pods run at a time.
+    pub(super) fn pods(&self) -> f64 {
+        self.roles.iter().map(|role| f64::from(role.tasks)).sum()
+    }
+}
+
+fn fill(amounts: &mut Amounts, defaults: &Amounts) {
+    for (name, amount) in defaults {
+        amounts
+            .entry(name.clone())
+            .or_insert_with(|| amount.clone());
+    }
+}
+
+fn role(job: &Value) -> RoleNeed {
+    let label = &job["metadata"]["labels"][names::ROLE];
+    let spec = &job["spec"];
+    let tasks = spec["parallelism"].as_u64().unwrap_or(1);
+    // The plan is our own: its pods can be read.
+    let pod = PodSpec::deserialize(&spec["template"]["spec"]).unwrap_or_default();
+    RoleNeed {
+        name: word(label),
+        tasks: tasks.try_into().unwrap_or(u32::MAX),
+        spec: pod,
+    }
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,248 @@
+//! Why a run is as it is: asks the cluster, and explains.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use longshore_client::{Cluster, Item, LogOptions};
+use serde::Serialize;
+
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    explain::{self, Around, Cause, Explanation},
+    follow::{Ending, RoleProgress},
+    look::{self, Look},
+    names,
+    runs::Run,
+    track::{self, Verdict},
+};
+
+/// How long the questions may take that may fail.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum State {
+    /// Tasks are about to begin; nothing is wrong.
+    Pending,
+    /// Tasks run; nothing is wrong.
+    Running,
+    /// A task cannot begin, for a cause that may pass.
+    Waiting,
+    /// All tasks that end by themselves have succeeded.
+    Succeeded,
+    /// A task failed.
+    Failed,
+    /// A task could not start.
+    NotStarted,
+    /// The user cancelled it.
+    Cancelled,
+}
+
+/// Why a run is as it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Why {
+    /// The run's name.
+    pub run: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Where it stands.
+    pub state: State,
+    /// How far it is, or what is wrong, in one sentence.
+    pub summary: String,
+    /// How many tasks of each role are in which state.
+    pub roles: Vec<RoleProgress>,
+    /// What the run ends, or ended, with, once that is decided.
+    pub exit_code: Option<i32>,
+    /// One cause and one remedy, if something is wrong.
+    pub explanation: Option<Explanation>,
+    /// What could not be seen, and why.
+    pub unseen: Vec<String>,
+}
+
+impl Why {
+    /// Whether nothing is wrong, or it is known what.
+    #[must_use]
+    pub fn is_explained(&self) -> bool {
+        let unknown = |known: &Explanation| known.kind == Cause::Unknown;
+        !self.explanation.as_ref().is_some_and(unknown)
+    }
+}
+
+/// What the cluster says about a run: all that [`judge`] judges by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    /// Its Jobs.
+    pub jobs: Vec<JobEvidence>,
+    /// Its pods.
+    pub pods: Vec<PodEvidence>,
+    /// What else the cluster knows.
+    pub around: Around,
+    /// The last line of a pod's log: the pod's name, and the line.
+    pub last_line: Option<(String, String)>,
+    /// What could not be seen, and why.
+    pub unseen: Vec<String>,
+}
+
+/// Asks the cluster why a run is as it is. What may not be seen (events, nodes,
+/// quotas) is told in [`Why::unseen`] and is no error.
+///
+/// # Errors
+/// The run's Jobs or pods cannot be listed.
+pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::Error> {
+    let everything = Look {
+        warnings: false,
+        nodes: true,
+        quotas: true,
+    };
+    let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
+    let (pods, jobs, (around, unseen)) = futures::join!(
+        pods.list(),
+        jobs.list(),
+        look::around(cluster, run, everything, LOOK),
+    );
+    let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
+    let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
+    let mut evidence = Evidence {
+        pods: read(&pods?.items)?,
+        jobs: jobs?,
+        around,
+        unseen,
+        ..Evidence::default()
+    };
+    let now = Timestamp::now();
+    let first = judge(run, &evidence, now);
+    let Some(pod) = wants_log(&first) else {
+        return Ok(first);
+    };
+    let line = look::seen("logs", LOOK, last_line(cluster, run, &pod)).await;
+    match line {
+        (Some(line), _) => evidence.last_line = Some((pod, line)),
+        (None, problem) => evidence.unseen.extend(problem),
+    }
+    Ok(judge(run, &evidence, now))
+}
+
+/// The pod whose log may say more than its status.
+fn wants_log(why: &Why) -> Option<String> {
+    let known = why.explanation.as_ref()?;
+    let ended = matches!(
+        known.kind,
+        Cause::ExitCode
+            | Cause::InitFailed
+            | Cause::CommandNotFound
+            | Cause::NotExecutable
+            | Cause::ContainerStart
+    );
+    ended.then(|| known.pod.clone()).flatten()
+}
+
+async fn last_line(
+    cluster: &Cluster,
+    run: &Run,
+    pod: &str,
+) -> Result<String, longshore_client::Error> {
+    use futures::TryStreamExt as _;
+    let options = LogOptions {
+        container: Some(names::MAIN.to_owned()),
+        tail_lines: Some(3),
+        ..LogOptions::default()
+    };
+    let pods = cluster.pods().in_namespace(&run.namespace)?;
+    let mut log = std::pin::pin!(pods.logs(pod, &options).await?);
+    let mut text = Vec::new();
+    while let Some(chunk) = log.try_next().await? {
+        text.extend_from_slice(&chunk);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().rev().map(str::trim);
+    Ok(lines
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned())
+}
+
+/// What the evidence says. Pure.
+#[must_use]
+pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
+    let jobs: Vec<&JobEvidence> = evidence.jobs.iter().collect();
+    let pods: Vec<&PodEvidence> = evidence.pods.iter().collect();
+    let created = jobs
+        .iter()
+        .filter_map(|job| job.metadata.creation_timestamp);
+    let began = created.min().unwrap_or(now);
+    let verdict = track::decide_now(&run.roles, &jobs, &pods, &evidence.around, began);
+    let Verdict {
+        outcome,
+        progress,
+        waits,
+        retried,
+    } = verdict;
+    let tell = |state, summary: String, exit_code, explanation| Why {
+        run: run.name.as_str().to_owned(),
+        namespace: run.namespace.clone(),
+        state,
+        summary,
+        roles: progress.roles.clone(),
+        exit_code,
+        explanation,
+        unseen: evidence.unseen.clone(),
+    };
+    if let Some(outcome) = outcome {
+        let code = Some(outcome.exit_code);
+        let known = outcome.explanation;
+        return match outcome.ending {
+            Ending::Succeeded => tell(State::Succeeded, "all tasks succeeded".into(), code, None),
+            Ending::Cancelled => tell(State::Cancelled, outcome.reason, code, None),
+            Ending::Failed | Ending::NotStarted => {
+                let known = known.map(|known| with_log(known, evidence));
+                let summary = known.as_ref().map_or(outcome.reason, Explanation::sentence);
+                let state = match outcome.ending {
+                    Ending::Failed => State::Failed,
+                    _ => State::NotStarted,
+                };
+                tell(state, summary, code, known)
+            }
+        };
+    }
+    if let Some(waits) = waits {
+        return tell(State::Waiting, waits.sentence(), None, Some(waits));
+    }
+    let far = progress.to_string();
+    if let Some(retried) = retried {
+        let summary = format!(
+            "it goes on ({far}); an attempt failed before, {}",
+            retried.sentence()
+        );
+        return tell(State::Running, summary, None, Some(retried));
+    }
+    let started = pods.iter().any(|pod| pod.has_started());
+    let since = now.duration_since(began).as_secs().max(0);
+    if started {
+        let summary = format!("it goes on, and nothing is wrong: {far}");
+        return tell(State::Running, summary, None, None);
+    }
+    let summary = format!("it is about to start, since {since} s: {far}");
+    tell(State::Pending, summary, None, None)
+}
+
+/// The explanation once more, with the last line of the log.
+fn with_log(known: Explanation, evidence: &Evidence) -> Explanation {
+    let Some((name, line)) = &evidence.last_line else {
+        return known;
+    };
+    let pod = evidence
+        .pods
+        .iter()
+        .find(|pod| pod.metadata.name == *name && known.pod.as_ref() == Some(name));
+    match pod.filter(|pod| pod.has_failed()) {
+        Some(pod) => Explanation {
+            others: known.others,
+            ..explain::failure(pod, Some(line), &evidence.around).0
+        },
+        None => known,
+    }
+}
