@@ -9,7 +9,7 @@ use longshore_launcher::{
     BundleInfo, Flags, Plan, RunName, Settings, config,
     plan::plan,
     store::Delivery,
-    submit::{SubmitError, preflight, submit},
+    submit::{SubmitError, submit},
 };
 use serde_json::{Value, json};
 
@@ -177,19 +177,4 @@ async fn a_bundle_that_is_there_is_used_again_unless_it_is_another() {
             .iter()
             .all(|write| !write.contains("DELETE") || !write.contains("bundle"))
     );
-}
-
-#[tokio::test]
-async fn a_missing_namespace_is_named_with_the_remedy() {
-    let fake = Fake::new(|_| status(404, "NotFound", "namespaces \"team\" not found"));
-    let error = preflight(&fake.cluster(), "team")
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("no namespace \"team\": create it with `kubectl create namespace team`"),
-        "{error}"
-    );
-    let forbidden = Fake::new(|_| status(403, "Forbidden", "no"));
-    preflight(&forbidden.cluster(), "team").await.unwrap();
 }

@@ -1,1 +1,446 @@
 //! `why`, and what `run` says of what keeps it from starting.
+
+use std::future::Future;
+
+use longshore::{Cluster, client::Patch};
+use serde_json::{Value, json};
+
+use crate::desk::{Answer, Desk, eventually};
+
+/// The name of runs that are written by hand.
+const RUN: &str = "digits-x7k2p";
+
+fn labels() -> Value {
+    json!({
+        "app.kubernetes.io/managed-by": "longshore",
+        "longshore.dev/run": RUN, "longshore.dev/role": "worker",
+    })
+}
+
+/// A run's Job, whose pods the cluster makes and runs.
+fn job(pod: &Value) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": format!("{RUN}-worker"), "labels": labels()},
+        "spec": {
+            "completions": 1, "parallelism": 1, "completionMode": "Indexed", "backoffLimit": 0,
+            "template": {"metadata": {"labels": labels()}, "spec": pod},
+        },
+    })
+}
+
+/// A run's Job that nobody works on: what happens to it is written by hand.
+fn script() -> Value {
+    let mut job = job(&json!({
+        "restartPolicy": "Never", "containers": [{"name": "main", "image": "trainer:1"}],
+    }));
+    job["spec"]["managedBy"] = json!("example.com/nobody");
+    job
+}
+
+/// A pod on a node that has no agent, with the status that one would write.
+fn pod(index: u32, status: &Value) -> (Value, Value) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": format!("{RUN}-worker-{index}-abcde"),
+            "labels": labels(),
+            "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()},
+        },
+        "spec": {
+            "nodeName": "ghost", "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "trainer:1"}],
+        },
+    });
+    (pod, json!({ "status": status }))
+}
+
+fn terminated(how: &Value) -> Value {
+    json!({"phase": "Failed", "containerStatuses": [{
+        "name": "main", "image": "trainer:1", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"terminated": how},
+    }]})
+}
+
+/// A desk with a cluster that stays.
+struct Here {
+    desk: Desk,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Here {
+    fn new() -> Self {
+        let desk = Desk::new();
+        desk.longshore(&["up"]).expect(0);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Self {
+            desk,
+            runtime: runtime.unwrap(),
+        }
+    }
+
+    fn with<T, F: Future<Output = T>>(&self, work: impl FnOnce(Cluster) -> F) -> T {
+        let path = self.desk.data().join("kubeconfig");
+        self.runtime.block_on(async {
+            let cluster = Cluster::from_kubeconfig(Some(&path), None).await.unwrap();
+            work(cluster).await
+        })
+    }
+
+    fn create(&self, objects: &[Value]) {
+        self.with(async |cluster: Cluster| {
+            for object in objects {
+                cluster.create(object, Some("default")).await.unwrap();
+            }
+        });
+    }
+
+    /// A run by hand, with one pod of this status.
+    fn scripted(&self, status: &Value) {
+        let (pod, status) = pod(0, status);
+        self.create(&[script(), pod.clone()]);
+        self.with(async |cluster: Cluster| {
+            let pods = cluster.pods().in_namespace("default").unwrap();
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let patch = Patch::merge(status);
+            pods.patch_status(name, &patch).await.unwrap();
+        });
+    }
+
+    fn why(&self) -> Answer {
+        self.desk.longshore(&["why", RUN, "--output", "json"])
+    }
+
+    /// Waits until the cause is of a kind, and gives the answer.
+    #[track_caller]
+    fn eventually(&self, kind: &str) -> Value {
+        let mut last = String::new();
+        eventually(kind, || {
+            let answer = self.why().expect(0);
+            last = answer.out.clone();
+            answer.json()["explanation"]["kind"] == kind
+        });
+        serde_json::from_str(&last).unwrap()
+    }
+}
+
+/// The name of the latest run.
+fn latest(desk: &Desk) -> String {
+    let runs = desk.longshore(&["runs", "--output", "name"]).expect(0).out;
+    runs.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn an_exit_code_with_the_last_line_of_the_traceback() {
+    let here = Here::new();
+    let script =
+        "echo 'Traceback (most recent call last):'; echo 'ValueError: no such column'; exit 3";
+    let ran = here.desk.run_script(script).expect(3);
+    let told = "main/0: its command ended with exit code 3: ValueError: no such column";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    let run = latest(&here.desk);
+    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    assert_eq!(
+        answer.out.lines().next().unwrap(),
+        format!("{run} failed: {told}")
+    );
+    assert!(
+        answer.out.contains(&format!("longshore logs {run}")),
+        "{}",
+        answer.out
+    );
+    let json = here
+        .desk
+        .longshore(&["why", &run, "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["state"], "failed");
+    assert_eq!(json["exitCode"], 3);
+    assert_eq!(json["explanation"]["kind"], "exit-code");
+    assert_eq!(json["explanation"]["role"], "main");
+    assert_eq!(json["explanation"]["index"], 0);
+}
+
+#[test]
+fn a_run_that_succeeded_and_one_that_goes_on() {
+    let here = Here::new();
+    here.desk.run_script("exit 0").expect(0);
+    let run = latest(&here.desk);
+    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    assert_eq!(
+        answer.out,
+        format!("{run} succeeded: all tasks succeeded\n")
+    );
+    let started = here
+        .desk
+        .longshore(&["run", "--detach", "--name", "long", "--", "sleep", "300"]);
+    let run = started.expect(0).out.trim().to_owned();
+    eventually("running", || {
+        let answer = here.desk.longshore(&["why", &run]).expect(0);
+        answer.out == format!("{run} running: it goes on, and nothing is wrong: main 1 running\n")
+    });
+    here.desk.longshore(&["cancel", &run]).expect(0);
+    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    assert_eq!(
+        answer.out,
+        format!("{run} cancelled: the run was cancelled\n")
+    );
+    here.desk.longshore(&["why", "no-such-run"]).expect(1);
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let here = Here::new();
+    here.desk
+        .longshore(&["run", "--", "no-such-program"])
+        .expect(4);
+    let run = latest(&here.desk);
+    let json = here
+        .desk
+        .longshore(&["why", &run, "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["state"], "not-started", "{json}");
+    assert_eq!(json["explanation"]["kind"], "command-not-found", "{json}");
+}
+
+#[test]
+fn gpus_that_no_node_has() {
+    let here = Here::new();
+    let answer = here
+        .desk
+        .longshore(&["run", "--gpu", "1", "--", "true"])
+        .expect(4);
+    assert!(
+        answer.err.contains(
+            "main: no node could ever take it: it asks for 1 of nvidia.com/gpu, and no node has any"
+        ),
+        "{}",
+        answer.err
+    );
+    assert!(answer.err.contains("hint: add a node"), "{}", answer.err);
+    let left = here
+        .desk
+        .longshore(&["get", "jobs,secrets", "--output", "name"]);
+    assert!(
+        !left.out.contains("code"),
+        "nothing is created: {}",
+        left.out
+    );
+    here.create(&[job(&json!({
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
+    }))]);
+    let why = here.eventually("never-fits");
+    assert_eq!(why["state"], "waiting");
+    assert_eq!(why["explanation"]["role"], "worker");
+}
+
+#[test]
+fn secrets_that_are_missing() {
+    let here = Here::new();
+    here.create(&[job(&json!({
+        "restartPolicy": "Never",
+        "volumes": [{"name": "keys", "secret": {"secretName": "keys"}}],
+        "containers": [{
+            "name": "main", "image": "i", "command": ["true"],
+            "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
+        }],
+    }))]);
+    let why = here.eventually("missing-secret");
+    assert!(
+        why["summary"]
+            .as_str()
+            .unwrap()
+            .starts_with("worker/0: the Secret \"keys\" is missing"),
+        "{why}"
+    );
+    here.desk
+        .longshore(&["delete", "job", &format!("{RUN}-worker")])
+        .expect(0);
+    let none = || {
+        let pods = here.desk.longshore(&["get", "pods", "--output", "name"]);
+        pods.out.is_empty()
+    };
+    eventually("deleted", none);
+    here.create(&[job(&json!({
+        "restartPolicy": "Never",
+        "containers": [{
+            "name": "main", "image": "i", "command": ["true"],
+            "env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "a"}}}],
+        }],
+    }))]);
+    let why = here.eventually("missing-config-map");
+    assert_eq!(
+        why["explanation"]["evidence"][0],
+        "main: CreateContainerConfigError"
+    );
+}
+
+#[test]
+fn a_run_says_why_it_could_not_mount() {
+    let here = Here::new();
+    // A store's folder that is gone before the pod looks for it.
+    here.desk
+        .write("longshore.toml", "service_account = \"trainer\"\n");
+    let answer = here
+        .desk
+        .longshore(&["run", "--no-code", "--", "true"])
+        .expect(4);
+    assert!(
+        answer
+            .err
+            .contains("the ServiceAccount \"trainer\" is missing"),
+        "{}",
+        answer.err
+    );
+    assert!(
+        answer.err.contains("kubectl create serviceaccount trainer"),
+        "{}",
+        answer.err
+    );
+    // Several things are told at once.
+    let answer = here
+        .desk
+        .longshore(&["run", "--no-code", "--gpu", "1", "--", "true"])
+        .expect(4);
+    assert!(
+        answer.err.contains("2 things keep the run from starting"),
+        "{}",
+        answer.err
+    );
+    assert!(
+        answer.err.contains("nvidia.com/gpu") && answer.err.contains("trainer"),
+        "{}",
+        answer.err
+    );
+}
+
+#[test]
+fn a_namespace_that_is_not_there() {
+    let here = Here::new();
+    let answer = here
+        .desk
+        .longshore(&["run", "--namespace", "team", "--", "true"])
+        .expect(4);
+    assert!(
+        answer.err.contains("has no namespace \"team\""),
+        "{}",
+        answer.err
+    );
+    assert!(
+        answer.err.contains("kubectl create namespace team"),
+        "{}",
+        answer.err
+    );
+}
+
+#[test]
+fn a_quota_that_has_no_room() {
+    let here = Here::new();
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "compute"}, "spec": {"hard": {"requests.cpu": "1"}},
+    });
+    here.create(&[quota]);
+    here.with(async |cluster: Cluster| {
+        let view = cluster.resourcequotas().in_namespace("default").unwrap();
+        let status =
+            json!({"status": {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}}});
+        view.patch_status("compute", &Patch::merge(status))
+            .await
+            .unwrap();
+    });
+    let refused = here
+        .desk
+        .longshore(&["run", "--no-code", "--cpu", "2", "--", "true"])
+        .expect(4);
+    assert!(
+        refused
+            .err
+            .contains("the quota \"compute\" allows 1 of requests.cpu in all, and the run needs 2"),
+        "{}",
+        refused.err
+    );
+    here.create(&[
+        script(),
+        json!({
+            "apiVersion": "v1", "kind": "Event", "type": "Warning",
+            "metadata": {"name": "refused"}, "reason": "FailedCreate",
+            "message": "Error creating: pods \"x\" is forbidden: exceeded quota: compute, requested: requests.cpu=2, used: requests.cpu=0, limited: requests.cpu=1",
+            "involvedObject": {"apiVersion": "batch/v1", "kind": "Job", "namespace": "default", "name": format!("{RUN}-worker")},
+            "lastTimestamp": "2026-01-05T10:00:00Z",
+        }),
+    ]);
+    let why = here.eventually("quota");
+    assert_eq!(
+        why["summary"],
+        "worker: the quota \"compute\" leaves no room for requests.cpu: a task needs 2, 0 of 1 are used"
+    );
+}
+
+#[test]
+fn a_deadline() {
+    let here = Here::new();
+    let answer = here
+        .desk
+        .longshore(&["run", "--timeout", "1s", "--", "sleep", "300"])
+        .expect(1);
+    assert!(answer.err.contains("`timeout` of 1 s"), "{}", answer.err);
+    let run = latest(&here.desk);
+    let json = here
+        .desk
+        .longshore(&["why", &run, "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["explanation"]["kind"], "deadline", "{json}");
+}
+
+#[test]
+fn the_back_off_limit_tells_its_first_failure() {
+    let here = Here::new();
+    let arguments = ["run", "--retries", "1", "--", "sh", "-c", "exit 9"];
+    here.desk.longshore(&arguments).expect(9);
+    let run = latest(&here.desk);
+    let json = here
+        .desk
+        .longshore(&["why", &run, "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["explanation"]["kind"], "exit-code", "{json}");
+    let seen = json["explanation"]["evidence"].as_array().unwrap();
+    assert!(seen.contains(&json!("Job: BackoffLimitExceeded")), "{json}");
+}
+
+#[test]
+fn what_a_kubelet_would_write() {
+    let table = [
+        (
+            "out-of-memory",
+            terminated(&json!({"exitCode": 137, "reason": "OOMKilled"})),
+        ),
+        (
+            "evicted",
+            json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage. "}),
+        ),
+        (
+            "node-lost",
+            json!({"phase": "Failed", "reason": "NodeLost", "message": "Node ghost which was running pod x is unresponsive"}),
+        ),
+        (
+            "image-not-found",
+            json!({"phase": "Pending", "containerStatuses": [{
+                "name": "main", "image": "trainer:1", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"waiting": {"reason": "ErrImagePull", "message": "docker.io/library/trainer:1: not found"}},
+            }]}),
+        ),
+    ];
+    for (kind, status) in table {
+        let here = Here::new();
+        here.scripted(&status);
+        let why = here.eventually(kind);
+        assert_eq!(why["explanation"]["pod"], format!("{RUN}-worker-0-abcde"));
+    }
+}

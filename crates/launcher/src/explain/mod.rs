@@ -73,7 +73,7 @@ impl Explanation {
     }
 
     /// With a fact that it rests on.
-    fn seen(mut self, fact: impl Into<String>) -> Self {
+    pub(crate) fn seen(mut self, fact: impl Into<String>) -> Self {
         let fact = fact.into();
         if !fact.is_empty() && !self.evidence.contains(&fact) {
             self.evidence.push(fact);

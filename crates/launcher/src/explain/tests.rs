@@ -17,9 +17,12 @@ fn pod(status: Value) -> PodEvidence {
 }
 
 fn waiting(reason: &str, message: &str) -> (String, Patience) {
-    let (why, patience) = stuck(&pod(json!({"phase": "Pending", "containerStatuses": [
-        {"name": "main", "state": {"waiting": {"reason": reason, "message": message}}},
-    ]})))
+    let (why, patience) = stuck(
+        &pod(json!({"phase": "Pending", "containerStatuses": [
+            {"name": "main", "state": {"waiting": {"reason": reason, "message": message}}},
+        ]})),
+        &Around::default(),
+    )
     .unwrap();
     (why.to_string(), patience)
 }
@@ -30,6 +33,7 @@ fn failed(terminated: Value) -> (String, bool) {
             {"name": "main", "state": {"terminated": terminated}},
         ]})),
         None,
+        &Around::default(),
     );
     (why.to_string(), ran)
 }
@@ -39,16 +43,19 @@ fn waiting_containers() {
     let (text, _) = waiting("ImagePullBackOff", "unauthorized");
     assert_eq!(
         text,
-        "the image \"trainer:1\" cannot be pulled: unauthorized; check its name and tag, and for a private registry `image_pull_secrets`"
+        "the registry does not give out the image \"trainer:1\": unauthorized; check the image's name, and for a private registry name a Secret in `image_pull_secrets`"
     );
     let (text, patience) = waiting("ErrImageNeverPull", "");
     assert!(text.contains("is not on the node") && patience == Patience::None);
     let (text, _) = waiting("CreateContainerConfigError", "secret \"keys\" not found");
-    assert!(text.contains("cannot be configured: secret \"keys\" not found"));
+    assert!(text.contains("the Secret \"keys\" is missing"));
     assert_eq!(
-        stuck(&pod(json!({"phase": "Pending", "containerStatuses": [
-            {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
-        ]}))),
+        stuck(
+            &pod(json!({"phase": "Pending", "containerStatuses": [
+                {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
+            ]})),
+            &Around::default()
+        ),
         None
     );
 }
@@ -59,7 +66,7 @@ fn unschedulable_pods() {
         let status = json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message},
         ]});
-        stuck(&pod(status)).unwrap().0.remedy
+        stuck(&pod(status), &Around::default()).unwrap().0.remedy
     };
     assert!(
         remedy("0/3 nodes are available: 3 Insufficient nvidia.com/gpu, 1 x")
@@ -75,7 +82,7 @@ fn unschedulable_pods() {
 fn ended_commands() {
     assert_eq!(
         failed(json!({"exitCode": 2})).0,
-        "its command ended with exit code 2; read its log above"
+        "its command ended with exit code 2; read its log"
     );
     assert!(
         failed(json!({"exitCode": 137, "reason": "OOMKilled"}))
@@ -101,12 +108,16 @@ fn ended_commands() {
 
 #[test]
 fn pods_that_failed_as_a_whole() {
-    let text = |status| failure(&pod(status), None).0.to_string();
+    let text = |status| {
+        failure(&pod(status), None, &Around::default())
+            .0
+            .to_string()
+    };
     assert!(
         text(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}))
             .contains("evicted it: low on memory")
     );
     assert!(text(json!({"phase": "Failed", "reason": "DeadlineExceeded"})).contains("deadline"));
-    assert!(text(json!({"phase": "Failed", "reason": "NodeLost"})).contains("(NodeLost)"));
+    assert!(text(json!({"phase": "Failed", "reason": "NodeLost"})).contains("its node was lost"));
     assert!(text(json!({"phase": "Failed"})).contains("no reason given"));
 }

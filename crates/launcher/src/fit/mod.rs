@@ -70,9 +70,12 @@ impl Misfit {
             ),
             Self::Selector { label } => (
                 format!("no node could ever take it: none has the label {label}"),
-                format!(
-                    "correct `node_selector`, or label a node: `kubectl label node NODE {label}`"
-                ),
+                match label.contains(' ') {
+                    true => "correct the affinity, or label a node".to_owned(),
+                    false => format!(
+                        "correct `node_selector`, or label a node: `kubectl label node NODE {label}`"
+                    ),
+                },
             ),
             Self::Tainted { taints } => (
                 format!(

@@ -67,17 +67,24 @@ impl Need {
 /// them needs if that is more.
 #[must_use]
 pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
-    total(spec, |container| {
+    let mut sum = total(spec, |container| {
         let mut amounts = container.resources.limits.clone();
         amounts.extend(container.resources.requests.clone());
         amounts
-    })
+    });
+    add(&mut sum, &spec.overhead);
+    sum
 }
 
 /// What a pod is limited to, counted as requests are.
 #[must_use]
 pub fn limits(spec: &PodSpec) -> BTreeMap<String, f64> {
-    total(spec, |container| container.resources.limits.clone())
+    let mut sum = total(spec, |container| container.resources.limits.clone());
+    // What is not limited is not limited by the overhead either.
+    let mut overhead = spec.overhead.clone();
+    overhead.retain(|name, _| sum.contains_key(name));
+    add(&mut sum, &overhead);
+    sum
 }
 
 fn total(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> BTreeMap<String, f64> {
@@ -107,7 +114,6 @@ fn total(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> BTreeMap<String,
         let known = sum.entry(name).or_default();
         *known = known.max(number);
     }
-    add(&mut sum, &spec.overhead);
     sum
 }
 

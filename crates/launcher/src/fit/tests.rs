@@ -138,7 +138,7 @@ fn what_comes_first_counts_if_it_is_more() {
     });
     let spec: PodSpec = serde_json::from_value(spec).unwrap();
     assert_eq!(need::requests(&spec)["cpu"], 4.25);
-    assert_eq!(need::limits(&spec)["cpu"], 0.5);
+    assert_eq!(need::limits(&spec)["cpu"], 0.75);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn unsaid(needs: &Needs, quota: &QuotaEvidence, report: &mut Report) {
     report.refusals.push(Finding::new(
         Cause::Quota,
         format!(
-            "the quota {:?} wants each container to say its {}, and {} do(es) not",
+            "the quota {:?} wants each container to say its {}, which is not said for {}",
             quota.metadata.name,
             join(names),
             join(containers)
@@ -134,7 +134,7 @@ fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, report: &mut Report) {
                 text(hard),
                 text(wanted)
             ),
-            format!("ask for less {name}, or have the quota raised"),
+            format!("{}, or have the quota raised", less(name)),
         ));
     } else if over(hard - used) {
         let left = text((hard - used).max(0.0));
@@ -150,11 +150,21 @@ fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, report: &mut Report) {
             report.refusals.push(finding);
         } else {
             // Pods are made as soon as others have left room.
-            let remedy =
-                format!("some of its tasks wait until others are done; or ask for less {name}");
+            let remedy = format!(
+                "some of its tasks wait until others are done; or {}",
+                less(name)
+            );
             let finding = Finding::new(Cause::Quota, problem, remedy);
             report.warnings.push(finding);
         }
+    }
+}
+
+/// What brings the sum down.
+fn less(name: &str) -> String {
+    match name {
+        "pods" | "count/pods" => "run fewer tasks".to_owned(),
+        name => format!("ask for less {name}"),
     }
 }
 

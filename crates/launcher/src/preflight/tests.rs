@@ -1,1 +1,352 @@
+//! What speaks against a plan, case by case.
+#![allow(clippy::unwrap_used)]
 
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Flags, RunName, Settings, config, evidence::PodSpec, plan};
+
+fn needs(resources: Value, tasks: u32) -> Needs {
+    let spec = json!({"containers": [{"name": "main", "resources": resources}]});
+    of_spec(spec, tasks)
+}
+
+fn of_spec(spec: Value, tasks: u32) -> Needs {
+    Needs {
+        namespace: "team".into(),
+        roles: vec![RoleNeed {
+            name: "worker".into(),
+            tasks,
+            spec: serde_json::from_value(spec).unwrap(),
+        }],
+        objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
+        references: Vec::new(),
+    }
+}
+
+fn told(needs: &Needs, evidence: &Evidence) -> Vec<String> {
+    let report = judge(needs, evidence);
+    let refusals = report.refusals.iter().map(|known| format!("no: {known}"));
+    let warnings = report
+        .warnings
+        .iter()
+        .map(|known| format!("warning: {known}"));
+    refusals.chain(warnings).collect()
+}
+
+fn quotas(quota: Value) -> Evidence {
+    let mut whole = json!({"metadata": {"name": "compute"}, "status": quota});
+    whole["spec"] = whole["status"]["spec"].take();
+    if whole["spec"].is_null() {
+        whole["spec"] = json!({});
+    }
+    Evidence {
+        quotas: Some(vec![serde_json::from_value(whole).unwrap()]),
+        nodes: Some(Nodes::default()),
+        ..Evidence::default()
+    }
+}
+
+fn ranges(item: Value) -> Vec<LimitRangeEvidence> {
+    let range = json!({"metadata": {"name": "bounds"}, "spec": {"limits": [item]}});
+    vec![serde_json::from_value(range).unwrap()]
+}
+
+fn nodes(nodes: Value, more: bool) -> Evidence {
+    Evidence {
+        nodes: Some(Nodes {
+            seen: serde_json::from_value(nodes).unwrap(),
+            more,
+        }),
+        ..Evidence::default()
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_speaks_against_nothing() {
+    let evidence = Evidence::default();
+    assert_eq!(told(&needs(json!({}), 3), &evidence), [""; 0]);
+}
+
+#[test]
+fn namespaces() {
+    let mut evidence = Evidence {
+        namespace: NamespaceState::Missing,
+        ..quotas(json!({"hard": {"pods": "0"}}))
+    };
+    let needs = needs(json!({}), 1);
+    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
+    evidence.namespace = NamespaceState::Ends;
+    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: the namespace "team" is being deleted; choose another"#);
+}
+
+#[test]
+fn rights_that_are_missing() {
+    let needs = needs(json!({}), 1);
+    let all = rights::needed(&needs, Purpose::Follow);
+    let is = |verb: &str, resource: &str| {
+        let found = all.iter().find(|right| {
+            right.verb == verb && right.resource == resource && right.subresource.is_empty()
+        });
+        *found.unwrap()
+    };
+    let log = *all.iter().find(|right| right.subresource == "log").unwrap();
+    let evidence = Evidence {
+        lacks: vec![
+            is("create", "jobs"),
+            is("patch", "jobs"),
+            is("create", "secrets"),
+            is("patch", "secrets"),
+            log,
+        ],
+        ..Evidence::default()
+    };
+    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: you may not create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
+    let one = Evidence {
+        lacks: vec![is("watch", "pods")],
+        ..Evidence::default()
+    };
+    insta::assert_snapshot!(told(&needs, &one).join("\n"), @r#"no: you may not watch pods in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=watch --resource=pods`, and bind it to you, with `kubectl create rolebinding`"#);
+    // Whoever does not follow need not see.
+    let detached = rights::needed(&needs, Purpose::Detach);
+    assert!(
+        detached
+            .iter()
+            .all(|right| ["create", "patch"].contains(&right.verb))
+    );
+}
+
+#[test]
+fn quotas_leave_room_or_not() {
+    let two = needs(
+        json!({"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": 1}}),
+        3,
+    );
+    let table = [
+        (
+            "room",
+            json!({"hard": {"requests.cpu": "8", "pods": "10"}, "used": {"requests.cpu": "2"}}),
+        ),
+        (
+            "never",
+            json!({"hard": {"requests.cpu": "4"}, "used": {"requests.cpu": "0"}}),
+        ),
+        (
+            "later",
+            json!({"hard": {"requests.memory": "16Gi"}, "used": {"requests.memory": "8Gi"}}),
+        ),
+        (
+            "gpus",
+            json!({"hard": {"requests.nvidia.com/gpu": "2"}, "used": {}}),
+        ),
+        (
+            "pods",
+            json!({"hard": {"pods": "2"}, "used": {"pods": "0"}}),
+        ),
+        ("unsaid", json!({"hard": {"limits.cpu": "100"}, "used": {}})),
+        (
+            "jobs",
+            json!({"hard": {"count/jobs.batch": "5"}, "used": {"count/jobs.batch": "5"}}),
+        ),
+        (
+            "secrets",
+            json!({"hard": {"secrets": "10"}, "used": {"secrets": "9"}}),
+        ),
+        (
+            "of others",
+            json!({"hard": {"pods": "0"}, "used": {}, "spec": {"scopes": ["Terminating"]}}),
+        ),
+        (
+            "of these",
+            json!({"hard": {"pods": "0"}, "used": {}, "spec": {"scopes": ["NotBestEffort"]}}),
+        ),
+        (
+            "of a class",
+            json!({"hard": {"pods": "0"}, "used": {}, "spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}}}),
+        ),
+    ];
+    let lines =
+        table.map(|(name, quota)| format!("{name}: {}", told(&two, &quotas(quota)).join(" | ")));
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    room: 
+    never: no: the quota "compute" allows 4 of requests.cpu in all, and the run needs 6; ask for less requests.cpu, or have the quota raised
+    later: warning: the quota "compute" leaves 8Gi of requests.memory, of which 8Gi of 16Gi are used, and the run needs 12Gi; some of its tasks wait until others are done; or ask for less requests.memory
+    gpus: no: the quota "compute" allows 2 of requests.nvidia.com/gpu in all, and the run needs 3; ask for less requests.nvidia.com/gpu, or have the quota raised
+    pods: no: the quota "compute" allows 2 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
+    unsaid: no: the quota "compute" wants each container to say its limits.cpu, which is not said for main; set `cpu` and `memory`; for the containers that prepare a task the namespace needs a LimitRange with defaults
+    jobs: no: the quota "compute" leaves 0 of count/jobs.batch, of which 5 of 5 are used, and the run needs 1; delete jobs.batch that are not needed, or have the quota raised
+    secrets: no: the quota "compute" leaves 1 of secrets, of which 9 of 10 are used, and the run needs 2; delete secrets that are not needed, or have the quota raised
+    of others: 
+    of these: no: the quota "compute" allows 0 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
+    of a class:
+    "#);
+}
+
+#[test]
+fn limit_ranges() {
+    let table = [
+        (
+            "within",
+            json!({"limits": {"memory": "1Gi"}}),
+            json!({"type": "Container", "max": {"memory": "2Gi"}}),
+        ),
+        (
+            "above",
+            json!({"limits": {"memory": "4Gi"}}),
+            json!({"type": "Container", "max": {"memory": "2Gi"}}),
+        ),
+        (
+            "unsaid",
+            json!({}),
+            json!({"type": "Container", "max": {"memory": "2Gi"}}),
+        ),
+        (
+            "filled in",
+            json!({}),
+            json!({"type": "Container", "max": {"memory": "2Gi"}, "default": {"memory": "1Gi"}}),
+        ),
+        (
+            "below",
+            json!({"requests": {"cpu": "10m"}}),
+            json!({"type": "Pod", "min": {"cpu": "100m"}}),
+        ),
+        (
+            "of claims",
+            json!({}),
+            json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}),
+        ),
+    ];
+    let lines = table.map(|(name, resources, item)| {
+        let evidence = Evidence {
+            limit_ranges: Some(ranges(item)),
+            ..Evidence::default()
+        };
+        format!(
+            "{name}: {}",
+            told(&needs(resources, 2), &evidence).join(" | ")
+        )
+    });
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    within: 
+    above: no: worker: the LimitRange "bounds" refuses its pods: a limit of 4Gi of memory is more than the 2Gi allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    unsaid: no: worker: the LimitRange "bounds" refuses its pods: no limit of memory is set, and 2Gi is the most allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    filled in: 
+    below: no: worker: the LimitRange "bounds" refuses its pods: a request of 10m of cpu is less than the 100m needed for a pod; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    of claims:
+    "#);
+}
+
+#[test]
+fn defaults_are_counted_by_quotas() {
+    let evidence = Evidence {
+        limit_ranges: Some(ranges(
+            json!({"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}),
+        )),
+        ..quotas(json!({"hard": {"requests.cpu": "2", "limits.cpu": "9"}, "used": {}}))
+    };
+    insta::assert_snapshot!(told(&needs(json!({}), 3), &evidence).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in all, and the run needs 3; ask for less requests.cpu, or have the quota raised"#);
+}
+
+#[test]
+fn nodes_that_could_take_a_task() {
+    let gpu = needs(json!({"limits": {"nvidia.com/gpu": 2}}), 1);
+    let small = json!({"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "nvidia.com/gpu": "1"}}});
+    let mut managed = small.clone();
+    managed["metadata"]["labels"] = json!({"karpenter.sh/nodepool": "default"});
+    let table = [
+        ("too small", nodes(json!([small]), false)),
+        ("may grow", nodes(json!([managed]), false)),
+        ("seen in part", nodes(json!([small]), true)),
+        ("none", nodes(json!([]), false)),
+        ("not to be listed", Evidence::default()),
+    ];
+    let lines =
+        table.map(|(name, evidence)| format!("{name}: {}", told(&gpu, &evidence).join(" | ")));
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    too small: no: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node
+    may grow: warning: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node; unless the cluster adds a node that fits, its tasks wait
+    seen in part: warning: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node; unless the cluster adds a node that fits, its tasks wait
+    none: 
+    not to be listed: warning: whether a node has nvidia.com/gpu for "worker" cannot be seen: the nodes may not be listed; if its tasks stay pending, `longshore why` tells what is known
+    "#);
+}
+
+#[test]
+fn what_pods_refer_to() {
+    let spec = json!({
+        "serviceAccountName": "trainer",
+        "imagePullSecrets": [{"name": "registry"}],
+        "volumes": [
+            {"name": "a", "secret": {"secretName": "keys", "items": [{"key": "token", "path": "t"}]}},
+            {"name": "b", "configMap": {"name": "settings", "optional": true}},
+            {"name": "c", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "d", "projected": {"sources": [{"configMap": {"name": "more"}}, {"secret": {"name": "other"}}]}},
+        ],
+        "containers": [{
+            "name": "main",
+            "env": [
+                {"name": "A", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "user"}}},
+                {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "x", "key": "y", "optional": true}}},
+                {"name": "C", "value": "plain"},
+            ],
+            "envFrom": [{"configMapRef": {"name": "settings"}}],
+        }],
+    });
+    let pod: PodSpec = serde_json::from_value(spec.clone()).unwrap();
+    let found = references::of(&pod);
+    let names: Vec<String> = found
+        .iter()
+        .map(|known| format!("{}/{} {:?}", known.what.kind(), known.name, known.keys))
+        .collect();
+    insta::assert_snapshot!(names.join("\n"), @r#"
+    Secret/keys {"token", "user"}
+    Secret/other {}
+    Secret/registry {}
+    ConfigMap/more {}
+    ConfigMap/settings {}
+    PersistentVolumeClaim/data {}
+    ServiceAccount/trainer {}
+    "#);
+    let references = found.into_iter().map(|reference| {
+        let found = match (reference.what, reference.name.as_str()) {
+            (What::Secret, "keys") => Found::There(["token".to_owned()].into()),
+            (_, "other") => Found::Unseen,
+            _ => Found::Missing,
+        };
+        (reference, found)
+    });
+    let evidence = Evidence {
+        references: references.collect(),
+        ..Evidence::default()
+    };
+    insta::assert_snapshot!(told(&of_spec(spec, 1), &evidence).join("\n"), @r#"
+    no: the Secret "keys" has no key "user", which the tasks refer to; add the key "user" to the Secret, or correct the name of the key
+    no: the ConfigMap "more" is missing, which the tasks refer to; create it with `kubectl create configmap more …`, or correct its name
+    no: the ConfigMap "settings" is missing, which the tasks refer to; create it with `kubectl create configmap settings …`, or correct its name
+    no: the PersistentVolumeClaim "data" is missing, which the tasks refer to; create the claim, or correct its name
+    no: the ServiceAccount "trainer" is missing, which the tasks refer to; create it with `kubectl create serviceaccount trainer`, or correct `service_account`
+    warning: the Secret "registry" is missing, which the tasks refer to; create it with `kubectl create secret docker-registry registry …`, or correct its name
+    "#);
+}
+
+#[test]
+fn the_needs_of_a_plan() {
+    let flags = Flags {
+        roles: vec!["chief=1".into(), "worker=4".into()],
+        cpu: Some("2".into()),
+        gpu: Some("1".into()),
+        command: vec!["true".into()],
+        ..Flags::default()
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let run = RunName::new("demo", "ab2cd");
+    let plan = plan::plan(&spec, &run, "team", None).unwrap();
+    let needs = Needs::of(&plan);
+    assert_eq!(needs.pods(), 5.0);
+    assert_eq!(needs.requests()["cpu"], 10.0);
+    assert_eq!(needs.requests()["nvidia.com/gpu"], 5.0);
+    assert_eq!(needs.objects["jobs.batch"], 2.0);
+    assert_eq!(needs.objects["services"], 1.0);
+    // What the plan itself creates is not missed.
+    assert_eq!(needs.references, []);
+}

@@ -44,6 +44,13 @@ impl Track {
     ) -> Outcome {
         let (mut explanation, ran) = explain::failure(pod, last_line, &self.around);
         explanation.others = others;
+        let job = explanation
+            .role
+            .as_ref()
+            .and_then(|role| self.jobs.get(role));
+        if let Some(failure) = job.and_then(JobEvidence::failure) {
+            explanation = explanation.seen(format!("Job: {}", failure.reason));
+        }
         if !ran {
             return not_started(explanation);
         }
