@@ -19,6 +19,9 @@ use crate::{
 /// How long the questions may take that may fail.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// The exit code of a run whose tasks did not begin.
+const NOT_STARTED: i32 = 4;
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -198,13 +201,16 @@ pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
             Ending::Succeeded => tell(State::Succeeded, "all tasks succeeded".into(), code, None),
             Ending::Cancelled => tell(State::Cancelled, outcome.reason, code, None),
             Ending::Failed | Ending::NotStarted => {
-                let known = known.map(|known| with_log(known, evidence));
-                let summary = known.as_ref().map_or(outcome.reason, Explanation::sentence);
-                let state = match outcome.ending {
-                    Ending::Failed => State::Failed,
-                    _ => State::NotStarted,
+                let began = outcome.ending == Ending::Failed;
+                let (known, began) = match known.map(|known| with_log(known, began, evidence)) {
+                    Some((known, began)) => (Some(known), began),
+                    None => (None, began),
                 };
-                tell(state, summary, code, known)
+                let summary = known.as_ref().map_or(outcome.reason, Explanation::sentence);
+                match began {
+                    true => tell(State::Failed, summary, code, known),
+                    false => tell(State::NotStarted, summary, Some(NOT_STARTED), known),
+                }
             }
         };
     }
@@ -229,20 +235,22 @@ pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     tell(State::Pending, summary, None, None)
 }
 
-/// The explanation once more, with the last line of the log.
-fn with_log(known: Explanation, evidence: &Evidence) -> Explanation {
-    let Some((name, line)) = &evidence.last_line else {
-        return known;
+/// The explanation once more, with the last line of the log; and whether the
+/// command had begun.
+fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanation, bool) {
+    let line = evidence.last_line.as_ref();
+    let Some((name, line)) = line.filter(|(name, _)| known.pod.as_ref() == Some(name)) else {
+        return (known, began);
     };
-    let pod = evidence
-        .pods
-        .iter()
-        .find(|pod| pod.metadata.name == *name && known.pod.as_ref() == Some(name));
-    match pod.filter(|pod| pod.has_failed()) {
-        Some(pod) => Explanation {
-            others: known.others,
-            ..explain::failure(pod, Some(line), &evidence.around).0
-        },
-        None => known,
+    let mut pods = evidence.pods.iter();
+    let pod = pods.find(|pod| pod.metadata.name == *name && pod.has_failed());
+    let Some(pod) = pod else {
+        return (known, began);
+    };
+    let (mut told, began) = explain::failure(pod, Some(line), &evidence.around);
+    told.others = known.others;
+    for fact in known.evidence {
+        told = told.seen(fact);
     }
+    (told, began)
 }

@@ -280,9 +280,8 @@ fn secrets_that_are_missing() {
 }
 
 #[test]
-fn a_run_says_why_it_could_not_mount() {
+fn what_keeps_a_run_from_starting_is_told_at_once() {
     let here = Here::new();
-    // A store's folder that is gone before the pod looks for it.
     here.desk
         .write("longshore.toml", "service_account = \"trainer\"\n");
     let answer = here
