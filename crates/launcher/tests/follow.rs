@@ -4,7 +4,7 @@
 
 mod fake;
 
-use fake::{Answer, Asked, End, Fake, Script, list};
+use fake::{Answer, Asked, End, Fake, Script, list, status};
 use longshore_launcher::{
     Event, Follow, FollowOptions, Outcome, RunName,
     follow::Ending,
@@ -41,7 +41,7 @@ fn pod(role: &str, version: &str, state: Value, phase: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": format!("demo-{role}"), "namespace": "default", "uid": format!("pod-{role}"),
+            "name": format!("demo-ab2cd-{role}-0-x"), "namespace": "default", "uid": format!("pod-{role}"),
             "resourceVersion": version,
             "labels": {
                 "longshore.dev/run": "demo-ab2cd", "longshore.dev/role": role,
@@ -60,6 +60,16 @@ fn ended(role: &str, code: i32) -> Value {
         state,
         if code == 0 { "Succeeded" } else { "Failed" },
     )
+}
+
+/// What the cluster tells of the pod of `main`.
+fn lost_node() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Event", "type": "Warning",
+        "metadata": {"name": "lost", "namespace": "default"},
+        "reason": "NodeNotReady", "message": "Node is not ready",
+        "involvedObject": {"kind": "Pod", "name": "demo-ab2cd-main-0-x", "uid": "pod-main"},
+    })
 }
 
 fn event(kind: &str, object: Value) -> String {
@@ -87,6 +97,8 @@ fn cluster(
                 Answer::Stream(pod_events.clone(), End::StaysOpen)
             }
             path if path.ends_with("/pods") => list("Pod", "v1", pods.clone()),
+            path if path.ends_with("/events") => list("Event", "v1", vec![lost_node()]),
+            "/api/v1/nodes" => status(403, "Forbidden", "no"),
             path => panic!("asked for {path}"),
         }
     })
@@ -203,4 +215,22 @@ async fn a_log_that_is_gone_does_not_keep_the_end_back() {
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     assert!(lines.is_empty());
     assert_eq!(outcome.exit_code, 5);
+}
+
+#[tokio::test]
+async fn the_end_is_told_with_what_events_know() {
+    let fake = cluster(vec![job("main")], vec![ended("main", 143)], vec![], |_| {
+        Answer::Stream(vec![], End::Ends)
+    });
+    let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(outcome.reason, "main/0: its node was lost");
+    assert_eq!(outcome.exit_code, 143);
+    // What is plain by itself is not asked about.
+    let fake = cluster(vec![job("main")], vec![ended("main", 7)], vec![], |_| {
+        Answer::Stream(vec![], End::Ends)
+    });
+    let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(outcome.exit_code, 7);
+    let asked = fake.asked.lock().unwrap();
+    assert!(!asked.iter().any(|asked| asked.path.ends_with("/events")));
 }

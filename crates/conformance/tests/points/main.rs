@@ -11,6 +11,7 @@ mod cluster;
 mod common;
 mod copies;
 mod items;
+mod launcher;
 mod measured;
 mod proxy;
 mod rights;

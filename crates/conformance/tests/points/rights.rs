@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::{Here, SOON};
 
 /// A connection as somebody who is nobody in particular.
-async fn as_user(here: &Here, user: &str) -> Cluster {
+pub(crate) async fn as_user(here: &Here, user: &str) -> Cluster {
     let text = std::fs::read_to_string(here.judge.kubeconfig()).unwrap();
     let mut config: Value = serde_yaml_ng::from_str(&text).unwrap();
     config["users"][0]["user"]["as"] = json!(user);

@@ -443,3 +443,109 @@ fn strange_pods_change_nothing() {
     assert_eq!(outcome(&track.see(Seen::Pod(Box::new(blank)), at(1))), None);
     assert_eq!(track.going_on(), ["main"]);
 }
+
+fn around(event: Value) -> Seen {
+    let event = serde_json::from_value(event).unwrap();
+    Seen::Around(Box::new(Around {
+        events: vec![event],
+        ..Around::default()
+    }))
+}
+
+#[test]
+fn what_only_events_tell_is_told_and_given_up() {
+    let mut track = track(&[role("main", 1)]);
+    let state = json!({"waiting": {"reason": "ContainerCreating"}});
+    track.see(pod("main", 0, main(state, "Pending")), at(0));
+    assert!(!track.wonders(at(1)), "it may be about to start");
+    assert!(track.wonders(at(3)));
+    let mount = json!({
+        "reason": "FailedMount", "type": "Warning",
+        "message": "MountVolume.SetUp failed for volume \"keys\" : secret \"keys\" not found",
+        "involvedObject": {"kind": "Pod", "name": "run-main-0-x", "uid": "main-0"},
+    });
+    let steps = track.see(around(mount), at(3));
+    assert!(
+        matches!(&steps[..], [Step::Waiting(why)] if why.sentence() == "main/0: the Secret \"keys\" is missing"),
+        "{steps:?}"
+    );
+    assert_eq!(outcome(&track.see(Seen::Tick, at(12))), None);
+    let steps = track.see(Seen::Tick, at(13));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!((found.ending, found.exit_code), (Ending::NotStarted, 4));
+    let known = found.explanation.as_ref().unwrap();
+    assert_eq!(known.kind, explain::Cause::MissingSecret);
+}
+
+#[test]
+fn pods_that_a_quota_holds_back_are_told_of() {
+    let mut track = track(&[role("main", 2)]);
+    track.see(pod("main", 0, running()), at(1));
+    assert!(track.wonders(at(3)), "one pod is missing");
+    let quota = json!({
+        "reason": "FailedCreate", "type": "Warning",
+        "message": "Error creating: pods \"x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
+        "involvedObject": {"kind": "Job", "name": "run-main"},
+    });
+    let steps = track.see(around(quota), at(3));
+    assert!(
+        matches!(&steps[..], [Step::Waiting(why)] if why.kind == explain::Cause::Quota),
+        "{steps:?}"
+    );
+    assert_eq!(outcome(&track.see(Seen::Tick, at(602))), None);
+    let steps = track.see(Seen::Tick, at(603));
+    assert!(
+        outcome(&steps)
+            .unwrap()
+            .0
+            .reason
+            .contains("the quota \"q\"")
+    );
+}
+
+#[test]
+fn the_clock_goes_on_when_the_same_trouble_is_told_in_other_words() {
+    let mut track = track(&[role("main", 1)]);
+    let pull = |reason: &str, message: &str| {
+        let state = json!({"waiting": {"reason": reason, "message": message}});
+        pod("main", 0, main(state, "Pending"))
+    };
+    track.see(pull("ImagePullBackOff", ""), at(0));
+    let steps = track.see(pull("ErrImagePull", "i: not found"), at(20));
+    assert!(matches!(&steps[..], [Step::Waiting(_)]), "more is known");
+    let steps = track.see(pull("ImagePullBackOff", "Back-off pulling image"), at(40));
+    assert!(steps.is_empty(), "less is known");
+    let steps = track.see(Seen::Tick, at(60));
+    let (found, _) = outcome(&steps).unwrap();
+    assert!(found.reason.contains("is not there"), "{}", found.reason);
+}
+
+#[test]
+fn a_decision_is_told_again_with_what_else_is_known() {
+    let mut track = track(&[role("main", 1)]);
+    let steps = track.see(pod("main", 0, ended(143, 1)), at(1));
+    let (found, _) = outcome(&steps).unwrap();
+    assert!(found.reason.contains("asked to end"));
+    let lost = serde_json::from_value(json!({
+        "reason": "NodeNotReady", "type": "Warning", "message": "Node is not ready",
+        "involvedObject": {"kind": "Pod", "name": "run-main-0-x", "uid": "main-0"},
+    }));
+    let known = Around {
+        events: vec![lost.unwrap()],
+        ..Around::default()
+    };
+    let told = track.retell(known, at(1)).unwrap();
+    assert_eq!(told.reason, "main/0: its node was lost");
+    assert_eq!(told.exit_code, 143);
+}
+
+#[test]
+fn a_suspended_job_is_no_trouble() {
+    let mut track = track(&[role("main", 1)]);
+    let mut suspended = changed_job("main", json!({}), json!({}), 0);
+    if let Seen::Job(job) = &mut suspended {
+        job.spec.suspend = true;
+    }
+    assert!(track.see(suspended, at(1)).is_empty());
+    assert_eq!(outcome(&track.see(Seen::Tick, at(5000))), None);
+}

@@ -1,0 +1,286 @@
+//! The launcher's preflight and explanations, on an embedded server and on a
+//! real one alike. No controller and no node works there: what they would
+//! write is written by hand.
+
+use longshore::{
+    client::{
+        Patch,
+        kinds::{Event, Job, Node, Pod, ResourceQuota},
+    },
+    launcher::{
+        Flags, Plan, Run, RunName, Settings, config, plan,
+        preflight::{self, Purpose, Report},
+        runs::RunRole,
+        why::{self, State, Why},
+    },
+};
+use serde_json::{Value, json};
+
+use crate::{common::Here, rights::as_user};
+
+const RUN: &str = "digits-x7k2p";
+
+fn run(here: &Here) -> Run {
+    Run {
+        name: RunName::existing(RUN).unwrap(),
+        namespace: here.namespace().to_owned(),
+        roles: vec![RunRole {
+            name: "worker".into(),
+            count: 1,
+            service: false,
+        }],
+    }
+}
+
+fn labels() -> Value {
+    json!({"longshore.dev/run": RUN, "longshore.dev/role": "worker"})
+}
+
+async fn job(here: &Here) {
+    let job = json!({
+        "metadata": {"name": format!("{RUN}-worker"), "labels": labels()},
+        "spec": {
+            "completions": 1, "parallelism": 1, "backoffLimit": 0,
+            "template": {"metadata": {"labels": labels()}, "spec": {
+                "restartPolicy": "Never", "containers": [{"name": "main", "image": "trainer:1"}],
+            }},
+        },
+    });
+    here.view::<Job>().create(&job).await.unwrap();
+}
+
+/// The run's only pod, as a kubelet leaves it.
+async fn pod(here: &Here, status: Value) {
+    let pod = json!({
+        "metadata": {
+            "name": format!("{RUN}-worker-0-abcde"), "labels": labels(),
+            "annotations": {"batch.kubernetes.io/job-completion-index": "0"},
+        },
+        "spec": {
+            "nodeName": "n1", "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "trainer:1", "resources": {"limits": {"memory": "1Gi"}}}],
+        },
+    });
+    let pods = here.view::<Pod>();
+    let made = pods.create(&pod).await.unwrap();
+    let patch = Patch::merge(json!({ "status": status }));
+    made.patch_status(&patch).await.unwrap();
+}
+
+fn main_container(state: Value) -> Value {
+    json!([{
+        "name": "main", "image": "trainer:1", "imageID": "", "ready": false, "restartCount": 0,
+        "state": state,
+    }])
+}
+
+async fn told(here: &Here) -> Why {
+    why::why(&here.cluster, &run(here)).await.unwrap()
+}
+
+fn plan_of(here: &Here, flags: Flags) -> Plan {
+    let flags = Flags {
+        command: vec!["true".into()],
+        ..flags
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let run = RunName::new("demo", "ab2cd");
+    plan::plan(&spec, &run, here.namespace(), None).unwrap()
+}
+
+fn words(report: &Report) -> String {
+    let all = report.refusals.iter().chain(&report.warnings);
+    all.map(|known| format!("{known}\n")).collect()
+}
+
+#[tokio::test]
+async fn out_of_memory_is_told_of_a_pods_status() {
+    let here = Here::start().await;
+    job(&here).await;
+    let ended = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    pod(
+        &here,
+        json!({"phase": "Failed", "containerStatuses": main_container(ended)}),
+    )
+    .await;
+    let why = told(&here).await;
+    assert_eq!((why.state, why.exit_code), (State::Failed, Some(137)));
+    assert_eq!(
+        why.summary,
+        "worker/0: it was killed: out of memory, of which it may use 1Gi"
+    );
+}
+
+#[tokio::test]
+async fn an_eviction_and_a_lost_node_are_told() {
+    for (status, kind) in [
+        (
+            json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage. "}),
+            "evicted",
+        ),
+        (
+            json!({"phase": "Failed", "reason": "NodeLost", "message": "Node n1 which was running pod x is unresponsive"}),
+            "node-lost",
+        ),
+    ] {
+        let here = Here::start().await;
+        job(&here).await;
+        pod(&here, status).await;
+        let why = told(&here).await;
+        assert_eq!(why.explanation.unwrap().kind.as_str(), kind);
+    }
+}
+
+#[tokio::test]
+async fn an_image_is_told_with_the_registrys_words_of_an_event() {
+    let here = Here::start().await;
+    job(&here).await;
+    let waits = json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"trainer:1\""}});
+    pod(
+        &here,
+        json!({"phase": "Pending", "containerStatuses": main_container(waits)}),
+    )
+    .await;
+    let event = json!({
+        "metadata": {"name": "pull"}, "type": "Warning", "reason": "Failed",
+        "message": "Failed to pull image \"trainer:1\": manifest unknown",
+        "involvedObject": {"kind": "Pod", "namespace": here.namespace(), "name": format!("{RUN}-worker-0-abcde")},
+        "lastTimestamp": "2026-01-05T10:00:00Z",
+    });
+    here.view::<Event>().create(&event).await.unwrap();
+    let why = told(&here).await;
+    assert_eq!(why.state, State::Waiting);
+    assert_eq!(why.explanation.unwrap().kind.as_str(), "image-not-found");
+}
+
+#[tokio::test]
+async fn a_quota_is_told_of_the_jobs_event() {
+    let here = Here::start().await;
+    job(&here).await;
+    let event = json!({
+        "metadata": {"name": "quota"}, "type": "Warning", "reason": "FailedCreate",
+        "message": "Error creating: pods \"x\" is forbidden: exceeded quota: compute, requested: cpu=2, used: cpu=3, limited: cpu=4",
+        "involvedObject": {"kind": "Job", "namespace": here.namespace(), "name": format!("{RUN}-worker")},
+        "lastTimestamp": "2026-01-05T10:00:00Z",
+    });
+    here.view::<Event>().create(&event).await.unwrap();
+    assert_eq!(
+        told(&here).await.summary,
+        "worker: the quota \"compute\" leaves no room for cpu: a task needs 2, 3 of 4 are used"
+    );
+}
+
+#[tokio::test]
+async fn preflight_finds_nothing_where_all_is_well() {
+    let here = Here::start().await;
+    let plan = plan_of(&here, Flags::default());
+    let report = preflight::check(&here.cluster, &plan, Purpose::Follow).await;
+    assert_eq!(words(&report.unwrap()), "");
+}
+
+#[tokio::test]
+async fn preflight_names_the_rights_that_are_missing() {
+    let here = Here::start().await;
+    let plan = plan_of(&here, Flags::default());
+    let nobody = as_user(&here, "nobody").await;
+    let report = preflight::check(&nobody, &plan, Purpose::Follow)
+        .await
+        .unwrap();
+    // The embedded server stores rules of access and does not enforce them.
+    if !here.judge.is_real() {
+        assert_eq!(words(&report), "");
+        return;
+    }
+    let text = words(&report);
+    let namespace = here.namespace();
+    assert!(
+        text.contains("you may not create, patch secrets;"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("in the namespace \"{namespace}\"")),
+        "{text}"
+    );
+    assert!(text.contains("--resource=pods/log"), "{text}");
+}
+
+#[tokio::test]
+async fn preflight_reads_quotas() {
+    let here = Here::start().await;
+    here.with_status::<ResourceQuota>(
+        "compute",
+        &json!({"hard": {"requests.cpu": "3", "requests.memory": "1Gi"}}),
+        &json!({"hard": {"requests.cpu": "3"}, "used": {"requests.cpu": "2"}}),
+    )
+    .await;
+    let ask = async |cpu: &str| {
+        let flags = Flags {
+            cpu: Some(cpu.into()),
+            ..Flags::default()
+        };
+        let plan = plan_of(&here, flags);
+        let report = preflight::check(&here.cluster, &plan, Purpose::Follow).await;
+        report.unwrap()
+    };
+    assert_eq!(words(&ask("1").await), "");
+    let later = ask("2").await;
+    assert!(later.refusals.is_empty() && later.warnings.len() == 1);
+    let never = words(&ask("4").await);
+    assert!(
+        never.contains("allows 3 of requests.cpu in all, and the run needs 4"),
+        "{never}"
+    );
+}
+
+#[tokio::test]
+async fn preflight_looks_for_a_node_and_for_what_is_referred_to() {
+    let here = Here::start().await;
+    // A resource of this test alone, on a node of this test alone.
+    let name = format!("node-{}", here.namespace());
+    let device = format!("example.com/{}", here.namespace());
+    let nodes = here.cluster.view::<Node>();
+    nodes
+        .create(&json!({"metadata": {"name": name}}))
+        .await
+        .unwrap();
+    let amounts = json!({"cpu": "2", "pods": "10", &device: "1"});
+    let status = json!({"status": {"capacity": amounts, "allocatable": amounts}});
+    nodes
+        .patch_status(&name, &Patch::merge(status))
+        .await
+        .unwrap();
+    let settings = |number: u32| {
+        let text =
+            format!("service_account = \"trainer\"\n[resources]\n\"{device}\" = \"{number}\"\n");
+        Settings::parse(&text, "longshore.toml".as_ref()).unwrap()
+    };
+    let ask = async |number| {
+        let flags = Flags {
+            command: vec!["true".into()],
+            ..Flags::default()
+        };
+        let spec = config::resolve(&settings(number), &flags, "demo").unwrap();
+        let plan = plan::plan(
+            &spec,
+            &RunName::new("demo", "ab2cd"),
+            here.namespace(),
+            None,
+        );
+        let plan = plan.unwrap();
+        let report = preflight::check(&here.cluster, &plan, Purpose::Follow).await;
+        words(&report.unwrap())
+    };
+    let one = ask(1).await;
+    assert!(
+        one.starts_with("the ServiceAccount \"trainer\" is missing"),
+        "{one}"
+    );
+    assert_eq!(one.lines().count(), 1, "{one}");
+    let two = ask(2).await;
+    let _ = nodes.delete(&name, &Default::default()).await;
+    assert!(
+        two.contains(&format!("the largest node, {name}, has 1")),
+        "{two}"
+    );
+    assert_eq!(two.lines().count(), 2, "{two}");
+}
