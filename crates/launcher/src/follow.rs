@@ -189,8 +189,9 @@ const QUEUE: usize = 1024;
 const SILENCE: Duration = Duration::from_secs(10);
 /// How long the logs of other tasks are still read after that.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How often the cluster is asked why something waits.
-const WONDER: Duration = Duration::from_secs(5);
+/// How soon the cluster is asked again why something waits; then each time
+/// after twice as long, but not longer than the second.
+const WONDER: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
 /// How long such a question may take.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -241,10 +242,11 @@ struct Driver {
     /// Counts the lines that readers hand on.
     lines: Arc<AtomicU64>,
     decided: Option<Decided>,
-    /// A question to the cluster that is on its way, and since when none was
-    /// asked.
+    /// A question to the cluster that is on its way, when the last was asked,
+    /// and how soon the next may be.
     question: JoinSet<Around>,
     asked: Option<Instant>,
+    pause: Duration,
 }
 
 struct Decided {
@@ -281,6 +283,7 @@ impl Driver {
             decided: None,
             question: JoinSet::new(),
             asked: None,
+            pause: WONDER[0],
         }
     }
 
@@ -344,14 +347,19 @@ impl Driver {
         let now = Instant::now();
         let is_due = self
             .asked
-            .is_none_or(|asked| now.duration_since(asked) >= WONDER);
+            .is_none_or(|asked| now.duration_since(asked) >= self.pause);
         if is_due && self.question.is_empty() && self.track.wonders(Timestamp::now()) {
+            // Nodes are many, and change little: they are looked at once.
+            let is_first = self.asked.is_none();
             self.asked = Some(now);
+            if !is_first {
+                self.pause = (self.pause * 2).min(WONDER[1]);
+            }
             let (cluster, run) = (self.cluster.clone(), self.run.clone());
             let look = Look {
                 warnings: true,
-                nodes: true,
-                ..Look::default()
+                nodes: is_first,
+                quotas: false,
             };
             self.question
                 .spawn(async move { look::around(&cluster, &run, look, LOOK).await.0 });

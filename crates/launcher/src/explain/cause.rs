@@ -225,4 +225,12 @@ mod tests {
         let read: Result<Cause, _> = serde_json::from_str("\"of-tomorrow\"");
         assert_eq!(read.ok(), Some(Cause::Unknown));
     }
+
+    #[test]
+    fn each_is_in_the_guide() {
+        let guide = include_str!("../../../../docs/why.md");
+        for cause in Cause::ALL {
+            assert!(guide.contains(&format!("`{cause}`")), "{cause}");
+        }
+    }
 }

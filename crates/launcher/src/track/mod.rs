@@ -185,7 +185,9 @@ impl Track {
                 self.stuck.remove(&Held::Role(role));
             }
             Seen::Around(around) => {
+                let nodes = self.around.nodes.take();
                 self.around = *around;
+                self.around.nodes = self.around.nodes.take().or(nodes);
                 self.look_again(now, &mut steps);
             }
             Seen::Synced => self.synced = true,
@@ -315,7 +317,9 @@ impl Track {
 
     /// The decision once more, with what else the cluster knows by now.
     pub(crate) fn retell(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
+        let nodes = self.around.nodes.take();
         self.around = around;
+        self.around.nodes = self.around.nodes.take().or(nodes);
         self.look_again(now, &mut Vec::new());
         let mut steps = Vec::new();
         self.decided = false;
