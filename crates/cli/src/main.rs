@@ -15,6 +15,7 @@ mod select;
 mod target;
 mod terminal;
 mod ui;
+mod upload;
 
 /// An API server allocates all the time, in many threads and many sizes: glibc's
 /// allocator took a third of the time of a write.

@@ -25,6 +25,7 @@ use crate::{
     bundle::hexadecimal,
     names,
     pod::{self, PodConfig},
+    store::{DownloadError, Patience, download},
 };
 
 /// Where a container may leave its last words for the API.
@@ -58,11 +59,16 @@ pub enum BootstrapError {
         /// Why not.
         source: io::Error,
     },
+    /// The bundle cannot be fetched.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// The bundle is not the one that was sent.
-    #[error("the bundle {} is damaged: its sha256 is {found}, not {expected}; submit the run again", path.display())]
+    #[error(
+        "the bundle {place} is damaged: its sha256 is {found}, not {expected}; delete it from the store and submit the run again"
+    )]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the place in the store.
+        place: String,
         /// The sha256 of what is there.
         found: String,
         /// The sha256 of what was sent.
@@ -184,17 +190,35 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     let Some(bundle) = config.bundle else {
         return Ok(());
     };
-    let path = places.bundle.join(&bundle.file);
+    let fetched = places.home.join("bundle.tar.gz");
+    let path = match &bundle.download {
+        Some(_) => fetched.clone(),
+        None => places.bundle.join(&bundle.file),
+    };
     let read = |source| BootstrapError::Bundle {
         path: path.clone(),
         source,
     };
-    let mut hash = Sha256::new();
-    io::copy(&mut fs::File::open(&path).map_err(read)?, &mut hash).map_err(read)?;
-    let found = hexadecimal(&hash.finalize());
+    // Removes it on every way out: its room is the command's then.
+    let _fetched = match &bundle.download {
+        Some(_) => Some(tempfile::TempPath::try_from_path(&fetched).map_err(read)?),
+        None => None,
+    };
+    let (place, found) = match &bundle.download {
+        Some(from) => {
+            let found = download(&from.url, from.size, &fetched, Patience::default());
+            (from.url.place(), found?)
+        }
+        None => {
+            let mut hash = Sha256::new();
+            io::copy(&mut fs::File::open(&path).map_err(read)?, &mut hash).map_err(read)?;
+            let found = hexadecimal(&hash.finalize());
+            (path.display().to_string(), found)
+        }
+    };
     if found != bundle.sha256 {
         return Err(BootstrapError::Damaged {
-            path,
+            place,
             found,
             expected: bundle.sha256,
         });

@@ -42,6 +42,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         bundle: Some(PodBundle {
             sha256: bundle.sha256,
             file: "bundle.tar.gz".into(),
+            download: None,
         }),
     };
     let places = Places {

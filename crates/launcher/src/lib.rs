@@ -8,7 +8,7 @@
 //! 2. [`bundle`]: a folder becomes a deterministic archive.
 //!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`.
 //! 3. [`store`]: where the archive goes.
-//!    `store::deliver(&bundle, store.as_ref()) -> Result<BundleInfo, StoreError>`.
+//!    `store::deliver(&bundle, store.as_ref(), DeliverOptions::default()).await?`.
 //! 4. [`plan`]: what is to be created, as plain values. Pure.
 //!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
 //!    `Plan::to_yaml()`.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     config::{RoleSpec, RunSpec},
     names::{self, RunName},
-    pod::{self, PodBundle, PodConfig, PodRole},
+    pod::{self, Download, PodBundle, PodConfig, PodRole},
     store::{self, BundleInfo, Delivery},
 };
 
@@ -192,8 +192,15 @@ impl Planner<'_> {
         let bundle = self.bundle.map(|bundle| PodBundle {
             sha256: bundle.sha256.clone(),
             file: match bundle.delivery {
-                Delivery::Secret(_) => BUNDLE_FILE.to_owned(),
+                Delivery::Secret(_) | Delivery::Url(_) => BUNDLE_FILE.to_owned(),
                 Delivery::Folder { .. } => store::address(&bundle.sha256),
+            },
+            download: match &bundle.delivery {
+                Delivery::Url(url) => Some(Download {
+                    url: url.clone(),
+                    size: bundle.size,
+                }),
+                Delivery::Secret(_) | Delivery::Folder { .. } => None,
             },
         });
         let config = PodConfig {
@@ -346,7 +353,9 @@ impl Planner<'_> {
         }
         if self.bundle.is_some() {
             let mut fetch = self.container(names::FETCH, &role.image, "fetch");
-            if let Some(mounts) = fetch["volumeMounts"].as_array_mut() {
+            if let (Some(_), Some(mounts)) =
+                (self.bundle_volume(), fetch["volumeMounts"].as_array_mut())
+            {
                 let path = names::BUNDLE_DIR;
                 mounts.push(json!({"name": "bundle", "mountPath": path, "readOnly": true}));
             }
@@ -389,19 +398,24 @@ impl Planner<'_> {
             json!({"name": "longshore", "emptyDir": {}}),
             json!({"name": "config", "secret": {"secretName": self.run.as_str()}}),
         ];
-        if let Some(bundle) = self.bundle {
-            volumes.push(match &bundle.delivery {
-                Delivery::Secret(_) => json!({
-                    "name": "bundle",
-                    "secret": {"secretName": bundle_secret_name(&bundle.sha256)},
-                }),
-                Delivery::Folder { root } => json!({
-                    "name": "bundle",
-                    "hostPath": {"path": root.display().to_string(), "type": "Directory"},
-                }),
-            });
-        }
+        volumes.extend(self.bundle_volume());
         volumes
+    }
+
+    /// What the bundle is mounted from, unless the pod fetches it.
+    fn bundle_volume(&self) -> Option<Value> {
+        let bundle = self.bundle?;
+        match &bundle.delivery {
+            Delivery::Secret(_) => Some(json!({
+                "name": "bundle",
+                "secret": {"secretName": bundle_secret_name(&bundle.sha256)},
+            })),
+            Delivery::Folder { root } => Some(json!({
+                "name": "bundle",
+                "hostPath": {"path": root.display().to_string(), "type": "Directory"},
+            })),
+            Delivery::Url(_) => None,
+        }
     }
 }
 

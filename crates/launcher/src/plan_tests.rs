@@ -6,7 +6,10 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::*;
-use crate::config::{Flags, Settings, resolve};
+use crate::{
+    config::{Flags, Settings, resolve},
+    store::SignedUrl,
+};
 
 fn bundle(delivery: Delivery) -> BundleInfo {
     BundleInfo {
@@ -75,6 +78,27 @@ fn roles_with_everything() {
         !plan.to_yaml().contains("hunter2"),
         "values of variables stay in the Secret"
     );
+}
+
+#[test]
+fn a_signed_url_travels_in_the_runs_secret_alone() {
+    let url = SignedUrl::new("https://h/b/x.tar.gz?sig=hush");
+    let bundle = bundle(Delivery::Url(url.clone()));
+    let plan = planned("", &["true"], Some(&bundle));
+    let download = config(&plan).bundle.unwrap().download.unwrap();
+    assert_eq!((download.url, download.size), (url, 3));
+    assert!(plan.bundle.is_none());
+    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    let names = |values: &Value| -> Vec<String> {
+        let values = values.as_array().unwrap().iter();
+        values.map(|value| value["name"].to_string()).collect()
+    };
+    assert_eq!(names(&pod["initContainers"]), ["\"fetch\""]);
+    assert_eq!(names(&pod["volumes"]), ["\"longshore\"", "\"config\""]);
+    let mounts = &pod["initContainers"][0]["volumeMounts"];
+    assert_eq!(names(mounts), ["\"longshore\"", "\"config\""]);
+    assert!(!plan.to_yaml().unwrap().contains("hush"));
+    assert!(!format!("{bundle:?} {:?}", config(&plan)).contains("hush"));
 }
 
 #[test]

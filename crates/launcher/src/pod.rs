@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use longshore_resolver::{ClusterSpec, render::Job};
 use serde::{Deserialize, Serialize};
 
+use crate::store::SignedUrl;
+
 /// The file's name, in [`crate::names::CONFIG`].
 pub const FILE: &str = "run.json";
 
@@ -43,6 +45,18 @@ pub struct PodBundle {
     pub sha256: String,
     /// The file, within [`crate::names::BUNDLE_DIR`].
     pub file: String,
+    /// Where it is fetched from, if it is not mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<Download>,
+}
+
+/// A bundle that is fetched by the pod itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Download {
+    /// Where from. A secret.
+    pub url: SignedUrl,
+    /// How many bytes come.
+    pub size: u64,
 }
 
 impl PodConfig {

@@ -24,6 +24,7 @@ use crate::{
     progress::Spinner,
     target::{Chosen, ClusterArgs},
     ui,
+    upload::deliver,
 };
 
 /// How long a submission that nobody wants any more is waited for.
@@ -88,7 +89,7 @@ pub(crate) struct RunArgs {
     /// The first task's port
     #[arg(long, help_heading = "Pods")]
     port: Option<u16>,
-    /// Where large bundles go, as in file:///srv/bundles
+    /// Where bundles go, as in s3://bucket/prefix or file:///srv/bundles
     #[arg(long, value_name = "URL", help_heading = "Code")]
     store: Option<String>,
     /// Leave these files out, in .gitignore's language
@@ -201,17 +202,17 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     if args.dry_run {
         let info = bundle
             .as_ref()
-            .map(|bundle| describe(bundle, store.as_ref()))
-            .transpose()?;
+            .map(|bundle| store::describe(bundle, store.as_ref()))
+            .transpose();
+        let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
         let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
         ui::bytes(plan.to_yaml().as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
-    let info = bundle
-        .as_ref()
-        .map(|bundle| store::deliver(bundle, store.as_ref()))
-        .transpose();
-    let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
+    let info = match &bundle {
+        Some(bundle) => Some(deliver(bundle, store.as_ref(), &spec, &mut interrupt).await?),
+        None => None,
+    };
     let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
     launch(&args, &spec, chosen, &plan, interrupt).await
 }
@@ -387,19 +388,6 @@ async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
         }
     }
     Ok(Some(bundle))
-}
-
-/// How the bundle would travel, without sending it.
-fn describe(bundle: &Bundle, store: Option<&Store>) -> Result<BundleInfo> {
-    match store {
-        Some(Store::Folder(root)) => Ok(BundleInfo {
-            sha256: bundle.sha256.clone(),
-            size: bundle.size,
-            delivery: store::Delivery::Folder { root: root.clone() },
-        }),
-        None => store::deliver(bundle, None)
-            .map_err(|error| Error::from_source(Kind::NotStarted, &error)),
-    }
 }
 
 fn make_plan(

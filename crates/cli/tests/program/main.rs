@@ -13,4 +13,7 @@ mod pods;
 mod refusals;
 mod resolve;
 mod run;
+#[path = "../../../launcher/tests/s3/mod.rs"]
+mod s3;
+mod stores;
 mod why;

@@ -9,7 +9,7 @@ use super::{
     Settings, place,
     settings::{Command, Scalar, Source, Variable, VariableSource},
 };
-use crate::store::Store;
+use crate::store::{FORMS, Store, StoreError};
 
 /// The role's name when no role is named.
 const ONLY_ROLE: &str = "main";
@@ -94,7 +94,13 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
     }
     let store = flags.store.as_ref().or(settings.store.as_ref()).cloned();
     if let Some(store) = &store {
-        Store::parse(store).map_err(|error| invalid("store", store, error.to_string()))?;
+        Store::parse(store).map_err(|error| match error {
+            // Without what may be a secret in it.
+            StoreError::Url { url, problem } => {
+                invalid("store", url, format!("it {problem}; use {FORMS}"))
+            }
+            other => invalid("store", "", other.to_string()),
+        })?;
     }
     let mut labels = settings.labels.clone();
     for flag in &flags.labels {

@@ -87,6 +87,15 @@ fn wrong_values_are_named_with_their_rule() {
     assert!(error(&plain, &flags(&["worker=0"], &["x"])).contains("at least one role"));
     assert!(error(&plain, &flags(&["ps=1"], &["x"])).contains("ends by itself"));
     assert!(error(&plain, &flags(&[], &[])).contains("no command for role \"main\""));
+    let store = error(&file("store = 'https://me:hush@x/'"), &flags(&[], &["x"]));
+    assert!(
+        store.contains("invalid store \"https://…@x/\": it has a scheme that is not known"),
+        "{store}"
+    );
+    assert!(
+        !store.contains("hush") && store.contains("gs://bucket/prefix"),
+        "{store}"
+    );
     assert!(
         error(&file("image_pull_policy = 'Often'"), &flags(&[], &["x"]))
             .contains("Always, Never, IfNotPresent")

@@ -21,7 +21,7 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// image_pull_secrets = ["registry"]
 /// service_account = "trainer"
 /// command = ["python", "train.py"]
-/// store = "file:///srv/bundles" # default: a Secret, while the bundle fits
+/// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, while the bundle fits
 /// port = 8470
 /// retries = 0
 /// timeout = "2h"

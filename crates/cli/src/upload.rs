@@ -1,0 +1,78 @@
+//! Sends a run's bundle to where its pods get it, and shows how far it is.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use longshore::launcher::{
+    Bundle, BundleInfo, RunSpec, Store,
+    store::{self, DeliverOptions, Sent},
+};
+
+use crate::{
+    error::{Error, Kind, Result},
+    follow::{Interrupt, head},
+    progress::Spinner,
+    ui,
+};
+
+/// How long an upload that nobody wants any more may take to be taken back.
+const TAKING_BACK: Duration = Duration::from_secs(10);
+
+/// Delivers the bundle. After Ctrl-C nothing of it is left in the store.
+pub(crate) async fn deliver(
+    bundle: &Bundle,
+    store: Option<&Store>,
+    spec: &RunSpec,
+    interrupt: &mut Interrupt,
+) -> Result<BundleInfo> {
+    let spinner = Spinner::start("sending the code");
+    let tick = spinner.clone();
+    let is_sent = Arc::new(AtomicBool::new(false));
+    let sends = Arc::clone(&is_sent);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let options = DeliverOptions {
+        validity: store::validity(spec),
+        progress: Arc::new(move |sent: Sent| {
+            sends.store(true, Ordering::Relaxed);
+            tick.say(|| {
+                format!(
+                    "sending the code: {} of {}",
+                    ui::size(sent.bytes),
+                    ui::size(sent.total)
+                )
+            });
+        }),
+        stop: Box::pin(async move { drop(stopped.await) }),
+        ..DeliverOptions::default()
+    };
+    let mut delivery = std::pin::pin!(store::deliver(bundle, store, options));
+    let delivered = match interrupt.unless(&mut delivery).await {
+        Ok(delivered) => delivered,
+        Err(interrupted) => {
+            drop(stop);
+            let taken_back = tokio::time::timeout(TAKING_BACK, delivery).await;
+            spinner.end();
+            if taken_back.is_err() {
+                ui::warning("parts of the bundle may be left in the store");
+            }
+            return Err(interrupted);
+        }
+    };
+    spinner.end();
+    let info = delivered.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
+    // Without the user's wish for a store there is nothing to tell.
+    if let Some(store) = &spec.store {
+        let news = if is_sent.load(Ordering::Relaxed) {
+            format!("{} sent", ui::size(info.size))
+        } else {
+            "the code is there already".to_owned()
+        };
+        ui::note(format!("{} {store}: {news}", head("store")));
+    }
+    Ok(info)
+}

@@ -1,0 +1,189 @@
+//! `run --store s3://…`: the code by way of an S3 server that checks signatures,
+//! to pods that have no credentials.
+
+use std::{
+    fs,
+    io::{Read, Write},
+};
+
+use crate::{
+    desk::{Answer, Desk, Running, eventually},
+    s3::{BUCKET, Fault, S3, SECRET},
+};
+
+/// Two parts, and a little.
+const SIZE: usize = (16 << 20) + 1000;
+/// Says whether the whole file came, and what the pod knows of the store.
+const LOOK: &str = "wc -c < data; env | grep -c -e AWS_ -e Signature";
+
+/// A desk whose folder of code has a file that does not compress.
+fn desk(bytes: usize) -> Desk {
+    let desk = Desk::new();
+    let mut data = vec![0; bytes];
+    let mut random = fs::File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut data).unwrap();
+    let mut file = fs::File::create(desk.code().join("data")).unwrap();
+    file.write_all(&data).unwrap();
+    desk
+}
+
+/// `longshore run` with the store's variables, and others over them.
+fn run(desk: &Desk, server: &S3, others: &[(&str, &str)], arguments: &[&str]) -> Answer {
+    Answer::new(&command(desk, server, others, arguments).output().unwrap())
+}
+
+fn command(
+    desk: &Desk,
+    server: &S3,
+    others: &[(&str, &str)],
+    arguments: &[&str],
+) -> std::process::Command {
+    let store = format!("s3://{BUCKET}/team");
+    let mut line = vec!["run", "--name", "job", "--store", &store];
+    line.extend(arguments);
+    let mut command = desk.command(&line);
+    command.envs(server.settings()).envs(others.iter().copied());
+    command
+}
+
+/// The one bundle in the store.
+fn bundle(server: &S3) -> std::path::PathBuf {
+    let mut found = fs::read_dir(server.file("team/bundles")).unwrap();
+    found.next().unwrap().unwrap().path()
+}
+
+fn count(seen: &[String], word: &str) -> usize {
+    seen.iter().filter(|line| line.contains(word)).count()
+}
+
+#[test]
+fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
+    let server = S3::start();
+    let desk = desk(SIZE);
+    desk.longshore(&["up"]).expect(0);
+    let first = run(&desk, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    assert!(first.out.contains(&format!("| {SIZE}\n")), "{}", first.out);
+    assert!(first.out.contains("| 0\n"), "{}", first.out);
+    assert!(
+        first
+            .err
+            .contains(&format!("store   s3://{BUCKET}/team: 16 MiB sent")),
+        "{}",
+        first.err
+    );
+    let seen = server.seen();
+    assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
+    // The desk looks, the pod fetches.
+    assert_eq!(count(&seen, "GET "), 2, "{seen:#?}");
+
+    let second = run(&desk, &server, &[], &["--role", "main=2", "--", "true"]).expect(0);
+    assert!(
+        second.err.contains("the code is there already"),
+        "{}",
+        second.err
+    );
+    let seen = server.seen();
+    let sent = count(&seen, "PUT ") + count(&seen, "POST ");
+    assert_eq!(sent, 0, "{seen:#?}");
+    assert_eq!(count(&seen, "GET "), 3, "{seen:#?}");
+
+    // The signed URL is in the runs' Secrets, and nowhere else.
+    let mut shown = format!("{}{}{}{}", first.out, first.err, second.out, second.err);
+    for kind in ["pods", "jobs", "events", "services"] {
+        shown += &desk.longshore(&["get", kind, "-o", "yaml"]).expect(0).out;
+    }
+    shown += &fs::read_to_string(desk.data().join("cluster.log")).unwrap();
+    for secret in ["X-Amz-Signature", SECRET] {
+        assert!(!shown.contains(secret), "{secret} is shown");
+    }
+}
+
+#[test]
+fn a_run_brings_a_cluster_whose_pods_know_no_credentials() {
+    let server = S3::start();
+    let desk = desk(1000);
+    let answer = run(&desk, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    assert!(answer.out.contains("| 1000\n"), "{}", answer.out);
+    assert!(answer.out.contains("| 0\n"), "{}", answer.out);
+}
+
+#[test]
+fn a_bundle_that_somebody_overwrote_is_not_run() {
+    let server = S3::start();
+    let desk = desk(1000);
+    run(&desk, &server, &[], &["--", "true"]).expect(0);
+    let file = bundle(&server);
+    let size = fs::metadata(&file).unwrap().len();
+    fs::write(&file, vec![0; usize::try_from(size).unwrap()]).unwrap();
+    let answer = run(&desk, &server, &[], &["--", "echo", "it", "runs"]).expect(4);
+    assert!(!answer.out.contains("it runs"), "{}", answer.out);
+    let told = format!("{}{}", answer.out, answer.err);
+    assert!(told.contains("is damaged: its sha256 is"), "{told}");
+    assert!(told.contains("delete it from the store"), "{told}");
+    // Done as told, it runs again.
+    fs::remove_file(file).unwrap();
+    run(&desk, &server, &[], &["--", "true"]).expect(0);
+}
+
+#[test]
+fn a_store_that_refuses_is_told_of_before_anything_is_created() {
+    let server = S3::start();
+    let desk = desk(1000);
+    let wrong = [("AWS_SECRET_ACCESS_KEY", "hush-wrong")];
+    let answer = run(&desk, &server, &wrong, &["--", "true"]).expect(4);
+    assert!(
+        answer.err.contains("refuses: SignatureDoesNotMatch"),
+        "{}",
+        answer.err
+    );
+    assert!(
+        answer.err.contains("AWS_SECRET_ACCESS_KEY"),
+        "{}",
+        answer.err
+    );
+    assert!(!answer.err.contains("hush"), "{}", answer.err);
+
+    let elsewhere = ["--store", "s3://no-such-bucket", "--", "true"];
+    let mut command = desk.command(&["run"]);
+    command.args(elsewhere).envs(server.settings());
+    let answer = Answer::new(&command.output().unwrap()).expect(4);
+    assert!(
+        answer
+            .err
+            .contains("the store s3://no-such-bucket is not there"),
+        "{}",
+        answer.err
+    );
+    let answer = desk.longshore(&["run", "--store", "ftp://x", "--", "true"]);
+    let answer = answer.expect(2);
+    assert!(
+        answer.err.contains("az://container/prefix"),
+        "{}",
+        answer.err
+    );
+    assert!(!desk.data().join("cluster.log").exists());
+}
+
+#[test]
+fn a_dry_run_asks_no_store_and_shows_no_signature() {
+    let server = S3::start();
+    let desk = desk(SIZE);
+    let answer = run(&desk, &server, &[], &["--dry-run", "--", "true"]).expect(0);
+    assert!(answer.out.contains("kind: Job"), "{}", answer.out);
+    assert!(!answer.out.contains("name: bundle"), "{}", answer.out);
+    assert_eq!(server.seen(), [""; 0]);
+}
+
+#[test]
+fn an_interrupted_upload_is_taken_back() {
+    let server = S3::start();
+    let desk = desk(SIZE);
+    server.fail("partNumber=2", &[Fault::Silence]);
+    let run = Running::start(command(&desk, &server, &[], &["--", "true"]));
+    eventually("a part is on its way", || server.faults() == 0);
+    run.signal("INT");
+    run.end().expect(130);
+    assert_eq!(count(&server.seen(), "DELETE"), 1);
+    assert_eq!(server.leftovers(), [""; 0]);
+    desk.longshore(&["status"]).expect(3);
+}

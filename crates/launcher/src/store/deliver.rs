@@ -1,0 +1,232 @@
+//! Decides how a bundle travels, and sends it on its way.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::future::{Either, select};
+use object_store::ObjectStoreExt;
+
+use super::{
+    BundleInfo, Delivery, Remote, SECRET_LIMIT, SignedUrl, Store, StoreError,
+    download::check,
+    folder,
+    reason::{Cause, reason},
+    remote::{Effort, Opened},
+    upload::{UploadError, upload},
+};
+use crate::{bundle::Bundle, config::RunSpec};
+
+/// The longest that a signed URL can be valid, with S3 as with the others.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The shortest that is asked for: a run that nobody follows may wait long for
+/// a free node.
+const SHORTEST: Duration = Duration::from_secs(24 * 3600);
+
+/// How much of a bundle has been sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Bytes that have arrived.
+    pub bytes: u64,
+    /// Bytes of the whole bundle.
+    pub total: u64,
+}
+
+/// How to deliver, beside what and where.
+pub struct DeliverOptions {
+    /// Settings of the object store beside the environment's and over them,
+    /// named as variables: `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`, ….
+    pub settings: Vec<(String, String)>,
+    /// How long pods can fetch by a signed URL; see [`validity`].
+    pub validity: Duration,
+    /// Called as the bundle is sent; never, when it is there already.
+    pub progress: Arc<dyn Fn(Sent) + Send + Sync>,
+    /// Ends when the bundle is not wanted any more: then what was sent of it is
+    /// taken back, which dropping the delivery cannot do.
+    pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Default for DeliverOptions {
+    fn default() -> Self {
+        Self {
+            settings: Vec::new(),
+            validity: SHORTEST,
+            progress: Arc::new(|_| {}),
+            stop: Box::pin(std::future::pending()),
+        }
+    }
+}
+
+impl fmt::Debug for DeliverOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliverOptions")
+            .field("validity", &self.validity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long the pods of a run may want its bundle: until they have started, and
+/// as long as a task may be started again; at least a day, and no more than the
+/// seven days that stores allow.
+#[must_use]
+pub fn validity(spec: &RunSpec) -> Duration {
+    let again = match (spec.retries, spec.timeout) {
+        (0, _) => Duration::ZERO,
+        (_, Some(timeout)) => timeout,
+        (_, None) => LONGEST,
+    };
+    spec.start_timeout
+        .saturating_add(again)
+        .clamp(SHORTEST, LONGEST)
+}
+
+/// Decides how a bundle travels, and uploads it where that is needed: to the
+/// store when one is given, else in a Secret when it fits.
+///
+/// # Errors
+/// [`StoreError`] names the store, what is wrong, and what to do.
+pub async fn deliver(
+    bundle: &Bundle,
+    store: Option<&Store>,
+    options: DeliverOptions,
+) -> Result<BundleInfo, StoreError> {
+    let delivery = match store {
+        None => in_secret(bundle)?,
+        Some(Store::Folder(root)) => {
+            put(bundle, root.clone(), options).await?;
+            Delivery::Folder { root: root.clone() }
+        }
+        Some(Store::Remote(remote)) => Delivery::Url(send(bundle, remote, options).await?),
+    };
+    Ok(info(bundle, delivery))
+}
+
+/// What [`deliver`] would decide, without asking or sending. Instead of a
+/// signed URL there is the bundle's place in the store.
+///
+/// # Errors
+/// [`StoreError::TooLarge`].
+pub fn describe(bundle: &Bundle, store: Option<&Store>) -> Result<BundleInfo, StoreError> {
+    let delivery = match store {
+        None => in_secret(bundle)?,
+        Some(Store::Folder(root)) => Delivery::Folder { root: root.clone() },
+        Some(Store::Remote(remote)) => Delivery::Url(SignedUrl::new(remote.place(&bundle.sha256))),
+    };
+    Ok(info(bundle, delivery))
+}
+
+fn info(bundle: &Bundle, delivery: Delivery) -> BundleInfo {
+    BundleInfo {
+        sha256: bundle.sha256.clone(),
+        size: bundle.size,
+        delivery,
+    }
+}
+
+fn in_secret(bundle: &Bundle) -> Result<Delivery, StoreError> {
+    if bundle.size <= SECRET_LIMIT {
+        return bundle
+            .bytes()
+            .map(Delivery::Secret)
+            .map_err(StoreError::Read);
+    }
+    let largest: Vec<String> = bundle
+        .report
+        .largest
+        .iter()
+        .take(3)
+        .map(|(path, size)| format!("{} ({size} bytes)", path.display()))
+        .collect();
+    Err(StoreError::TooLarge {
+        size: bundle.size,
+        largest: largest.join(", "),
+    })
+}
+
+async fn put(
+    bundle: &Bundle,
+    root: std::path::PathBuf,
+    options: DeliverOptions,
+) -> Result<(), StoreError> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stopped);
+    let reader = bundle.open();
+    let (sha256, size) = (bundle.sha256.clone(), bundle.size);
+    let progress = options.progress;
+    let copying = tokio::task::spawn_blocking(move || {
+        folder::put(&root, &sha256, size, || reader, progress.as_ref(), &flag)
+    });
+    let copied = match select(copying, options.stop).await {
+        Either::Left((copied, _)) => copied,
+        Either::Right(((), copying)) => {
+            stopped.store(true, Ordering::Relaxed);
+            copying.await
+        }
+    };
+    copied
+        .map_err(|error| StoreError::Read(std::io::Error::other(error)))?
+        .map(drop)
+}
+
+async fn send(
+    bundle: &Bundle,
+    remote: &Remote,
+    options: DeliverOptions,
+) -> Result<SignedUrl, StoreError> {
+    let mut stop = options.stop;
+    let opened = remote.open(Effort::Little, &options.settings)?;
+    let object = remote.object(&bundle.sha256);
+    let asked = Box::pin(is_there(remote, &opened, bundle));
+    let there = match select(asked, &mut stop).await {
+        Either::Left((there, _)) => there?,
+        Either::Right(_) => return Err(StoreError::Stopped),
+    };
+    if !there {
+        let patient = remote.open(Effort::Much, &options.settings)?;
+        let sent = upload(
+            patient.objects.as_ref(),
+            &object,
+            bundle.open().map_err(StoreError::Read)?,
+            bundle.size,
+            options.progress.as_ref(),
+            &mut stop,
+        );
+        sent.await.map_err(|error| match error {
+            UploadError::Read(error) => StoreError::Read(error),
+            UploadError::Store(error) => remote.refusal(&error),
+            UploadError::Stopped => StoreError::Stopped,
+        })?;
+    }
+    let validity = options.validity.min(LONGEST);
+    let url = remote.sign(&opened, &object, validity).await?;
+    // The one who signs may be allowed to write and not to read.
+    let readable = check(&url, bundle.size).await;
+    readable.map_err(|source| StoreError::Unreadable {
+        store: remote.to_string(),
+        source,
+    })?;
+    Ok(url)
+}
+
+/// Whether the store has the bundle, by its size.
+async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<bool, StoreError> {
+    match opened.objects.head(&remote.object(&bundle.sha256)).await {
+        Ok(found) => Ok(found.size == bundle.size),
+        Err(error) => match reason(&error).0 {
+            // Who may not list is not told what is missing. The upload tells
+            // whether the credentials are good, in more words.
+            Cause::Missing | Cause::Denied => Ok(false),
+            _ => Err(remote.refusal(&error)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "deliver_tests.rs"]
+mod tests;

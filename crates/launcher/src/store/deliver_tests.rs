@@ -1,0 +1,212 @@
+//! Tests of how bundles travel; signing is tested for each service.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use rand::{RngCore, SeedableRng, rngs::StdRng};
+
+use super::*;
+use crate::{
+    bundle::{PackOptions, pack},
+    config::{self, Flags, Settings},
+};
+
+fn bundle(bytes: usize) -> Bundle {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = vec![0; bytes];
+    StdRng::seed_from_u64(7).fill_bytes(&mut data);
+    fs::write(folder.path().join("data"), data).unwrap();
+    pack(folder.path(), &PackOptions::default(), |_| {}).unwrap()
+}
+
+fn spec(settings: &str) -> RunSpec {
+    let settings: Settings = toml::from_str(settings).unwrap();
+    let flags = Flags {
+        command: vec!["true".into()],
+        ..Flags::default()
+    };
+    config::resolve(&settings, &flags, "x").unwrap()
+}
+
+#[tokio::test]
+async fn without_a_store_small_bundles_travel_in_a_secret_and_large_ones_not_at_all() {
+    let small = deliver(&bundle(10), None, DeliverOptions::default()).await;
+    assert!(matches!(small.unwrap().delivery, Delivery::Secret(_)));
+    let large = deliver(&bundle(2 << 20), None, DeliverOptions::default()).await;
+    let text = large.unwrap_err().to_string();
+    assert!(
+        text.contains("s3://…") && text.contains("data (2097152 bytes)"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_gets_a_bundle_once_and_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::Folder(folder.path().to_owned());
+    let bundle = bundle(3 << 20);
+    let names = |root: &Path| -> Vec<_> {
+        let files = fs::read_dir(root.join("bundles")).unwrap();
+        files.map(|file| file.unwrap().file_name()).collect()
+    };
+    let (stop, mut stopped) = tokio::sync::mpsc::unbounded_channel();
+    let options = DeliverOptions {
+        progress: Arc::new(move |_| {
+            let _ = stop.send(());
+            std::thread::sleep(Duration::from_millis(50));
+        }),
+        stop: Box::pin(async move { stopped.recv().await.unwrap_or_default() }),
+        ..DeliverOptions::default()
+    };
+    let error = deliver(&bundle, Some(&store), options).await.unwrap_err();
+    assert!(matches!(error, StoreError::Stopped), "{error:?}");
+    assert!(names(folder.path()).is_empty());
+
+    for times in [4, 0] {
+        let told = Arc::new(std::sync::Mutex::new(0));
+        let tell = Arc::clone(&told);
+        let options = DeliverOptions {
+            progress: Arc::new(move |_| *tell.lock().unwrap() += 1),
+            ..DeliverOptions::default()
+        };
+        deliver(&bundle, Some(&store), options).await.unwrap();
+        assert_eq!(*told.lock().unwrap(), times);
+    }
+    let name = format!("{}.tar.gz", bundle.sha256);
+    assert_eq!(names(folder.path()), [name.as_str()]);
+    let file = folder.path().join("bundles").join(name);
+    assert_eq!(fs::read(file).unwrap(), bundle.bytes().unwrap());
+}
+
+#[test]
+fn what_is_described_needs_no_store() {
+    let bundle = bundle(10);
+    let store = Store::parse("gs://b/p").unwrap();
+    let info = describe(&bundle, Some(&store)).unwrap();
+    let place = format!("gs://b/p/bundles/{}.tar.gz", bundle.sha256);
+    assert_eq!(info.delivery, Delivery::Url(SignedUrl::new(place)));
+}
+
+#[test]
+fn urls_are_valid_as_long_as_a_task_may_start() {
+    let hours = |settings: &str| validity(&spec(settings)).as_secs() / 3600;
+    assert_eq!(hours(""), 24);
+    assert_eq!(hours("start_timeout = '2d'"), 48);
+    assert_eq!(hours("start_timeout = '30d'"), 7 * 24);
+    assert_eq!(hours("retries = 1"), 7 * 24);
+    assert_eq!(
+        hours("retries = 1\ntimeout = '36h'\nstart_timeout = '1h'"),
+        37
+    );
+    assert_eq!(hours("retries = 0\ntimeout = '36h'"), 24);
+}
+
+async fn signed(store: &str, settings: &[(&str, &str)]) -> Result<SignedUrl, StoreError> {
+    let Ok(Store::Remote(remote)) = Store::parse(store) else {
+        panic!("{store} is no remote store");
+    };
+    let settings: Vec<(String, String)> = settings
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    let opened = remote.open(Effort::Little, &settings)?;
+    let day = Duration::from_secs(24 * 3600);
+    remote.sign(&opened, &remote.object("ab12"), day).await
+}
+
+#[track_caller]
+fn assert_signed(url: &SignedUrl, place: &str, parts: &[&str]) {
+    assert_eq!(url.place(), place);
+    let query = url.secret().split_once('?').unwrap().1;
+    for part in parts {
+        assert!(query.contains(part), "{part} is not in {query}");
+    }
+}
+
+#[tokio::test]
+async fn amazon_signs() {
+    let settings = [
+        ("AWS_ACCESS_KEY_ID", "AKID"),
+        ("AWS_SECRET_ACCESS_KEY", "hush"),
+        ("AWS_SESSION_TOKEN", "of-a-session"),
+        ("AWS_REGION", "eu-central-1"),
+    ];
+    let url = signed("s3://bucket/p", &settings).await.unwrap();
+    assert_signed(
+        &url,
+        "https://s3.eu-central-1.amazonaws.com/bucket/p/bundles/ab12.tar.gz",
+        &[
+            "X-Amz-Expires=86400",
+            "X-Amz-Signature=",
+            "X-Amz-Security-Token=of-a-session",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn azure_signs() {
+    let settings = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "acc"),
+        ("AZURE_STORAGE_ACCOUNT_KEY", "aHVzaA=="),
+    ];
+    let url = signed("az://container/p", &settings).await.unwrap();
+    assert_signed(
+        &url,
+        "https://acc.blob.core.windows.net/container/p/bundles/ab12.tar.gz",
+        &["sp=r&", "sr=b", "se=", "sig="],
+    );
+    // One that is signed cannot sign.
+    let settings = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "acc"),
+        ("AZURE_STORAGE_SAS_KEY", "sv=1&sig=hush"),
+    ];
+    let error = signed("az://container/p", &settings).await.unwrap_err();
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("use credentials that can sign"), "{text}");
+    assert!(!text.contains("hush"), "{text}");
+}
+
+#[tokio::test]
+async fn google_signs() {
+    let key = include_str!("gcs-key-of-tests.json");
+    let settings = [("GOOGLE_SERVICE_ACCOUNT_KEY", key)];
+    let url = signed("gs://bucket/p", &settings).await.unwrap();
+    assert_signed(
+        &url,
+        "https://storage.googleapis.com/bucket/p/bundles/ab12.tar.gz",
+        &[
+            "X-Goog-Expires=86400",
+            "X-Goog-Signature=",
+            "X-Goog-Credential=nobody",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn half_a_configuration_is_told_with_its_variables() {
+    let cases = [
+        (
+            "s3://b",
+            ("AWS_ACCESS_KEY_ID", "AKID"),
+            "AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            "az://b",
+            ("AZURE_STORAGE_ACCOUNT_KEY", "aHVzaA=="),
+            "AZURE_STORAGE_ACCOUNT_NAME",
+        ),
+        (
+            "gs://b",
+            ("GOOGLE_SERVICE_ACCOUNT", "/no/such/file"),
+            "GOOGLE_SERVICE_ACCOUNT",
+        ),
+    ];
+    for (store, setting, variable) in cases {
+        let error = signed(store, &[setting]).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Configuration { .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains(variable), "{error}");
+    }
+}

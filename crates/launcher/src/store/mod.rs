@@ -1,0 +1,70 @@
+//! Where bundles go: a Secret while they are small, else a folder that all
+//! nodes see, or an object store, from which pods fetch by a signed URL.
+
+mod deliver;
+mod download;
+mod error;
+mod folder;
+mod http;
+mod reason;
+mod remote;
+mod signed;
+mod upload;
+mod url;
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+pub use deliver::{DeliverOptions, Sent, deliver, describe, validity};
+pub use download::DownloadError;
+pub(crate) use download::{Patience, download};
+pub(crate) use error::FORMS;
+pub use error::StoreError;
+pub use signed::SignedUrl;
+pub use url::{Remote, Service};
+
+/// The most bytes of a bundle that travel in a Secret: Kubernetes takes 1 MiB,
+/// and the object around it needs room.
+pub const SECRET_LIMIT: u64 = 960 * 1024;
+
+/// A bundle as the plan sees it: what it is, and how the pods get it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleInfo {
+    /// The sha256 of the archive, in hexadecimal.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How the pods get it.
+    pub delivery: Delivery,
+}
+
+/// How the pods get a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// In a Secret that holds these bytes.
+    Secret(Bytes),
+    /// In a folder that every node sees at the same path.
+    Folder {
+        /// The store's folder.
+        root: PathBuf,
+    },
+    /// By a signed URL, which travels in the run's Secret.
+    Url(SignedUrl),
+}
+
+/// A place for bundles that are too large for a Secret, or that shall not
+/// travel through the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Store {
+    /// `file:///path`: a folder that every node sees.
+    Folder(PathBuf),
+    /// `s3://`, `gs://` or `az://`: an object store.
+    Remote(Remote),
+}
+
+/// The path of a bundle within a store.
+#[must_use]
+pub fn address(sha256: &str) -> String {
+    format!("bundles/{sha256}.tar.gz")
+}

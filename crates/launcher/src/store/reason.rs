@@ -1,0 +1,135 @@
+//! What an object store's error comes down to, for people: its own words
+//! without the protocol around them, and without secrets.
+
+use std::error::Error;
+
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::signed::redact;
+
+/// As much of a server's words as fits a line or two.
+const WORDS: usize = 300;
+
+/// What kind of thing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// Nobody said who we are, and no metadata service knows.
+    NoCredentials,
+    /// The store knows who we are, or not, and says no.
+    Denied,
+    /// The bucket is not there, or the object.
+    Missing,
+    /// There is no answer.
+    Unreachable,
+    /// Plain HTTP is not allowed.
+    PlainHttp,
+    /// The bucket is elsewhere.
+    Elsewhere,
+    /// Anything else.
+    Other,
+}
+
+/// The cause of an error, and what was said.
+pub(super) fn reason(error: &object_store::Error) -> (Cause, String) {
+    let whole = error.to_string();
+    let text = words(&whole).unwrap_or_else(|| innermost(error));
+    (cause(error, &whole, &text), text)
+}
+
+fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
+    // Where credentials are looked for at last: metadata services of clouds.
+    if ["169.254.", "metadata.google", "metadata/identity"]
+        .iter()
+        .any(|place| whole.contains(place))
+    {
+        return Cause::NoCredentials;
+    }
+    if whole.contains("redirect without LOCATION") || text.starts_with("PermanentRedirect") {
+        return Cause::Elsewhere;
+    }
+    if whole.contains("scheme is not allowed") || text.contains("scheme is not allowed") {
+        return Cause::PlainHttp;
+    }
+    match error {
+        object_store::Error::PermissionDenied { .. }
+        | object_store::Error::Unauthenticated { .. } => Cause::Denied,
+        // Some services say so with another code.
+        _ if text.starts_with("ExpiredToken") || text.starts_with("AuthenticationFailed") => {
+            Cause::Denied
+        }
+        object_store::Error::NotFound { .. } => Cause::Missing,
+        _ if is_unreachable(error) => Cause::Unreachable,
+        _ => Cause::Other,
+    }
+}
+
+fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|error| {
+        error.downcast_ref::<HttpError>().is_some_and(|error| {
+            matches!(
+                error.kind(),
+                HttpErrorKind::Connect | HttpErrorKind::Timeout
+            )
+        })
+    })
+}
+
+pub(super) fn chain<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
+/// The last link of a chain of errors, which says most.
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+    let last = chain(error).last().map(ToString::to_string);
+    let last = last.unwrap_or_default();
+    let text = last.trim_start_matches("Server returned non-2xx status code: ");
+    short(&redact(text.trim_end_matches([':', ' '])))
+}
+
+/// Code and message of the XML with which object stores refuse.
+pub(super) fn words(body: &str) -> Option<String> {
+    let part = |name: &str| {
+        let (_, rest) = body.split_once(&format!("<{name}>"))?;
+        let (inside, _) = rest.split_once(&format!("</{name}>"))?;
+        // Azure's messages go on with the request's number and the time.
+        Some(redact(inside.trim().lines().next().unwrap_or_default()))
+    };
+    let code = part("Code")?;
+    Some(match part("Message") {
+        Some(message) if !message.is_empty() => short(&format!("{code}: {message}")),
+        _ => short(&code),
+    })
+}
+
+fn short(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    match text.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_code_and_message() {
+        let body = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Request has expired.</Message><Expires>x</Expires></Error>";
+        assert_eq!(
+            words(body).as_deref(),
+            Some("AccessDenied: Request has expired")
+        );
+        let long = format!("<Code>X</Code><Message>{}</Message>", "é".repeat(1000));
+        assert_eq!(
+            words(&long).map(|text| text.chars().count()),
+            Some(WORDS + 1)
+        );
+        let leaky = "<Code>X</Code><Message>no https://h/p?sig=hush here\nRequestId</Message>";
+        assert_eq!(words(leaky).as_deref(), Some("X: no https://h/p here"));
+        assert_eq!(words("<html>busy</html>"), None);
+        assert_eq!(words("<Code>X"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! The way to an object store: who we are and where it is come from the
+//! environment, as the `object_store` crate's `from_env` reads it.
+
+use std::{sync::Arc, time::Duration};
+
+use object_store::{
+    ObjectStore, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    path::Path,
+    signer::Signer,
+};
+
+use super::{
+    Remote, Service, SignedUrl, StoreError,
+    http::choose_tls,
+    reason::{Cause, reason},
+};
+
+/// How long one request may take: a part over a slow line takes its time.
+const REQUEST: &str = "5 minutes";
+/// The same, as the environment may say it.
+const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
+
+/// How much is tried before an answer is taken for a no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// For the first question: who has typed the wrong name shall know soon.
+    Little,
+    /// For the parts of a bundle: what has been sent shall not be lost.
+    Much,
+}
+
+impl Effort {
+    fn retries(self) -> RetryConfig {
+        let (max_retries, seconds) = match self {
+            Self::Little => (2, 10),
+            Self::Much => (8, 120),
+        };
+        RetryConfig {
+            max_retries,
+            retry_timeout: Duration::from_secs(seconds),
+            ..RetryConfig::default()
+        }
+    }
+}
+
+/// An object store, and who signs for it.
+#[derive(Debug, Clone)]
+pub(super) struct Opened {
+    pub(super) objects: Arc<dyn ObjectStore>,
+    pub(super) signer: Arc<dyn Signer>,
+}
+
+impl Opened {
+    fn of<T: ObjectStore + Signer>(store: T) -> Self {
+        let store = Arc::new(store);
+        Self {
+            objects: store.clone(),
+            signer: store,
+        }
+    }
+}
+
+impl Remote {
+    /// Makes ready; asks nobody yet.
+    pub(super) fn open(
+        &self,
+        effort: Effort,
+        settings: &[(String, String)],
+    ) -> Result<Opened, StoreError> {
+        choose_tls();
+        let retries = effort.retries();
+        let timeout = (!TIMEOUTS.iter().any(|name| std::env::var_os(name).is_some()))
+            .then_some(("timeout", REQUEST));
+        let settings = settings.iter().map(|(key, value)| (&**key, &**value));
+        let settings = timeout.into_iter().chain(settings);
+        // Keys that mean nothing to the service are left aside, as in the
+        // environment.
+        macro_rules! open {
+            ($builder:expr, $key:ty) => {
+                settings
+                    .filter_map(|(key, value)| {
+                        Some((key.to_ascii_lowercase().parse::<$key>().ok()?, value))
+                    })
+                    .fold($builder, |builder, (key, value)| {
+                        builder.with_config(key, value)
+                    })
+                    .with_retry(retries)
+                    .build()
+                    .map(Opened::of)
+            };
+        }
+        let bucket = &self.bucket;
+        let opened = match self.service {
+            Service::S3 => open!(
+                AmazonS3Builder::from_env().with_bucket_name(bucket),
+                AmazonS3ConfigKey
+            ),
+            Service::Gcs => open!(
+                GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket),
+                GoogleConfigKey
+            ),
+            Service::Azure => open!(
+                MicrosoftAzureBuilder::from_env().with_container_name(bucket),
+                AzureConfigKey
+            ),
+        };
+        opened.map_err(|error| StoreError::Configuration {
+            store: self.to_string(),
+            problem: reason(&error).1,
+            remedy: self.variables(),
+        })
+    }
+
+    /// Where a bundle is, within the bucket.
+    pub(super) fn object(&self, sha256: &str) -> Path {
+        Path::from(self.path(sha256))
+    }
+
+    /// A URL by which a bundle is fetched for so long.
+    pub(super) async fn sign(
+        &self,
+        opened: &Opened,
+        object: &Path,
+        validity: Duration,
+    ) -> Result<SignedUrl, StoreError> {
+        let url = opened
+            .signer
+            .signed_url(reqwest::Method::GET, object, validity);
+        match url.await {
+            Ok(url) => Ok(SignedUrl::new(url)),
+            Err(error) => Err(StoreError::Sign {
+                store: self.to_string(),
+                problem: reason(&error).1,
+            }),
+        }
+    }
+
+    /// The variables that say who we are.
+    fn variables(&self) -> &'static str {
+        match self.service {
+            Service::S3 => {
+                "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION (and AWS_ENDPOINT_URL for a server that is not Amazon's)"
+            }
+            Service::Gcs => "GOOGLE_SERVICE_ACCOUNT (a service account's key file)",
+            Service::Azure => "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY",
+        }
+    }
+
+    /// Why it did not take a bundle.
+    pub(super) fn refusal(&self, error: &object_store::Error) -> StoreError {
+        let store = self.to_string();
+        let remedy = self.variables();
+        let (cause, problem) = reason(error);
+        let failed = |remedy: &str| StoreError::Failed {
+            store: store.clone(),
+            problem: problem.clone(),
+            remedy: remedy.to_owned(),
+        };
+        match cause {
+            Cause::NoCredentials => StoreError::NoCredentials {
+                store,
+                problem,
+                remedy,
+            },
+            Cause::Denied => StoreError::Refused {
+                store,
+                problem,
+                remedy,
+            },
+            Cause::Missing => StoreError::NoBucket { store, problem },
+            Cause::Unreachable => failed(match self.service {
+                Service::S3 => "is AWS_ENDPOINT_URL right, or AWS_REGION, and the network there?",
+                Service::Gcs | Service::Azure => "is the network there?",
+            }),
+            Cause::PlainHttp => {
+                failed("the endpoint has no TLS: use https, or set AWS_ALLOW_HTTP=true")
+            }
+            Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
+            Cause::Other => failed("try again"),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A real S3 server for tests: it checks signatures and their expiry, keeps
+//! objects as files, and can be told to fail. It is gone with its value.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use http_body_util::BodyExt;
+use hyper::{Request, Response, StatusCode, body::Incoming, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use s3s::{auth::SimpleAuth, service::S3ServiceBuilder};
+
+pub(crate) const BUCKET: &str = "bundles-of-tests";
+const KEY: &str = "AKIDTESTS";
+pub(crate) const SECRET: &str = "hush-not-for-eyes";
+
+/// What happens to a request before the server sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is answered so.
+    Answer(u16),
+    /// Half of the answer's body comes, then the connection ends.
+    Half,
+    /// No answer comes.
+    Silence,
+}
+
+#[derive(Default)]
+struct State {
+    /// Method, path and query of each request.
+    seen: Vec<String>,
+    /// For requests with this word in them, one after the other.
+    faults: VecDeque<(&'static str, Fault)>,
+}
+
+pub(crate) struct S3 {
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    // Ends the server when it goes.
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl S3 {
+    /// Starts a server with one bucket.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
+        let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
+        builder.set_auth(SimpleAuth::from_single(KEY, SECRET));
+        let service = builder.build();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+        let shared = Arc::clone(&state);
+        let serve = async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            loop {
+                let (socket, _) = tokio::select! {
+                    accepted = listener.accept() => accepted.unwrap(),
+                    _ = &mut stopped => break,
+                };
+                let (service, state) = (service.clone(), Arc::clone(&shared));
+                let answer = service_fn(move |request| {
+                    let (service, state) = (service.clone(), Arc::clone(&state));
+                    async move { Ok::<_, Infallible>(answer(service, &state, request).await) }
+                });
+                tokio::spawn(async move {
+                    let connections =
+                        hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+                    let _ = connections
+                        .serve_connection(TokioIo::new(socket), answer)
+                        .await;
+                });
+            }
+        };
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(serve);
+            runtime.shutdown_background();
+        });
+        Self {
+            folder,
+            address,
+            state,
+            _stop: stop,
+        }
+    }
+
+    /// The variables with which it is found and entered.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let endpoint = format!("http://{}", self.address);
+        let settings = [
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+            ("AWS_REGION", "us-east-1"),
+        ];
+        settings
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    /// An object's file.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        self.folder.path().join(BUCKET).join(path)
+    }
+
+    /// Lets requests with this word in them fail, one for each fault.
+    pub(crate) fn fail(&self, word: &'static str, faults: &[Fault]) {
+        let faults = faults.iter().map(|fault| (word, fault.clone()));
+        self.state.lock().unwrap().faults.extend(faults);
+    }
+
+    /// The faults that have not come yet.
+    pub(crate) fn faults(&self) -> usize {
+        self.state.lock().unwrap().faults.len()
+    }
+
+    /// The requests since the last question, as `PUT /bucket/path?partNumber`.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap().seen)
+    }
+
+    /// Parts of uploads that were neither completed nor aborted.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        std::fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with(".upload"))
+            .collect()
+    }
+}
+
+async fn answer(
+    service: s3s::service::S3Service,
+    state: &Mutex<State>,
+    request: Request<Incoming>,
+) -> Response<s3s::Body> {
+    let line = format!("{} {}", request.method(), request.uri());
+    let fault = {
+        let mut state = state.lock().unwrap();
+        state.seen.push(line.clone());
+        match state.faults.front() {
+            Some((word, _)) if line.contains(word) => state.faults.pop_front(),
+            _ => None,
+        }
+    };
+    if let Some((_, Fault::Silence)) = fault {
+        return std::future::pending().await;
+    }
+    if let Some((_, Fault::Answer(status))) = fault {
+        // Read, as a server that is busy does: else the client sees a reset.
+        let _ = request.into_body().collect().await;
+        let mut response = Response::new(s3s::Body::from("<html>busy</html>".to_owned()));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        return response;
+    }
+    // This server makes buckets as they are written to; S3 does not.
+    if request.uri().path().split('/').nth(1) != Some(BUCKET) {
+        let words = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
+        let mut response = Response::new(s3s::Body::from(words.to_owned()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    let response = service.call(request.map(s3s::Body::from)).await;
+    let response = response.unwrap_or_else(|error| panic!("{line}: {error:?}"));
+    let Some((_, Fault::Half)) = fault else {
+        return response;
+    };
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let half = bytes.slice(..bytes.len() / 2);
+    // The length that was promised does not come: hyper ends the connection.
+    let frames = futures::stream::iter([
+        Ok(hyper::body::Frame::data(half)),
+        Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+    ]);
+    let body = http_body_util::StreamBody::new(frames);
+    Response::from_parts(parts, s3s::Body::http_body_unsync(body))
+}

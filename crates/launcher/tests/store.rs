@@ -1,0 +1,321 @@
+//! Bundles by way of an S3 server: sent in parts and once, fetched by a signed
+//! URL, and what each thing that goes wrong is called.
+#![allow(clippy::unwrap_used)]
+
+mod s3;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use longshore_launcher::{
+    Bundle, BundleInfo, PackOptions, Store,
+    bootstrap::{BootstrapError, Places, fetch_into},
+    bundle::pack,
+    pod::{Download, PodBundle, PodConfig, PodRole},
+    store::{DeliverOptions, Delivery, Sent, SignedUrl, StoreError, deliver},
+};
+use rand::{RngCore, SeedableRng, rngs::StdRng};
+use s3::{BUCKET, Fault, S3, SECRET};
+
+const PART: usize = 8 << 20;
+
+/// A bundle with a file of so many bytes that do not compress.
+fn bundle(bytes: usize) -> Bundle {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = vec![0; bytes];
+    StdRng::seed_from_u64(7).fill_bytes(&mut data);
+    fs::write(folder.path().join("data"), data).unwrap();
+    pack(folder.path(), &PackOptions::default(), |_| {}).unwrap()
+}
+
+fn store() -> Store {
+    Store::parse(&format!("s3://{BUCKET}/team/a")).unwrap()
+}
+
+fn options(server: &S3) -> DeliverOptions {
+    DeliverOptions {
+        settings: server.settings(),
+        ..DeliverOptions::default()
+    }
+}
+
+async fn send(server: &S3, bundle: &Bundle) -> Result<BundleInfo, StoreError> {
+    deliver(bundle, Some(&store()), options(server)).await
+}
+
+fn object(bundle: &Bundle) -> String {
+    format!("team/a/bundles/{}.tar.gz", bundle.sha256)
+}
+
+fn url(info: &BundleInfo) -> &SignedUrl {
+    match &info.delivery {
+        Delivery::Url(url) => url,
+        other => panic!("delivered by {other:?}"),
+    }
+}
+
+/// What a pod does that is told so.
+fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
+    let pod = tempfile::tempdir().unwrap();
+    let places = Places {
+        home: pod.path().join("home"),
+        config: pod.path().join("config"),
+        bundle: pod.path().join("nothing-is-mounted"),
+    };
+    fs::create_dir(&places.home).unwrap();
+    fs::create_dir(&places.config).unwrap();
+    let config = PodConfig {
+        run: "demo-ab2cd".into(),
+        roles: vec![PodRole {
+            name: "main".into(),
+            tasks: vec!["localhost:1".into()],
+            env: BTreeMap::new(),
+            accelerators: 0,
+        }],
+        peer_timeout: 0,
+        bundle: Some(PodBundle {
+            sha256: info.sha256.clone(),
+            file: "bundle.tar.gz".into(),
+            download: Some(Download {
+                url: url(info).clone(),
+                size: info.size,
+            }),
+        }),
+    };
+    let text = serde_json::to_vec(&config).unwrap();
+    fs::write(places.config.join("run.json"), text).unwrap();
+    fetch_into(&places).map(|()| pod)
+}
+
+/// The error's text, which shows nothing that is secret.
+#[track_caller]
+fn refused(info: &BundleInfo) -> String {
+    let error = fetch(info).unwrap_err();
+    let text = format!("{error}");
+    let signature = url(info).secret().split_once('?').unwrap().1;
+    for hidden in [signature, "X-Amz-Signature", SECRET] {
+        assert!(!format!("{text} {error:?}").contains(hidden), "{error:?}");
+    }
+    text
+}
+
+fn with<'a>(seen: &'a [String], word: &str) -> Vec<&'a String> {
+    seen.iter().filter(|line| line.contains(word)).collect()
+}
+
+#[tokio::test]
+async fn a_large_bundle_is_sent_in_parts_once_and_fetched_without_credentials() {
+    let server = S3::start();
+    let bundle = bundle(2 * PART + 1000);
+    let told: Arc<Mutex<Vec<Sent>>> = Arc::default();
+    let listener = Arc::clone(&told);
+    let options = DeliverOptions {
+        progress: Arc::new(move |sent| listener.lock().unwrap().push(sent)),
+        ..options(&server)
+    };
+    let info = deliver(&bundle, Some(&store()), options).await.unwrap();
+    let seen = server.seen();
+    assert!(seen[0].starts_with("HEAD /"), "{seen:#?}");
+    assert_eq!(with(&seen, "partNumber=").len(), 3, "{seen:#?}");
+    assert_eq!(server.leftovers(), [""; 0]);
+    assert_eq!(
+        fs::read(server.file(&object(&bundle))).unwrap(),
+        bundle.bytes().unwrap()
+    );
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    assert_eq!(told.len(), 3);
+    assert!(told.is_sorted_by_key(|sent| sent.bytes), "{told:?}");
+    assert_eq!(told.last().unwrap().bytes, bundle.size);
+
+    let again = send(&server, &bundle).await.unwrap();
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2, "asked and looked, sent nothing: {seen:#?}");
+    assert!(with(&seen, "PUT").is_empty() && with(&seen, "POST").is_empty());
+
+    // In a runtime or not, the pod's side is the same.
+    let pod = fetch(&again).unwrap();
+    let data = fs::read(pod.path().join("home/work/data")).unwrap();
+    assert_eq!(data.len(), 2 * PART + 1000);
+    assert!(!pod.path().join("home/bundle.tar.gz").exists());
+    assert_eq!((info.size, info.sha256), (bundle.size, bundle.sha256));
+}
+
+#[tokio::test]
+async fn a_small_bundle_is_sent_at_once_and_another_size_is_replaced() {
+    let server = S3::start();
+    let bundle = bundle(1000);
+    send(&server, &bundle).await.unwrap();
+    let seen = server.seen();
+    assert_eq!(with(&seen, "PUT").len(), 1, "{seen:#?}");
+    assert_eq!(with(&seen, "POST").len(), 0, "{seen:#?}");
+    fs::write(server.file(&object(&bundle)), "cut").unwrap();
+    let info = send(&server, &bundle).await.unwrap();
+    assert_eq!(with(&server.seen(), "PUT").len(), 1);
+    fetch(&info).unwrap();
+}
+
+#[tokio::test]
+async fn a_part_that_fails_is_sent_again_and_no_other() {
+    let server = S3::start();
+    let bundle = bundle(2 * PART);
+    server.fail("partNumber=2", &[Fault::Answer(503), Fault::Answer(500)]);
+    send(&server, &bundle).await.unwrap();
+    let seen = server.seen();
+    let counts = [1, 2, 3].map(|part| with(&seen, &format!("partNumber={part}")).len());
+    assert_eq!((counts, server.faults()), ([1, 3, 1], 0), "{seen:#?}");
+}
+
+#[tokio::test]
+async fn a_failed_upload_leaves_nothing_behind() {
+    let server = S3::start();
+    let bundle = bundle(2 * PART);
+    server.fail("partNumber=3", &[Fault::Answer(403)]);
+    let error = send(&server, &bundle).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    let seen = server.seen();
+    assert_eq!(with(&seen, "DELETE").len(), 1, "{seen:#?}");
+    assert_eq!(server.leftovers(), [""; 0]);
+    assert!(!server.file(&object(&bundle)).exists());
+}
+
+#[tokio::test]
+async fn an_upload_that_is_stopped_leaves_nothing_behind() {
+    let server = S3::start();
+    let bundle = bundle(5 * PART);
+    let (stop, mut stopped) = tokio::sync::mpsc::unbounded_channel();
+    let options = DeliverOptions {
+        progress: Arc::new(move |_| stop.send(()).unwrap_or_default()),
+        stop: Box::pin(async move { stopped.recv().await.unwrap() }),
+        ..options(&server)
+    };
+    let error = deliver(&bundle, Some(&store()), options).await.unwrap_err();
+    assert!(matches!(error, StoreError::Stopped), "{error:?}");
+    let seen = server.seen();
+    assert_eq!(with(&seen, "DELETE").len(), 1, "{seen:#?}");
+    assert!(with(&seen, "partNumber=").len() < 6, "{seen:#?}");
+    assert!(!server.file(&object(&bundle)).exists());
+}
+
+#[tokio::test]
+async fn who_is_refused_is_told_why_and_shown_no_secret() {
+    let server = S3::start();
+    let bundle = bundle(1000);
+    let with_setting = |key: &str, value: &str| {
+        let mut options = options(&server);
+        options.settings.push((key.to_owned(), value.to_owned()));
+        options
+    };
+    let url = |url: &str| Store::parse(url).unwrap();
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}", unused.local_addr().unwrap());
+    drop(unused);
+    let cases = [
+        (
+            store(),
+            with_setting("AWS_SECRET_ACCESS_KEY", "hush-wrong"),
+            "SignatureDoesNotMatch",
+            "check AWS_ACCESS_KEY_ID",
+        ),
+        (
+            store(),
+            with_setting("AWS_ACCESS_KEY_ID", "AKIDNOBODY"),
+            "refuses: ",
+            "check AWS_ACCESS_KEY_ID",
+        ),
+        (
+            url("s3://no-such-bucket/a"),
+            options(&server),
+            "the store s3://no-such-bucket/a is not there: NoSuchBucket",
+            "create the bucket",
+        ),
+        (
+            store(),
+            with_setting("AWS_ENDPOINT_URL", &nobody),
+            "Connection refused",
+            "is AWS_ENDPOINT_URL right",
+        ),
+        (
+            store(),
+            with_setting("AWS_ALLOW_HTTP", "false"),
+            "URL scheme is not allowed",
+            "set AWS_ALLOW_HTTP=true",
+        ),
+    ];
+    for (store, options, problem, remedy) in cases {
+        let begin = Instant::now();
+        let error = deliver(&bundle, Some(&store), options).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(problem) && text.contains(remedy), "{text}");
+        assert!(!format!("{text} {error:?}").contains("hush"), "{error:?}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{text}");
+    }
+    assert_eq!(server.leftovers(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_signed_url_expires() {
+    let server = S3::start();
+    let options = DeliverOptions {
+        validity: Duration::from_secs(2),
+        ..options(&server)
+    };
+    let info = deliver(&bundle(1000), Some(&store()), options).await;
+    let info = info.unwrap();
+    fetch(&info).unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let text = refused(&info);
+    assert!(
+        text.contains("refuses to give the bundle http://127.0.0.1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("has expired") && text.contains("submit the run again"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_download_goes_on_where_it_broke_off() {
+    let server = S3::start();
+    let bundle = bundle(PART);
+    let info = send(&server, &bundle).await.unwrap();
+    server.seen();
+    server.fail("GET", &[Fault::Answer(503), Fault::Half, Fault::Half]);
+    let pod = fetch(&info).unwrap();
+    assert_eq!(server.faults(), 0);
+    assert_eq!(server.seen().len(), 4);
+    let data = pod.path().join("home/work/data");
+    assert_eq!(fs::metadata(data).unwrap().len(), PART as u64);
+}
+
+#[tokio::test]
+async fn a_bundle_that_is_not_what_was_sent_is_not_unpacked() {
+    let server = S3::start();
+    let bundle = bundle(1000);
+    let info = send(&server, &bundle).await.unwrap();
+    let file = server.file(&object(&bundle));
+    let overwrite = |file: &Path, bytes: Vec<u8>| fs::write(file, bytes).unwrap();
+    let size = usize::try_from(bundle.size).unwrap();
+    overwrite(&file, vec![0; size]);
+    let text = refused(&info);
+    assert!(text.contains("is damaged: its sha256 is"), "{text}");
+    assert!(
+        text.contains("delete it from the store and submit"),
+        "{text}"
+    );
+    for other in [size + 1, size - 1] {
+        overwrite(&file, vec![0; other]);
+        let text = refused(&info);
+        let sizes = format!("it has {other} bytes, not {size}");
+        assert!(text.contains(&sizes), "{text}");
+    }
+    fs::remove_file(&file).unwrap();
+    let text = refused(&info);
+    assert!(text.contains("is not in the store any more"), "{text}");
+    assert!(text.contains("NoSuchKey"), "{text}");
+}
