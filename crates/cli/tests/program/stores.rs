@@ -76,12 +76,20 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     // The desk looks, the pod fetches.
     assert_eq!(count(&seen, "GET "), 2, "{seen:#?}");
 
-    let second = run(&desk, &server, &[], &["--role", "main=2", "--", "true"]).expect(0);
+    let verbose = [("LONGSHORE_LOG", "trace")];
+    let second = run(
+        &desk,
+        &server,
+        &verbose,
+        &["--role", "main=2", "--", "true"],
+    )
+    .expect(0);
     assert!(
         second.err.contains("the code is there already"),
         "{}",
         second.err
     );
+    assert!(second.err.contains("TRACE"), "{}", second.err);
     let seen = server.seen();
     let sent = count(&seen, "PUT ") + count(&seen, "POST ");
     assert_eq!(sent, 0, "{seen:#?}");

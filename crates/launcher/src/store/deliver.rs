@@ -219,10 +219,12 @@ async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<b
     match opened.objects.head(&remote.object(&bundle.sha256)).await {
         Ok(found) => Ok(found.size == bundle.size),
         Err(error) => match reason(&error).0 {
-            // Who may not list is not told what is missing. The upload tells
-            // whether the credentials are good, in more words.
-            Cause::Missing | Cause::Denied => Ok(false),
-            _ => Err(remote.refusal(&error)),
+            Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
+                Err(remote.refusal(&error))
+            }
+            // Who may not list is not told what is missing, and refusals come
+            // without words here: the upload tells what is wrong.
+            _ => Ok(false),
         },
     }
 }

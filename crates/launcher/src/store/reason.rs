@@ -44,7 +44,9 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     {
         return Cause::NoCredentials;
     }
-    if whole.contains("redirect without LOCATION") || text.starts_with("PermanentRedirect") {
+    let other_region = text.starts_with("AuthorizationHeaderMalformed") && text.contains("region");
+    let redirects = whole.contains("redirect without LOCATION");
+    if redirects || other_region || text.starts_with("PermanentRedirect") {
         return Cause::Elsewhere;
     }
     if whole.contains("scheme is not allowed") || text.contains("scheme is not allowed") {
@@ -104,6 +106,8 @@ pub(super) fn words(body: &str) -> Option<String> {
 }
 
 fn short(text: &str) -> String {
+    // A server shall not write to a terminal.
+    let text = text.replace(char::is_control, " ");
     let text = text.trim().trim_end_matches('.');
     match text.char_indices().nth(WORDS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -114,6 +118,38 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of(text: &'static str) -> (Cause, String) {
+        reason(&object_store::Error::Generic {
+            store: "S3",
+            source: text.into(),
+        })
+    }
+
+    #[test]
+    fn causes_are_told_apart() {
+        let cases = [
+            (
+                "400 Bad Request: <Code>AuthorizationHeaderMalformed</Code><Message>the region 'us-east-1' is wrong; expecting 'eu-west-1'</Message>",
+                Cause::Elsewhere,
+            ),
+            (
+                "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+                Cause::Elsewhere,
+            ),
+            (
+                "Error performing PUT http://169.254.169.254/latest/api/token in 1s",
+                Cause::NoCredentials,
+            ),
+            ("<Code>ExpiredToken</Code>", Cause::Denied),
+            ("<Code>SlowDown</Code>", Cause::Other),
+        ];
+        for (text, cause) in cases {
+            assert_eq!(of(text).0, cause, "{text}");
+        }
+        let (_, text) = of(cases[0].0);
+        assert!(text.ends_with("expecting 'eu-west-1'"), "{text}");
+    }
 
     #[test]
     fn words_are_code_and_message() {
@@ -129,6 +165,8 @@ mod tests {
         );
         let leaky = "<Code>X</Code><Message>no https://h/p?sig=hush here\nRequestId</Message>";
         assert_eq!(words(leaky).as_deref(), Some("X: no https://h/p here"));
+        let writes = "<Code>X\u{1b}[2J</Code>";
+        assert_eq!(words(writes).as_deref(), Some("X [2J"));
         assert_eq!(words("<html>busy</html>"), None);
         assert_eq!(words("<Code>X"), None);
     }

@@ -18,9 +18,7 @@ use super::{
     reason::{Cause, reason},
 };
 
-/// How long one request may take: a part over a slow line takes its time.
-const REQUEST: &str = "5 minutes";
-/// The same, as the environment may say it.
+/// How long one request may take, as the environment may say it.
 const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
 
 /// How much is tried before an answer is taken for a no.
@@ -33,6 +31,14 @@ pub(super) enum Effort {
 }
 
 impl Effort {
+    /// How long one request may take: a part over a slow line takes its time.
+    fn timeout(self) -> &'static str {
+        match self {
+            Self::Little => "20 seconds",
+            Self::Much => "5 minutes",
+        }
+    }
+
     fn retries(self) -> RetryConfig {
         let (max_retries, seconds) = match self {
             Self::Little => (2, 10),
@@ -73,7 +79,7 @@ impl Remote {
         choose_tls();
         let retries = effort.retries();
         let timeout = (!TIMEOUTS.iter().any(|name| std::env::var_os(name).is_some()))
-            .then_some(("timeout", REQUEST));
+            .then_some(("timeout", effort.timeout()));
         let settings = settings.iter().map(|(key, value)| (&**key, &**value));
         let settings = timeout.into_iter().chain(settings);
         // Keys that mean nothing to the service are left aside, as in the
