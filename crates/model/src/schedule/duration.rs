@@ -35,9 +35,7 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
         };
         let number: i128 = match whole {
             "" => 0,
-            whole => i64::from_str_radix(whole, 10)
-                .map_err(|_| invalid())?
-                .into(),
+            whole => whole.parse::<i64>().map_err(|_| invalid())?.into(),
         };
         total += number * i128::from(scale) + part(fraction, scale);
         // One more than fits is left for the sign.
