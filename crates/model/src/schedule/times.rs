@@ -17,7 +17,7 @@ const HORIZON: Duration = Duration::from_secs(9 * 366 * 24 * 3600);
 /// The times of a [`Schedule`].
 ///
 /// A time that the clocks skip is not one of them; one that the clocks show
-/// twice is there twice.
+/// twice is there twice, as in Kubernetes.
 #[derive(Debug, Clone)]
 pub struct Times<'a> {
     schedule: &'a Schedule,

@@ -1,0 +1,147 @@
+//! What the CronJob controller does: makes and deletes Jobs, writes the status,
+//! tells.
+
+use k8s_openapi::{
+    api::batch::v1::{CronJob, CronJobStatus},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+use longshore_client::{DeleteOptions, Error, Item, Propagation, kinds::Job};
+
+use super::{
+    controller::Controller,
+    facts::{self, JobFacts},
+    jobs,
+    plan::{self, Start},
+};
+use crate::{
+    events::{Severity, Subject},
+    key::Key,
+    queue::is_terminating,
+};
+
+impl Controller {
+    /// Makes a Job; the status then names it.
+    pub(super) async fn start(
+        &self,
+        key: &Key,
+        cron: &CronJob,
+        start: &Start,
+        status: &mut CronJobStatus,
+    ) -> Result<(), Error> {
+        for old in &start.replace {
+            let name = old.name.as_deref().unwrap_or_default();
+            let uid = old.uid.as_deref().unwrap_or_default();
+            self.delete(key, cron, name, uid).await?;
+            plan::remove(status, uid);
+        }
+        let view = self.cluster.jobs().in_namespace(&key.namespace)?;
+        let job = jobs::build(cron, start.time, &start.zone);
+        let (made, runs) = match view.create(&job).await {
+            Ok(made) => {
+                let message = format!("Created job {}", made.name());
+                self.tell(cron, Severity::Normal, "SuccessfulCreate", &message);
+                (made, true)
+            }
+            Err(error) if error.is_already_exists() => {
+                let found = view.fetch(&jobs::name(&key.name, start.time)).await?;
+                let Some(runs) = own(&found, cron)? else {
+                    tracing::debug!(?key, job = found.name(), "somebody else's Job has the name");
+                    return Ok(());
+                };
+                (found, runs)
+            }
+            Err(error) => {
+                if !is_terminating(&error) {
+                    let message = format!("Error creating job: {error}");
+                    self.tell(cron, Severity::Warning, "FailedCreate", &message);
+                }
+                return Err(error);
+            }
+        };
+        if runs {
+            let active = status.active.get_or_insert_default();
+            active.push(jobs::reference(&made));
+        }
+        status.last_schedule_time = Some(Time(start.time));
+        Ok(())
+    }
+
+    /// Deletes a Job, and its pods after it.
+    pub(super) async fn delete(
+        &self,
+        key: &Key,
+        cron: &CronJob,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), Error> {
+        let options = DeleteOptions {
+            propagation: Some(Propagation::Background),
+            uid: Some(uid.to_owned()),
+            ..DeleteOptions::default()
+        };
+        let view = self.cluster.jobs().in_namespace(&key.namespace)?;
+        match view.delete(name, &options).await {
+            Ok(()) => {
+                self.store.lock().mark_deleting(key, name, uid);
+                let message = format!("Deleted job {name}");
+                self.tell(cron, Severity::Normal, "SuccessfulDelete", &message);
+                Ok(())
+            }
+            // Another Job of that name: this one is gone.
+            Err(error) if error.is_conflict() => Ok(()),
+            Err(error) => {
+                let message = format!("Deleted job: {error}");
+                self.tell(cron, Severity::Warning, "FailedDelete", &message);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the status if it has changed. `false`: the CronJob is gone.
+    pub(super) async fn store_status(
+        &self,
+        key: &Key,
+        cron: &CronJob,
+        status: CronJobStatus,
+    ) -> Result<bool, Error> {
+        if cron.status.clone().unwrap_or_default() == status {
+            return Ok(true);
+        }
+        let mut renewed = cron.clone();
+        renewed.status = Some(status);
+        let view = self.cluster.cronjobs().in_namespace(&key.namespace)?;
+        match view.replace_status(&key.name, &renewed).await {
+            Ok(item) => {
+                self.store.lock().renew(key, item.typed()?, self.now());
+                Ok(true)
+            }
+            Err(error) if error.is_not_found() => {
+                self.store.lock().remove(key, cron.metadata.uid.as_deref());
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn tell(&self, cron: &CronJob, severity: Severity, reason: &str, message: &str) {
+        let meta = &cron.metadata;
+        let subject = Subject {
+            api_version: "batch/v1",
+            kind: "CronJob",
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+        };
+        self.events.tell(subject, severity, reason, message);
+    }
+}
+
+/// Whether a Job that is there already runs; `None` when it is not the
+/// CronJob's own.
+fn own(job: &Item<Job>, cron: &CronJob) -> Result<Option<bool>, Error> {
+    let owner = facts::owner(job).map(|(_, uid)| uid);
+    if owner.is_none() || owner != cron.metadata.uid.as_deref() {
+        return Ok(None);
+    }
+    JobFacts::of(job, owner.unwrap_or_default()).map(|facts| Some(facts.is_running()))
+}
