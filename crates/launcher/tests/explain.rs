@@ -32,6 +32,8 @@ struct Case {
     #[serde(default)]
     nodes: Option<Vec<Value>>,
     #[serde(default)]
+    quotas: Option<Value>,
+    #[serde(default)]
     log: Option<String>,
 }
 
@@ -142,7 +144,10 @@ impl Case {
                     .map(|(n, over)| event(n, over))
                     .collect(),
                 nodes,
-                quotas: None,
+                quotas: self
+                    .quotas
+                    .clone()
+                    .map(|quotas| serde_json::from_value(quotas).unwrap()),
             },
             ..Evidence::default()
         };

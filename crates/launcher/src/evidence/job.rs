@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{Condition, Meta};
+use super::{Condition, Meta, PodSpec};
 use crate::names;
 
 /// A Job.
@@ -26,6 +26,15 @@ pub struct JobSpec {
     pub active_deadline_seconds: Option<i64>,
     pub backoff_limit: Option<u32>,
     pub suspend: bool,
+    pub template: Template,
+}
+
+/// A Job's pattern for pods.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct Template {
+    pub spec: PodSpec,
 }
 
 /// A Job's status.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 pub use event::{EventEvidence, Regarding, Series};
-pub use job::{JobEvidence, JobSpec, JobStatus};
+pub use job::{JobEvidence, JobSpec, JobStatus, Template};
 pub use node::{NodeEvidence, NodeSpec, NodeStatus, Taint};
 pub use pod::{
     Container, ContainerState, ContainerStatus, LocalName, PodEvidence, PodSpec, PodStatus,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     evidence::{Condition, JobEvidence},
-    names,
+    names, preflight,
 };
 
 /// Why a Job failed, when no pod tells.
@@ -91,9 +91,19 @@ pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patie
         return None;
     }
     let events = around.of_job(&job.metadata);
-    let event = events.iter().find(|event| event.reason == "FailedCreate")?;
+    let Some(event) = events.iter().find(|event| event.reason == "FailedCreate") else {
+        return Some((by_quotas(job, around)?, Patience::StartTimeout));
+    };
     let (found, patience) = refused::sort(&event.message);
     Some((mount::seen(found, event).of_job(job), patience))
+}
+
+/// Events are forgotten after a while; a quota that is full still says so.
+fn by_quotas(job: &JobEvidence, around: &Around) -> Option<Explanation> {
+    let quotas = around.quotas.as_deref()?;
+    let full = preflight::full(&job.spec.template.spec, quotas)?;
+    let found = Explanation::new(full.kind, full.problem, full.remedy);
+    Some(found.of_job(job).seen("ResourceQuota"))
 }
 
 fn suspended(job: &JobEvidence) -> Explanation {

@@ -16,6 +16,8 @@ use std::{collections::BTreeMap, fmt};
 
 use longshore_client::{Cluster, Error};
 
+pub(crate) use quota::full;
+
 pub use needs::{Needs, RoleNeed};
 pub use references::{Found, Reference, What};
 pub use rights::Right;

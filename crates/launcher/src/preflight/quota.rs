@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Needs, Report, RoleNeed};
 use crate::{
-    evidence::{QuotaEvidence, number},
+    evidence::{PodSpec, QuotaEvidence, number},
     explain::Cause,
     fit,
 };
@@ -16,9 +16,29 @@ pub(super) fn judge(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report
         counted.roles.retain(|role| is_counted(role, quota));
         unsaid(&counted, quota, report);
         for name in quota.status.hard.keys() {
-            room(&counted, quota, name, report);
+            room(&counted, quota, name, "the run", report);
         }
     }
+}
+
+/// The first quota that leaves no room for one more pod.
+pub(crate) fn full(spec: &PodSpec, quotas: &[QuotaEvidence]) -> Option<Finding> {
+    let role = RoleNeed {
+        name: String::new(),
+        tasks: 1,
+        spec: spec.clone(),
+    };
+    let mut report = Report::default();
+    for quota in quotas.iter().filter(|quota| is_counted(&role, quota)) {
+        let needs = Needs {
+            roles: vec![role.clone()],
+            ..Needs::default()
+        };
+        for name in quota.status.hard.keys() {
+            room(&needs, quota, name, "a task", &mut report);
+        }
+    }
+    report.refusals.into_iter().chain(report.warnings).next()
 }
 
 /// Whether a quota with scopes counts a role's pods.
@@ -106,7 +126,7 @@ fn unsaid(needs: &Needs, quota: &QuotaEvidence, report: &mut Report) {
 }
 
 /// Whether a quota leaves room for what is counted under a name.
-fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, report: &mut Report) {
+fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, who: &str, report: &mut Report) {
     let Some(hard) = number(&quota.status.hard, name) else {
         return;
     };
@@ -130,7 +150,7 @@ fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, report: &mut Report) {
         report.refusals.push(Finding::new(
             Cause::Quota,
             format!(
-                "the quota {quota_name:?} allows {} of {name} in all, and the run needs {}",
+                "the quota {quota_name:?} allows {} of {name} in all, and {who} needs {}",
                 text(hard),
                 text(wanted)
             ),
@@ -139,7 +159,7 @@ fn room(needs: &Needs, quota: &QuotaEvidence, name: &str, report: &mut Report) {
     } else if over(hard - used) {
         let left = text((hard - used).max(0.0));
         let problem = format!(
-            "the quota {quota_name:?} leaves {left} of {name}, of which {} of {} are used, and the run needs {}",
+            "the quota {quota_name:?} leaves {left} of {name} ({} of {} are used), and {who} needs {}",
             text(used),
             text(hard),
             text(wanted)

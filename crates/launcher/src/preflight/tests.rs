@@ -170,12 +170,12 @@ fn quotas_leave_room_or_not() {
     insta::assert_snapshot!(lines.join("\n"), @r#"
     room: 
     never: no: the quota "compute" allows 4 of requests.cpu in all, and the run needs 6; ask for less requests.cpu, or have the quota raised
-    later: warning: the quota "compute" leaves 8Gi of requests.memory, of which 8Gi of 16Gi are used, and the run needs 12Gi; some of its tasks wait until others are done; or ask for less requests.memory
+    later: warning: the quota "compute" leaves 8Gi of requests.memory (8Gi of 16Gi are used), and the run needs 12Gi; some of its tasks wait until others are done; or ask for less requests.memory
     gpus: no: the quota "compute" allows 2 of requests.nvidia.com/gpu in all, and the run needs 3; ask for less requests.nvidia.com/gpu, or have the quota raised
     pods: no: the quota "compute" allows 2 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
     unsaid: no: the quota "compute" wants each container to say its limits.cpu, which is not said for main; set `cpu` and `memory`; for the containers that prepare a task the namespace needs a LimitRange with defaults
-    jobs: no: the quota "compute" leaves 0 of count/jobs.batch, of which 5 of 5 are used, and the run needs 1; delete jobs.batch that are not needed, or have the quota raised
-    secrets: no: the quota "compute" leaves 1 of secrets, of which 9 of 10 are used, and the run needs 2; delete secrets that are not needed, or have the quota raised
+    jobs: no: the quota "compute" leaves 0 of count/jobs.batch (5 of 5 are used), and the run needs 1; delete jobs.batch that are not needed, or have the quota raised
+    secrets: no: the quota "compute" leaves 1 of secrets (9 of 10 are used), and the run needs 2; delete secrets that are not needed, or have the quota raised
     of others: 
     of these: no: the quota "compute" allows 0 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
     of a class:
