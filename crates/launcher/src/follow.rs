@@ -1,11 +1,11 @@
 //! Follows a run to its end: progress, the merged logs of all tasks, and the
 //! outcome.
 
+mod event;
 mod reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,7 +15,6 @@ use std::{
 
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
-use serde::Serialize;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -24,12 +23,13 @@ use tokio::{
 
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{Around, Cause, Explanation},
+    explain::{Around, Cause},
     look::{self, Look},
     names::{self, Task},
     runs::{self, Run},
     track::{Seen, Step, Track},
 };
+pub use event::{Ending, Event, LogLine, Outcome, Progress, RoleProgress};
 use reader::Reader;
 
 /// Why a run cannot be followed any more.
@@ -69,104 +69,6 @@ impl Default for FollowOptions {
             start_timeout: Duration::from_secs(600),
         }
     }
-}
-
-/// What happens in a run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// How far the roles have come, whenever that changes.
-    Progress(Progress),
-    /// Something holds a task up; it may still mend.
-    Waiting(Explanation),
-    /// A complete line of a task's log.
-    Log(LogLine),
-    /// The end; nothing comes after it.
-    Finished(Outcome),
-}
-
-/// How far the roles have come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Each role.
-    pub roles: Vec<RoleProgress>,
-}
-
-impl fmt::Display for Progress {
-    /// `ps 1 running; worker 2 running, 1 pending`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, role) in self.roles.iter().enumerate() {
-            let states = [
-                (role.running, "running"),
-                (role.pending, "pending"),
-                (role.succeeded, "succeeded"),
-                (role.failed, "failed"),
-            ];
-            let states = states.iter().filter(|(count, _)| *count > 0);
-            let states: Vec<String> = states
-                .map(|(count, state)| format!("{count} {state}"))
-                .collect();
-            let between = if n == 0 { "" } else { "; " };
-            write!(f, "{between}{} {}", role.role, states.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
-/// How many tasks of a role are in which state.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RoleProgress {
-    /// The role.
-    pub role: String,
-    /// Tasks whose command has not begun.
-    pub pending: u32,
-    /// Tasks whose command runs.
-    pub running: u32,
-    /// Tasks that ended well.
-    pub succeeded: u32,
-    /// Tasks that failed for good.
-    pub failed: u32,
-}
-
-/// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
-    /// Whose it is.
-    pub task: Task,
-    /// The init container that wrote it, when the command did not.
-    pub container: Option<String>,
-    /// The line, without its newline; what is no UTF-8 is replaced.
-    pub line: String,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// All tasks that end by themselves succeeded.
-    Succeeded,
-    /// A task failed.
-    Failed,
-    /// A task could not start.
-    NotStarted,
-    /// The user cancelled or removed it.
-    Cancelled,
-}
-
-/// The end of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// How it ended.
-    pub ending: Ending,
-    /// 0; the exit code of the task that failed first; 4 when a task could
-    /// not start; 130 when the run was cancelled.
-    pub exit_code: i32,
-    /// The task that failed first.
-    pub task: Option<Task>,
-    /// Why, in one sentence that names the task.
-    pub reason: String,
-    /// What to do about it.
-    pub remedy: Option<String>,
-    /// The same with all that is known of it, for programs.
-    pub explanation: Option<Explanation>,
 }
 
 /// A run that is followed. Dropping it ends the following, not the run.
@@ -546,24 +448,4 @@ impl Driver {
 /// The container's name, when it is not the one of the command.
 fn other_container(container: &str) -> Option<String> {
     (container != names::MAIN).then(|| container.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_in_words() {
-        let role = |name: &str, running, pending| RoleProgress {
-            role: name.into(),
-            running,
-            pending,
-            ..RoleProgress::default()
-        };
-        let progress = Progress {
-            roles: vec![role("ps", 1, 0), role("worker", 2, 1)],
-        };
-        let text = progress.to_string();
-        assert_eq!(text, "ps 1 running; worker 2 running, 1 pending");
-    }
 }
