@@ -1,8 +1,12 @@
 //! `why`, and what `run` says of what keeps it from starting.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
-use longshore::{Cluster, client::Patch};
+use longshore::{
+    Cluster,
+    client::Patch,
+    launcher::{Event, Follow, FollowOptions, Run, RunName, follow::Ending, runs::RunRole},
+};
 use serde_json::{Value, json};
 
 use crate::desk::{Answer, Desk, eventually};
@@ -442,4 +446,57 @@ fn what_a_kubelet_would_write() {
         let why = here.eventually(kind);
         assert_eq!(why["explanation"]["pod"], format!("{RUN}-worker-0-abcde"));
     }
+}
+
+#[test]
+fn a_run_that_was_given_up_keeps_its_explanation() {
+    let here = Here::new();
+    here.create(&[job(&json!({
+        "restartPolicy": "Never",
+        "volumes": [{"name": "keys", "secret": {"secretName": "keys"}}],
+        "containers": [{
+            "name": "main", "image": "i", "command": ["true"],
+            "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
+        }],
+    }))]);
+    let run = Run {
+        name: RunName::existing(RUN).unwrap(),
+        namespace: "default".into(),
+        roles: vec![RunRole {
+            name: "worker".into(),
+            count: 1,
+            service: false,
+        }],
+    };
+    let (waits, outcome) = here.with(async |cluster: Cluster| {
+        let options = FollowOptions {
+            start_timeout: Duration::from_secs(3),
+            ..FollowOptions::default()
+        };
+        let mut follow = Follow::start(&cluster, &run, options).await.unwrap();
+        let mut waits = Vec::new();
+        loop {
+            match follow.next().await.unwrap().unwrap() {
+                Event::Waiting(why) => waits.push(why.sentence()),
+                Event::Finished(outcome) => return (waits, outcome),
+                _ => {}
+            }
+        }
+    });
+    let told = "worker/0: the Secret \"keys\" is missing";
+    assert_eq!(waits, [told], "it is told while it waits");
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::NotStarted, 4));
+    assert_eq!(outcome.reason, told);
+    // Its pod is gone with the run; the Job knows.
+    let none = || {
+        let pods = here.desk.longshore(&["get", "pods", "--output", "name"]);
+        pods.out.is_empty()
+    };
+    eventually("the pod is gone", none);
+    let why = here.why().expect(0).json();
+    assert_eq!(why["state"], "not-started", "{why}");
+    assert_eq!(why["summary"], told);
+    assert_eq!(why["explanation"]["kind"], "missing-secret");
+    let runs = here.desk.longshore(&["runs"]).expect(0).out;
+    assert!(runs.contains("failed"), "{runs}");
 }
