@@ -16,6 +16,7 @@ use longshore::{
         runs::{self, RunRole},
     },
 };
+use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
@@ -35,6 +36,17 @@ pub(crate) enum OnInterrupt {
     Cancel,
     /// Leave the run alone
     Detach,
+}
+
+/// How a followed run is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Telling {
+    /// For people
+    #[default]
+    Text,
+    /// A JSON object a line on standard output, whose `event` is started, progress,
+    /// waiting, log or finished
+    Json,
 }
 
 /// What a person wants after Ctrl-C.
@@ -102,7 +114,7 @@ pub(crate) async fn to_the_end(
     target: &Target,
     run: &Run,
     options: FollowOptions,
-    on_interrupt: OnInterrupt,
+    (telling, on_interrupt): (Telling, OnInterrupt),
     mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let cluster = target.cluster();
@@ -110,12 +122,15 @@ pub(crate) async fn to_the_end(
         Ok(follow) => follow,
         Err(error) => return Err(unfollowed(error, run)),
     };
-    let mut show = Show::new(run);
+    let mut show = Show::new(run, telling);
     let mut cancelling = false;
     let outcome = loop {
         tokio::select! {
             event = follow.next() => match event {
-                Some(Ok(Event::Finished(outcome))) => break Ok(Some(outcome)),
+                Some(Ok(Event::Finished(outcome))) => {
+                    show.event(Event::Finished(outcome.clone()));
+                    break Ok(Some(outcome));
+                }
                 Some(Ok(event)) => show.event(event),
                 Some(Err(error)) => break Err(unfollowed(error, run)),
                 None => break Ok(None),
@@ -290,11 +305,23 @@ struct Show {
     spinner: Spinner,
     lines: Lines,
     last_plain: Option<Instant>,
+    telling: Telling,
 }
 
 impl Show {
-    fn new(run: &Run) -> Self {
+    fn new(run: &Run, telling: Telling) -> Self {
+        if telling == Telling::Json {
+            let started = json!({
+                "event": "started",
+                "run": run.name.as_str(),
+                "namespace": run.namespace,
+                "roles": run.roles,
+            });
+            ui::line(started.to_string());
+            ui::flush();
+        }
         Self {
+            telling,
             begin: Instant::now(),
             spinner: Spinner::start("starting"),
             lines: Lines::new(run),
@@ -303,7 +330,13 @@ impl Show {
     }
 
     fn event(&mut self, event: Event) {
+        if self.telling == Telling::Json {
+            let text = serde_json::to_string(&event).unwrap_or_default();
+            self.spinner.aside(|| ui::line(text));
+            ui::flush();
+        }
         match event {
+            Event::Log(_) if self.telling == Telling::Json => {}
             Event::Log(line) => self.spinner.aside(|| ui::line(self.lines.show(&line))),
             Event::Waiting(why) => self.spinner.aside(|| {
                 ui::note(format!(

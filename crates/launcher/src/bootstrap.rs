@@ -2,6 +2,8 @@
 //! peers, sets the frameworks' variables, becomes the command. Uses mounted
 //! files and DNS only, never the API.
 
+pub mod supervise;
+
 use std::{
     ffi::OsString,
     fs, io,
@@ -246,23 +248,24 @@ pub fn install(folder: &Path) -> Result<(), BootstrapError> {
     last_words(result)
 }
 
-/// Waits for the peers, sets the variables, and becomes the command. Comes
-/// back only when that fails.
-#[must_use]
-pub fn exec(command: &[OsString]) -> BootstrapError {
+/// Waits for the peers, sets the variables, and runs the command: becomes it, or, as
+/// the first process of a container, stays beside it and tells its exit code.
+///
+/// # Errors
+/// See [`BootstrapError`]; the reason is left as the container's last words too.
+pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     let places = Places::default();
-    let error = match prepare(&places, command, |name| std::env::var(name).ok()) {
-        Ok(mut prepared) => {
-            let source = prepared.exec();
-            let name = command
-                .first()
-                .map(|word| word.to_string_lossy().into_owned());
-            cannot_run(name.unwrap_or_default(), source, &places.work())
-        }
-        Err(error) => error,
+    let run = || {
+        let mut prepared = prepare(&places, command, |name| std::env::var(name).ok())?;
+        let ended = match supervise::is_first() {
+            true => supervise::supervise(&mut prepared),
+            false => Err(prepared.exec()),
+        };
+        let name = command.first().map(|word| word.to_string_lossy());
+        let name = name.unwrap_or_default().into_owned();
+        ended.map_err(|source| cannot_run(name, source, &places.work()))
     };
-    leave(&error);
-    error
+    last_words(run())
 }
 
 /// Leaves an error as the container's last words. The file is made by whoever

@@ -6,6 +6,7 @@ use std::fmt;
 use longshore_model::name::{self, NameError};
 pub use longshore_resolver::facts::COMPLETION_INDEX;
 use rand::Rng;
+use serde::Serialize;
 
 /// Label: who made the object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -132,7 +133,7 @@ impl fmt::Display for RunName {
 }
 
 /// A task of a run: `worker/1`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Task {
     /// The role's name.
     pub role: String,

@@ -349,7 +349,7 @@ impl Planner<'_> {
         if let Some(image) = &self.spec.launcher_image {
             let mut install = self.container(names::INSTALL, image, "install");
             install["command"] = json!(["longshore", "bootstrap", "install", names::BIN]);
-            init.push(install);
+            init.push(Self::light(role, install));
         }
         if self.bundle.is_some() {
             let mut fetch = self.container(names::FETCH, &role.image, "fetch");
@@ -359,9 +359,21 @@ impl Planner<'_> {
                 let path = names::BUNDLE_DIR;
                 mounts.push(json!({"name": "bundle", "mountPath": path, "readOnly": true}));
             }
-            init.push(fetch);
+            init.push(Self::light(role, fetch));
         }
         init
+    }
+
+    /// What a container that prepares the pod needs, where the role asks for
+    /// resources: a namespace with a quota wants to know it of each container.
+    fn light(role: &RoleSpec, mut container: Value) -> Value {
+        if !role.resources.is_empty() {
+            container["resources"] = json!({
+                "requests": {"cpu": "100m", "memory": "64Mi"},
+                "limits": {"memory": "256Mi"},
+            });
+        }
+        container
     }
 
     fn container(&self, name: &str, image: &str, verb: &str) -> Value {

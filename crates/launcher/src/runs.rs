@@ -7,7 +7,7 @@ use longshore_client::{
     Cluster, DeleteOptions, Item, LabelSelector, Patch, View,
     kinds::{Job, Pod},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -37,7 +37,7 @@ pub enum RunsError {
 }
 
 /// A role of a run that exists.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRole {
     /// The role's name.
     pub name: String,

@@ -25,7 +25,7 @@ enum Step {
     },
     /// Get the bundle, check it, unpack it
     Fetch,
-    /// Find the peers, set the frameworks' variables, become the command
+    /// Find the peers, set the frameworks' variables, run the command
     Exec {
         /// The command
         #[arg(last = true, required = true)]
@@ -36,13 +36,12 @@ enum Step {
 /// Takes the step. Needs no runtime: pods start it often, so it starts fast.
 pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
     let result = match args.step {
-        Step::Install { target } => bootstrap::install(&target),
-        Step::Fetch => bootstrap::fetch(),
-        // Comes back only if it fails.
-        Step::Exec { command } => Err(bootstrap::exec(&command)),
+        Step::Install { target } => bootstrap::install(&target).map(|()| 0),
+        Step::Fetch => bootstrap::fetch().map(|()| 0),
+        Step::Exec { command } => bootstrap::exec(&command),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
         Err(error) => {
             ui::note(format!("longshore: {error}"));
             ExitCode::from(error.exit_code())

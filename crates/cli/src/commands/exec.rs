@@ -1,4 +1,4 @@
-//! `longshore exec` and `longshore attach`: in the containers of pods.
+//! `longshore exec`: in the containers of pods.
 
 use std::{io::Read as _, process::ExitCode};
 
@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     config,
     error::{Error, Result},
-    target::ClusterArgs,
+    target::{ClusterArgs, Target},
     terminal::Terminal,
     ui,
 };
@@ -24,7 +24,7 @@ const PIECE: usize = 32 * 1024;
 #[derive(Debug, Args)]
 pub(crate) struct ContainerArgs {
     /// The pod's name, or the host name of a Job's task (train-worker-0)
-    pod: String,
+    pub(super) pod: String,
     /// The container; needed when the pod has several
     #[arg(long, short)]
     container: Option<String>,
@@ -36,9 +36,9 @@ pub(crate) struct ContainerArgs {
     tty: bool,
     /// The namespace; the context's own without it
     #[arg(long, short)]
-    namespace: Option<String>,
+    pub(super) namespace: Option<String>,
     #[command(flatten)]
-    cluster: ClusterArgs,
+    pub(super) cluster: ClusterArgs,
 }
 
 /// Run a command in a container of a pod
@@ -58,35 +58,30 @@ pub(crate) struct ExecArgs {
     command: Vec<String>,
 }
 
-/// Take the input and output of a container's own program
-///
-/// A container has input when its spec says `stdin: true`. Ctrl-C ends the
-/// connection, not the program, unless there is a terminal.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  longshore attach web
-  longshore attach shell -it")]
-pub(crate) struct AttachArgs {
-    #[command(flatten)]
-    container: ContainerArgs,
+impl ContainerArgs {
+    /// Whether what is asked for is a container's alone.
+    pub(super) fn is_surely_a_pod(&self) -> bool {
+        self.stdin || self.tty || self.container.is_some()
+    }
 }
 
 pub(crate) async fn exec(args: ExecArgs) -> Result<ExitCode> {
-    session(args.container, Some(args.command)).await
+    let target = args.container.cluster.open(&config::here()?).await?;
+    session(target, args.container, Some(args.command)).await
 }
 
-pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
-    session(args.container, None).await
-}
-
-async fn session(args: ContainerArgs, command: Option<Vec<String>>) -> Result<ExitCode> {
+/// Runs a command in a container, or takes its own program's input and output.
+pub(super) async fn session(
+    target: Target,
+    args: ContainerArgs,
+    command: Option<Vec<String>>,
+) -> Result<ExitCode> {
     let terminal = Terminal::find();
     if args.tty && terminal.is_none() {
         return Err(Error::usage(
             "-t needs a terminal here, too: leave it out in a script",
         ));
     }
-    let target = args.cluster.open(&config::here()?).await?;
     let outcome = open(target.cluster(), &args, command).await;
     let result = match outcome {
         Ok(session) => {

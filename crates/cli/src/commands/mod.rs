@@ -1,6 +1,7 @@
 //! The verbs: one file each, with its arguments and what it does.
 
 mod apply;
+mod attach;
 pub(crate) mod bootstrap;
 mod cancel;
 mod completions;
@@ -14,6 +15,7 @@ mod label;
 mod logs;
 mod port_forward;
 mod resolve;
+mod rm;
 mod run;
 mod runs;
 mod status;
@@ -34,8 +36,10 @@ pub(crate) enum Command {
     Run(Box<run::RunArgs>),
     Runs(runs::RunsArgs),
     Logs(logs::LogsArgs),
+    Attach(attach::AttachArgs),
     Why(why::WhyArgs),
     Cancel(cancel::CancelArgs),
+    Rm(rm::RmArgs),
     Get(get::GetArgs),
     Describe(describe::DescribeArgs),
     Watch(watch::WatchArgs),
@@ -45,7 +49,6 @@ pub(crate) enum Command {
     Wait(wait::WaitArgs),
     Delete(delete::DeleteArgs),
     Exec(exec::ExecArgs),
-    Attach(exec::AttachArgs),
     Cp(cp::CpArgs),
     PortForward(port_forward::PortForwardArgs),
     Resolve(resolve::ResolveArgs),
@@ -72,6 +75,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Logs(args) => logs::logs(args).await,
         Command::Why(args) => why::why(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
+        Command::Rm(args) => rm::rm(args).await,
         Command::Get(args) => get::get(args).await,
         Command::Describe(args) => describe::describe(args).await,
         Command::Watch(args) => watch::watch(args).await,
@@ -81,7 +85,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Wait(args) => wait::wait(args).await,
         Command::Delete(args) => delete::delete(args).await,
         Command::Exec(args) => exec::exec(args).await,
-        Command::Attach(args) => exec::attach(args).await,
+        Command::Attach(args) => attach::attach(args).await,
         Command::Cp(args) => cp::cp(args).await,
         Command::PortForward(args) => port_forward::port_forward(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,

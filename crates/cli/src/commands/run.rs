@@ -139,6 +139,9 @@ pub(crate) struct RunArgs {
     /// and `ask` cancels
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", env = env::ON_INTERRUPT, hide_env_values = true)]
     on_interrupt: OnInterrupt,
+    /// How to tell what happens
+    #[arg(long, short, value_enum, default_value_t)]
+    output: follow::Telling,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -199,29 +202,26 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         .namespace
         .as_deref()
         .unwrap_or_else(|| chosen.default_namespace());
+    let info = bundle
+        .as_ref()
+        .map(|bundle| store::describe(bundle, store.as_ref()))
+        .transpose();
+    let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
+    let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
     if args.dry_run {
-        let info = bundle
-            .as_ref()
-            .map(|bundle| store::describe(bundle, store.as_ref()))
-            .transpose();
-        let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
-        let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
         ui::bytes(plan.to_yaml().as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
-    let info = match &bundle {
-        Some(bundle) => Some(deliver(bundle, store.as_ref(), &spec, &mut interrupt).await?),
-        None => None,
-    };
-    let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
-    launch(&args, &spec, chosen, &plan, interrupt).await
+    let sending = bundle.as_ref().zip(store.as_ref());
+    launch(&args, &spec, chosen, plan, sending, interrupt).await
 }
 
 async fn launch(
     args: &RunArgs,
     spec: &RunSpec,
     chosen: Chosen,
-    plan: &Plan,
+    plan: Plan,
+    sending: Option<(&Bundle, &Store)>,
     mut interrupt: follow::Interrupt,
 ) -> Result<ExitCode> {
     let target = interrupt.unless(chosen.open()).await??;
@@ -230,18 +230,32 @@ async fn launch(
         true => Purpose::Detach,
         false => Purpose::Follow,
     };
-    let result = match start(cluster, plan, purpose, &mut interrupt).await {
+    let started = async {
+        // Much may be sent: first it is clear that it is of use.
+        let checked = check(cluster, &plan, purpose);
+        interrupt.unless(checked).await??;
+        let plan = match sending {
+            None => plan,
+            Some((bundle, store)) => {
+                let info = deliver(bundle, Some(store), spec, &mut interrupt).await?;
+                make_plan(spec, &plan.run, &plan.namespace, Some(&info))?
+            }
+        };
+        start(cluster, &plan, &mut interrupt).await
+    };
+    let result = match started.await {
         Ok(run) => {
-            ui::note(format!("{} {}", follow::head("run"), news(plan, spec)));
+            ui::note(format!("{} {}", follow::head("run"), news(&run, spec)));
             if args.detach {
-                ui::line(plan.run.as_str());
+                ui::line(run.name.as_str());
                 target.keep().map(|()| ExitCode::SUCCESS)
             } else {
                 let options = FollowOptions {
                     start_timeout: spec.start_timeout,
                     ..FollowOptions::default()
                 };
-                follow::to_the_end(&target, &run, options, args.on_interrupt, interrupt).await
+                let how = (args.output, args.on_interrupt);
+                follow::to_the_end(&target, &run, options, how, interrupt).await
             }
         }
         Err(error) => Err(error),
@@ -251,20 +265,18 @@ async fn launch(
     closed.map(|()| code)
 }
 
-/// Submits the plan, unless something speaks against it. After Ctrl-C nothing
-/// of it is left.
-async fn start(
-    cluster: &Cluster,
-    plan: &Plan,
-    purpose: Purpose,
-    interrupt: &mut follow::Interrupt,
-) -> Result<Run> {
+/// Refuses a plan that something speaks against.
+async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
+    let report = preflight::check(cluster, plan, purpose).await?;
+    for warning in &report.warnings {
+        ui::warning(warning.to_string());
+    }
+    refuse(&report.refusals)
+}
+
+/// Submits the plan. After Ctrl-C nothing of it is left.
+async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt) -> Result<Run> {
     let submission = async {
-        let report = preflight::check(cluster, plan, purpose).await?;
-        for warning in &report.warnings {
-            ui::warning(warning.to_string());
-        }
-        refuse(&report.refusals)?;
         let submitted = submit::submit(cluster, plan).await;
         submitted.map_err(|error| not_started(&error))
     };
@@ -400,17 +412,17 @@ fn make_plan(
 }
 
 /// The run in one line.
-fn news(plan: &Plan, spec: &RunSpec) -> String {
+fn news(run: &Run, spec: &RunSpec) -> String {
     let roles: Vec<String> = spec
         .roles
         .iter()
         .map(|role| format!("{}={}", role.name, role.count))
         .collect();
-    let place = match plan.namespace.as_str() {
+    let place = match run.namespace.as_str() {
         "default" => String::new(),
         namespace => format!(" in {namespace}"),
     };
-    format!("{}{place}: {}", plan.run.as_str(), roles.join(" "))
+    format!("{}{place}: {}", run.name.as_str(), roles.join(" "))
 }
 
 fn usage(error: &(dyn std::error::Error + 'static)) -> Error {

@@ -72,7 +72,11 @@ impl Desk {
         let me = std::fs::metadata(desk.code()).unwrap().uid();
         if me == 0 {
             let program = desk.folder.path().join("longshore");
-            std::fs::copy(env!("CARGO_BIN_EXE_longshore"), program).unwrap();
+            // By another process: a file that is open for writing in this one may be so
+            // in what another test starts at the same moment, and then cannot be run.
+            let mut copy = Command::new("cp");
+            let copied = copy.arg(env!("CARGO_BIN_EXE_longshore")).arg(program);
+            assert!(copied.status().unwrap().success());
             for path in [desk.folder.path(), &desk.code()] {
                 chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
             }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod again;
 mod desk;
 mod help;
 mod history;

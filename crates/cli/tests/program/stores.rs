@@ -169,7 +169,22 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
         "{}",
         answer.err
     );
-    assert!(!desk.data().join("cluster.log").exists());
+    // The cluster was asked whether the run may be, and has nothing of it.
+    for kind in ["jobs", "secrets", "services"] {
+        let left = desk.longshore(&["get", kind, "--output", "name"]);
+        let left = left.expect(0).out.replace("kubernetes", "");
+        assert_eq!(left.trim(), "", "{kind}");
+    }
+}
+
+#[test]
+fn what_the_cluster_refuses_is_not_sent() {
+    let server = S3::start();
+    let desk = desk(1000);
+    let more = ["--namespace", "nowhere", "--", "true"];
+    let answer = run(&desk, &server, &[], &more).expect(4);
+    assert!(answer.err.contains("nowhere"), "{}", answer.err);
+    assert_eq!(server.seen(), [""; 0]);
 }
 
 #[test]

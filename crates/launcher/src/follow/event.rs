@@ -6,8 +6,19 @@ use serde::Serialize;
 
 use crate::{explain::Explanation, names::Task};
 
-/// What happens in a run.
-#[derive(Debug, Clone, PartialEq)]
+/// What happens in a run. As JSON, an object whose `event` says which of them it is.
+///
+/// ```
+/// use longshore_launcher::{Event, follow::LogLine, names::Task};
+/// let task = Task { role: "worker".into(), index: 1 };
+/// let event = Event::Log(LogLine { task, container: None, line: "epoch 1".into() });
+/// assert_eq!(
+///     serde_json::to_string(&event).unwrap(),
+///     r#"{"event":"log","role":"worker","index":1,"line":"epoch 1"}"#
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
     /// How far the roles have come, whenever that changes.
     Progress(Progress),
@@ -20,7 +31,7 @@ pub enum Event {
 }
 
 /// How far the roles have come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// Each role.
     pub roles: Vec<RoleProgress>,
@@ -63,18 +74,21 @@ pub struct RoleProgress {
 }
 
 /// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogLine {
     /// Whose it is.
+    #[serde(flatten)]
     pub task: Task,
     /// The init container that wrote it, when the command did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// The line, without its newline; what is no UTF-8 is replaced.
     pub line: String,
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Ending {
     /// All tasks that end by themselves succeeded.
     Succeeded,
@@ -87,7 +101,8 @@ pub enum Ending {
 }
 
 /// The end of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
@@ -95,6 +110,7 @@ pub struct Outcome {
     /// not start; 130 when the run was cancelled.
     pub exit_code: i32,
     /// The task that failed first.
+    #[serde(flatten)]
     pub task: Option<Task>,
     /// Why, in one sentence that names the task.
     pub reason: String,
