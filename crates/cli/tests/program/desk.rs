@@ -111,8 +111,20 @@ impl Desk {
             }
             None => Command::new(env!("CARGO_BIN_EXE_longshore")),
         };
+        command.args(arguments);
+        self.at(command)
+    }
+
+    /// A shell's script, ready to be run.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-e", "-c", script]);
+        self.at(command)
+    }
+
+    /// With the desk's folders, and nothing of the environment around.
+    fn at(&self, mut command: Command) -> Command {
         command
-            .args(arguments)
             .current_dir(self.code())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())

@@ -5,6 +5,7 @@
 
 mod again;
 mod desk;
+mod documents;
 mod help;
 mod history;
 mod interrupt;

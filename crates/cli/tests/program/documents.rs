@@ -1,0 +1,68 @@
+//! The documents hold: each block of theirs is written or run, in its order.
+
+use std::{fs, path::Path, process::Stdio};
+
+use crate::desk::{Answer, Desk};
+
+/// A block between fences: what follows the first one, and what is in it.
+struct Block<'a> {
+    language: &'a str,
+    /// A file's name, or nothing.
+    name: &'a str,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for line in document.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(words), None) => {
+                let (language, name) = words.split_once(' ').unwrap_or((words, ""));
+                let text = String::new();
+                open = Some(Block { language, name, text });
+            }
+            (None, Some(block)) => {
+                block.text += line;
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block has no end");
+    blocks
+}
+
+/// Runs a document at a desk: blocks with a name become files, those in `sh` are
+/// run and must succeed.
+fn play(document: &str) {
+    let desk = Desk::new();
+    let folder = desk.code();
+    let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
+    let mut path = program.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let path_of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document);
+    let text = fs::read_to_string(path_of).unwrap();
+    let mut played = 0;
+    for block in blocks(&text) {
+        if !block.name.is_empty() {
+            let file = folder.join(block.name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, block.text).unwrap();
+        } else if block.language == "sh" {
+            let mut shell = desk.shell(&block.text);
+            shell.env("PATH", &path).stdin(Stdio::null());
+            let answer = Answer::new(&shell.output().unwrap());
+            assert_eq!(answer.code, 0, "{}\n{}\n{}", block.text, answer.out, answer.err);
+            played += 1;
+        }
+    }
+    assert!(played > 3, "{document} has little to run");
+}
+
+#[test]
+fn the_launchers_page() {
+    play("launcher.md");
+}
