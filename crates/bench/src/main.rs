@@ -7,6 +7,7 @@
     reason = "a program for developers"
 )]
 
+mod chatty;
 mod client;
 mod pack;
 mod pods;
@@ -25,7 +26,7 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, server
+    /// start, store, client, resolver, pack, run, chatty, server
     names: Vec<String>,
     /// How many pods `store`, `server`, `client` and `resolver` use.
     #[arg(long, default_value_t = 10_000)]
@@ -35,8 +36,8 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 7] = [
-    "start", "client", "resolver", "pack", "run", "store", "server",
+const NAMES: [&str; 8] = [
+    "start", "client", "resolver", "pack", "run", "chatty", "store", "server",
 ];
 
 fn main() -> Result<(), Failure> {
@@ -69,6 +70,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "pack" => pack::run(&mut report, arguments.runs)?,
+            "chatty" => chatty::run(&mut report)?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
         }

@@ -33,14 +33,20 @@ impl Instance {
         self.folder.path()
     }
 
-    /// Runs `longshore` with these arguments on this instance, to its end.
-    pub(crate) fn longshore(&self, arguments: &[&str]) -> Result<Output, Failure> {
-        let output = Command::new(binary()?)
+    /// `longshore` with these arguments on this instance.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Result<Command, Failure> {
+        let mut command = Command::new(binary()?);
+        command
             .args(arguments)
             .current_dir(self.folder.path())
             .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"))
-            .stdin(Stdio::null())
-            .output()?;
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Runs `longshore` with these arguments on this instance, to its end.
+    pub(crate) fn longshore(&self, arguments: &[&str]) -> Result<Output, Failure> {
+        let output = self.command(arguments)?.output()?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
             return Err(format!("longshore {arguments:?}: {}\n{why}", output.status).into());

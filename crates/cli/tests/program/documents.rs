@@ -21,7 +21,11 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
             (Some(words), None) => {
                 let (language, name) = words.split_once(' ').unwrap_or((words, ""));
                 let text = String::new();
-                open = Some(Block { language, name, text });
+                open = Some(Block {
+                    language,
+                    name,
+                    text,
+                });
             }
             (None, Some(block)) => {
                 block.text += line;
@@ -43,7 +47,9 @@ fn play(document: &str) {
     let mut path = program.as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
-    let path_of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document);
+    let path_of = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(document);
     let text = fs::read_to_string(path_of).unwrap();
     let mut played = 0;
     for block in blocks(&text) {
@@ -55,7 +61,11 @@ fn play(document: &str) {
             let mut shell = desk.shell(&block.text);
             shell.env("PATH", &path).stdin(Stdio::null());
             let answer = Answer::new(&shell.output().unwrap());
-            assert_eq!(answer.code, 0, "{}\n{}\n{}", block.text, answer.out, answer.err);
+            assert_eq!(
+                answer.code, 0,
+                "{}\n{}\n{}",
+                block.text, answer.out, answer.err
+            );
             played += 1;
         }
     }
