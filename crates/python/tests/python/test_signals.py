@@ -7,7 +7,10 @@ import time
 import unittest
 
 PROGRAM = """
+import signal
 import longshore
+# Whoever runs the tests may have had it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with longshore.EmbeddedCluster(pods=False) as embedded:
     resolver = longshore.KubernetesClusterResolver(override_client=embedded.cluster)
     print("waiting", flush=True)
@@ -23,10 +26,13 @@ with longshore.EmbeddedCluster(pods=False) as embedded:
 class Signals(unittest.TestCase):
     def test_an_interrupt(self):
         with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as child:
-            self.assertEqual(child.stdout.readline(), "waiting\n")
-            time.sleep(0.2)
-            child.send_signal(signal.SIGINT)
-            told, _ = child.communicate(timeout=60)
+            try:
+                self.assertEqual(child.stdout.readline(), "waiting\n")
+                time.sleep(0.2)
+                child.send_signal(signal.SIGINT)
+                told, _ = child.communicate(timeout=60)
+            finally:
+                child.kill()
         self.assertEqual(told, "interrupted\nClusterSpec({'worker': []})\n")
         self.assertEqual(child.returncode, 0)
 
