@@ -239,7 +239,7 @@ fn noise() -> Vec<u8> {
 
 /// As if it had been written long ago.
 fn long_ago(path: &Path) {
-    // The time of change cannot be set; it is waited for once.
+    // Only the time of the last writing can be set, not that of the last change.
     let file = fs::File::options().write(true).open(path).unwrap();
     file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000))
         .unwrap();
