@@ -242,17 +242,22 @@ fn gpus_that_no_node_has() {
     assert_eq!(why["explanation"]["role"], "worker");
 }
 
-#[test]
-fn secrets_that_are_missing() {
-    let here = Here::new();
-    here.create(&[job(&json!({
+/// A Job whose pod mounts the Secret `keys`.
+fn with_a_secret() -> Value {
+    job(&json!({
         "restartPolicy": "Never",
         "volumes": [{"name": "keys", "secret": {"secretName": "keys"}}],
         "containers": [{
             "name": "main", "image": "i", "command": ["true"],
             "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
         }],
-    }))]);
+    }))
+}
+
+#[test]
+fn secrets_that_are_missing() {
+    let here = Here::new();
+    here.create(&[with_a_secret()]);
     let why = here.eventually("missing-secret");
     assert!(
         why["summary"]
@@ -451,14 +456,7 @@ fn what_a_kubelet_would_write() {
 #[test]
 fn a_run_that_was_given_up_keeps_its_explanation() {
     let here = Here::new();
-    here.create(&[job(&json!({
-        "restartPolicy": "Never",
-        "volumes": [{"name": "keys", "secret": {"secretName": "keys"}}],
-        "containers": [{
-            "name": "main", "image": "i", "command": ["true"],
-            "volumeMounts": [{"name": "keys", "mountPath": "/keys"}],
-        }],
-    }))]);
+    here.create(&[with_a_secret()]);
     let run = Run {
         name: RunName::existing(RUN).unwrap(),
         namespace: "default".into(),
