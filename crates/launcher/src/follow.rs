@@ -25,7 +25,7 @@ use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{Around, Cause},
     look::{self, Look},
-    names::{self, Task},
+    names::Task,
     runs::{self, Run},
     track::{Seen, Step, Track},
 };
@@ -325,9 +325,10 @@ impl Driver {
                     pod,
                     task,
                     container,
+                    is_main,
                 } => {
                     if self.options.logs {
-                        self.read(uid, pod, task, container);
+                        self.read(uid, pod, task, container, is_main);
                     }
                 }
                 Step::Ended { uid } => {
@@ -359,7 +360,7 @@ impl Driver {
             .or_insert_with(|| watch::channel(false).0)
     }
 
-    fn read(&mut self, uid: String, pod: String, task: Task, container: String) {
+    fn read(&mut self, uid: String, pod: String, task: Task, container: String, is_main: bool) {
         let Ok(pods) = self.cluster.pods().in_namespace(&self.run.namespace) else {
             return;
         };
@@ -369,6 +370,7 @@ impl Driver {
             pod,
             task,
             container: container.clone(),
+            is_main,
             tail: self.options.tail,
             over: self.over_of(&uid).subscribe(),
             events: self.events.clone(),
@@ -391,10 +393,10 @@ impl Driver {
         }
         let reason = format!("{}: {}", Timestamp::now(), outcome.reason);
         let why = outcome.explanation.as_ref();
-        let roles = self.track.going_on();
-        let stops = roles
+        let jobs = self.track.going_on();
+        let stops = jobs
             .iter()
-            .map(|role| runs::stop_role(&self.cluster, &self.run, role, &reason, why));
+            .map(|job| runs::stop_role(&self.cluster, &self.run, job, &reason, why));
         for result in futures::future::join_all(stops).await {
             match result {
                 Err(error) if !error.is_not_found() => {
@@ -443,9 +445,4 @@ impl Driver {
         self.tell(Event::Finished(outcome)).await?;
         Ok(true)
     }
-}
-
-/// The container's name, when it is not the one of the command.
-fn other_container(container: &str) -> Option<String> {
-    (container != names::MAIN).then(|| container.to_owned())
 }

@@ -50,8 +50,10 @@ pub const BIN: &str = "/longshore/bin";
 pub const FETCH: &str = "fetch";
 /// The init container that brings the program.
 pub const INSTALL: &str = "install";
-/// The container that runs the command.
+/// The container that runs the command, unless [`CONTAINER`] names another.
 pub const MAIN: &str = "main";
+/// Annotation of a pod: the container that runs the command.
+pub const CONTAINER: &str = "longshore.dev/container";
 
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 

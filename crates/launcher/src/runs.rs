@@ -308,11 +308,11 @@ pub async fn cancel(cluster: &Cluster, run: &Run, now: Timestamp) -> Result<usiz
     Ok(going_on.len())
 }
 
-/// Stops one role of a run whose end is decided.
+/// Stops the Job of one role of a run whose end is decided.
 pub(crate) async fn stop_role(
     cluster: &Cluster,
     run: &Run,
-    role: &str,
+    job: &str,
     reason: &str,
     why: Option<&Explanation>,
 ) -> Result<(), longshore_client::Error> {
@@ -322,7 +322,7 @@ pub(crate) async fn stop_role(
     }
     let patch = suspension(notes);
     let jobs = cluster.jobs().in_namespace(&run.namespace)?;
-    jobs.patch(&run.name.job(role), &patch).await.map(drop)
+    jobs.patch(job, &patch).await.map(drop)
 }
 
 /// Suspending a Job ends its pods and keeps the Job.

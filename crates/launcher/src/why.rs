@@ -121,7 +121,12 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let Some(pod) = wants_log(&first) else {
         return Ok(first);
     };
-    let line = look::seen("logs", LOOK, last_line(cluster, run, &pod)).await;
+    let known = evidence
+        .pods
+        .iter()
+        .find(|known| known.metadata.name == pod);
+    let container = known.map_or(names::MAIN, PodEvidence::main_name);
+    let line = look::seen("logs", LOOK, last_line(cluster, run, &pod, container)).await;
     match line {
         (Some(line), _) => evidence.last_line = Some((pod, line)),
         (None, problem) => evidence.unseen.extend(problem),
@@ -147,10 +152,11 @@ async fn last_line(
     cluster: &Cluster,
     run: &Run,
     pod: &str,
+    container: &str,
 ) -> Result<String, longshore_client::Error> {
     use futures::TryStreamExt as _;
     let options = LogOptions {
-        container: Some(names::MAIN.to_owned()),
+        container: Some(container.to_owned()),
         tail_lines: Some(3),
         ..LogOptions::default()
     };

@@ -157,7 +157,7 @@ async fn show_written(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<(
         attempts.sort_by_key(|pod| pod.meta().creation_timestamp);
         let task = Task { role, index };
         for pod in attempts {
-            let written = match read(&pods, &pod, names::MAIN, args.tail).await {
+            let written = match read(&pods, &pod, main_container(&pod), args.tail).await {
                 Ok(text) => (None, text),
                 // The command has not begun: what came before it may say why.
                 Err(error) => match read(&pods, &pod, names::FETCH, args.tail).await {
@@ -188,6 +188,11 @@ fn task_of(pod: &Item<Pod>) -> Option<Task> {
         role: labels.get(names::ROLE)?.clone(),
         index,
     })
+}
+
+fn main_container(pod: &Item<Pod>) -> &str {
+    let named = pod.meta().annotations.get(names::CONTAINER);
+    named.map_or(names::MAIN, String::as_str)
 }
 
 async fn read(

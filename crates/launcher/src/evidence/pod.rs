@@ -174,13 +174,20 @@ impl PodEvidence {
         })
     }
 
+    /// The name of the container that runs the command.
+    #[must_use]
+    pub fn main_name(&self) -> &str {
+        let named = self.metadata.annotations.get(names::CONTAINER);
+        named.map_or(names::MAIN, String::as_str)
+    }
+
     /// The status of the container that runs the command.
     #[must_use]
     pub fn main(&self) -> Option<&ContainerStatus> {
         self.status
             .container_statuses
             .iter()
-            .find(|status| status.name == names::MAIN)
+            .find(|status| status.name == self.main_name())
     }
 
     /// How the command ended, once it has.

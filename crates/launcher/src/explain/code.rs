@@ -11,7 +11,7 @@ use crate::{evidence::PodEvidence, names};
 pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> Explanation {
     let image = image(pod, container);
     // The run's own containers run `longshore`, which then runs the command.
-    let ours = [names::MAIN, names::FETCH, names::INSTALL].contains(&container);
+    let ours = [pod.main_name(), names::FETCH, names::INSTALL].contains(&container);
     let lacks_ours = ours
         && !has_any(message, &["exec format error"])
         && has_any(

@@ -38,7 +38,7 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
             (found.seen("ContainerStatusUnknown"), true)
         }
         Some(ended) => {
-            let (explanation, ran) = container(pod, names::MAIN, ended, last_line);
+            let (explanation, ran) = container(pod, pod.main_name(), ended, last_line);
             (disrupted::killed(pod, explanation, around), ran)
         }
         None => {
@@ -167,7 +167,7 @@ pub(super) fn command(pod: &PodEvidence) -> String {
         .spec
         .containers
         .iter()
-        .find(|container| container.name == names::MAIN);
+        .find(|container| container.name == pod.main_name());
     let words = main.map(|main| main.command.as_slice()).unwrap_or_default();
     let begin = words
         .iter()

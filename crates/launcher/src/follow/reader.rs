@@ -12,7 +12,7 @@ use futures::StreamExt;
 use longshore_client::{LogOptions, View, kinds::Pod};
 use tokio::sync::{mpsc, watch};
 
-use super::{Error, Event, LogLine, other_container};
+use super::{Error, Event, LogLine};
 use crate::{lines::Lines, names::Task};
 
 /// The pause after a break; it doubles while nothing comes.
@@ -26,6 +26,8 @@ pub(super) struct Reader {
     pub(super) pod: String,
     pub(super) task: Task,
     pub(super) container: String,
+    /// Whether it is the one of the command.
+    pub(super) is_main: bool,
     pub(super) tail: Option<u64>,
     pub(super) over: watch::Receiver<bool>,
     pub(super) events: mpsc::Sender<Result<Event, Error>>,
@@ -135,7 +137,7 @@ impl Reader {
     }
 
     async fn tell(&self, line: String) -> Result<(), ()> {
-        let container = other_container(&self.container);
+        let container = (!self.is_main).then(|| self.container.clone());
         let line = LogLine {
             task: self.task.clone(),
             container,

@@ -50,6 +50,7 @@ pub(crate) enum Step {
         pod: String,
         task: Task,
         container: String,
+        is_main: bool,
     },
     /// Nothing runs in the pod any more: its log has an end.
     Ended {
@@ -138,7 +139,7 @@ impl Track {
         self.roles
             .iter()
             .filter(|role| !is_over(role))
-            .map(|role| role.name.clone())
+            .filter_map(|role| Some(self.jobs.get(&role.name)?.metadata.name.clone()))
             .collect()
     }
 
@@ -200,6 +201,7 @@ impl Track {
     fn see_pod(&mut self, pod: PodEvidence, now: Timestamp, steps: &mut Vec<Step>) {
         let Some(task) = pod.task() else { return };
         let uid = pod.metadata.uid.clone();
+        let main = pod.main_name();
         let mut read = |container: &str| {
             if self.reading.insert((uid.clone(), container.to_owned())) {
                 steps.push(Step::Read {
@@ -207,11 +209,12 @@ impl Track {
                     pod: pod.metadata.name.clone(),
                     task: task.clone(),
                     container: container.to_owned(),
+                    is_main: container == main,
                 });
             }
         };
         if pod.has_started() {
-            read(crate::names::MAIN);
+            read(main);
         } else if let Some((container, _)) = pod.failed_init().filter(|_| pod.is_over()) {
             read(container);
         }

@@ -114,6 +114,7 @@ fn a_run_goes_from_pending_to_success() {
             index: 0
         },
         container: "main".into(),
+        is_main: true,
     }));
     assert_eq!(
         track.see(pod("worker", 0, running()), at(1)),
@@ -149,14 +150,14 @@ fn the_first_failure_decides_and_its_peers_go_on() {
     assert_eq!(evidence, ["worker-1"]);
     assert_eq!(
         track.going_on(),
-        ["ps", "worker"],
+        ["run-ps", "run-worker"],
         "these are to be stopped"
     );
     track.see(
         job("worker", condition("Failed", "BackoffLimitExceeded")),
         at(3),
     );
-    assert_eq!(track.going_on(), ["ps"]);
+    assert_eq!(track.going_on(), ["run-ps"]);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn services_do_not_keep_a_run_from_its_end() {
     let (outcome, evidence) = outcome(&steps).unwrap();
     assert_eq!(outcome.ending, Ending::Succeeded);
     assert_eq!(evidence, ["worker-0"]);
-    assert_eq!(track.going_on(), ["ps"]);
+    assert_eq!(track.going_on(), ["run-ps"]);
 }
 
 #[test]
@@ -441,7 +442,7 @@ fn strange_pods_change_nothing() {
     track.see(pod("other", 0, ended(1, 1)), at(1));
     let blank = evidence::PodEvidence::default();
     assert_eq!(outcome(&track.see(Seen::Pod(Box::new(blank)), at(1))), None);
-    assert_eq!(track.going_on(), ["main"]);
+    assert_eq!(track.going_on(), ["run-main"]);
 }
 
 fn around(event: Value) -> Seen {
