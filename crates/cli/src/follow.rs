@@ -12,7 +12,7 @@ use longshore::{
     launcher::{
         Event, Follow, FollowOptions, Outcome, Run,
         follow::{self, Ending, LogLine},
-        names::{self, Task},
+        names::Task,
         runs::{self, RunRole},
     },
 };
@@ -271,23 +271,14 @@ pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
 
 /// Waits until no process of a run is left.
 pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()> {
-    let pods = cluster
-        .pods()
-        .in_namespace(&run.namespace)?
-        .filter(&format!("{}={}", names::RUN, run.name.as_str()))?;
     let begin = Instant::now();
     loop {
         let is_alive = |pod: &Item<Pod>| {
             let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
             !matches!(phase.as_str(), "Succeeded" | "Failed")
         };
-        let alive = pods
-            .list()
-            .await?
-            .items
-            .iter()
-            .filter(|pod| is_alive(pod))
-            .count();
+        let pods = run.list_pods(cluster).await?;
+        let alive = pods.iter().filter(|pod| is_alive(pod)).count();
         if alive == 0 {
             return Ok(());
         }

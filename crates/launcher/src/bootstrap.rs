@@ -366,6 +366,7 @@ fn prepare(
         name: "LONGSHORE_ROLE",
         problem: "is not set".to_owned(),
     })?;
+    let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
     let index = variable("JOB_COMPLETION_INDEX")
         .or_else(|| variable("LONGSHORE_INDEX"))
         .filter(|index| !index.is_empty())

@@ -37,6 +37,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
     fs::write(at("bundle").join("bundle.tar.gz"), bundle.bytes().unwrap()).unwrap();
     let config = PodConfig {
         run: "demo-ab2cd".into(),
+        scheduled: false,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {

@@ -11,14 +11,18 @@ mod pod_spec;
 mod pods;
 mod resolve;
 mod settings;
+mod workload;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use crate::names::RunName;
 
 pub use flags::{Flags, PodFlags};
 pub use pod_spec::PodSpec;
 pub use pods::{EnvFrom, PodSettings, Template, Toleration, Volume};
 pub use resolve::resolve;
 pub use settings::{RoleSettings, Settings, Source, Variable, VariableSource};
+pub use workload::{Schedule, Workload};
 
 /// The file's name.
 pub const FILE: &str = "longshore.toml";
@@ -135,6 +139,8 @@ pub struct RunSpec {
     pub annotations: BTreeMap<String, String>,
     /// Whether the folder is packed and sent.
     pub code: bool,
+    /// What the roles become in the cluster.
+    pub workload: Workload,
 }
 
 /// One role of a run.
@@ -167,5 +173,14 @@ impl RunSpec {
             .iter()
             .map(|role| role.count)
             .fold(0, u32::saturating_add)
+    }
+
+    /// A name for a run of it.
+    #[must_use]
+    pub fn run_name(&self, suffix: &str) -> RunName {
+        match self.workload {
+            Workload::Jobs => RunName::new(&self.name, suffix),
+            Workload::JobSet | Workload::Scheduled(_) => RunName::short(&self.name, suffix),
+        }
     }
 }

@@ -15,6 +15,7 @@ use std::{
 
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
+use serde_json::json;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -25,7 +26,7 @@ use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{Around, Cause},
     look::{self, Look},
-    names::Task,
+    names::{self, Task},
     runs::{self, Run},
     track::{Seen, Step, Track},
 };
@@ -289,6 +290,7 @@ impl Driver {
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), Unheard> {
         let seen = match change {
             Change::Upsert(item) => match item.typed::<PodEvidence>() {
+                Ok(pod) if !self.run.has(&pod.metadata) => return Ok(()),
                 Ok(pod) => Seen::Pod(Box::new(pod)),
                 Err(error) => {
                     tracing::warn!(%error, "a pod cannot be read");
@@ -302,6 +304,7 @@ impl Driver {
 
     async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), Unheard> {
         let job = match change.item().typed::<JobEvidence>() {
+            Ok(job) if !self.run.has(&job.metadata) => return Ok(()),
             Ok(job) => job,
             Err(error) => {
                 tracing::warn!(%error, "a Job cannot be read");
@@ -391,19 +394,19 @@ impl Driver {
         if !self.options.stop || outcome.ending == Ending::Cancelled {
             return;
         }
-        let reason = format!("{}: {}", Timestamp::now(), outcome.reason);
+        let mut notes =
+            json!({names::STOPPED: format!("{}: {}", Timestamp::now(), outcome.reason)});
         let why = outcome.explanation.as_ref();
-        let jobs = self.track.going_on();
-        let stops = jobs
-            .iter()
-            .map(|job| runs::stop_role(&self.cluster, &self.run, job, &reason, why));
-        for result in futures::future::join_all(stops).await {
-            match result {
-                Err(error) if !error.is_not_found() => {
-                    tracing::warn!(%error, "a role of the ended run goes on");
-                }
-                _ => {}
-            }
+        if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
+            notes[names::WHY] = why.into();
+        }
+        let mut jobs = self.track.going_on();
+        if outcome.ending == Ending::Succeeded {
+            // A JobSet ends by itself what served the others.
+            jobs.retain(|job| job.jobset().is_none());
+        }
+        if let Err(error) = runs::stop(&self.cluster, &self.run, &jobs, &notes).await {
+            tracing::warn!(%error, "a role of the ended run goes on");
         }
     }
 

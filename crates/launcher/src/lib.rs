@@ -46,7 +46,7 @@ mod track;
 pub mod why;
 
 pub use bundle::{Bundle, PackOptions};
-pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Settings};
+pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Schedule, Settings, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use names::RunName;
 pub use plan::Plan;

@@ -96,7 +96,7 @@ async fn events(cluster: &Cluster, run: &Run, warnings: bool) -> Result<Vec<Even
         let warn = longshore_client::FieldSelector::everything().with("type", "Warning");
         view = view.fields(warn);
     }
-    let prefix = format!("{}-", run.name.as_str());
+    let prefix = format!("{}-", run.label());
     let mut found = Vec::new();
     for item in view.list().await?.items {
         // What cannot be read says nothing about the run.

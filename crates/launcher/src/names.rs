@@ -34,6 +34,13 @@ pub const WHY: &str = "longshore.dev/why";
 /// Label: the queue that admits a Job. Kueue's.
 pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
+/// The kind of JobSets.
+pub const JOBSET: &str = "JobSet";
+/// Stands in host names for what tells the runs of one schedule apart.
+pub const EXECUTION: &str = "$(EXECUTION)";
+/// Label of a pod: its Job.
+pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
 /// The volume of the run, in the pod.
 pub const HOME: &str = "/longshore";
 /// Where the code is extracted, and the command runs.
@@ -74,6 +81,8 @@ pub struct RunName(String);
 /// What is left for the run's name of a host name's 63 characters, when role
 /// and index follow it.
 const LIMIT: usize = 40;
+/// The same when a schedule's minute, or a JobSet's number, comes in between.
+const SHORT: usize = 30;
 
 impl RunName {
     /// Makes a name of any text and a suffix of lower-case letters and digits.
@@ -86,12 +95,23 @@ impl RunName {
     /// ```
     #[must_use]
     pub fn new(name: &str, suffix: &str) -> Self {
+        Self::limited(name, suffix, LIMIT)
+    }
+
+    /// Makes a shorter name, for a workload that adds to the names of Jobs: at most 30
+    /// characters.
+    #[must_use]
+    pub fn short(name: &str, suffix: &str) -> Self {
+        Self::limited(name, suffix, SHORT)
+    }
+
+    fn limited(name: &str, suffix: &str, limit: usize) -> Self {
         let suffix: String = suffix
             .chars()
             .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
             .take(8)
             .collect();
-        let limit = LIMIT - 1 - suffix.len();
+        let limit = limit - 1 - suffix.len();
         let mut label = name::to_dns_label(name, limit);
         if !label.starts_with(|c: char| c.is_ascii_lowercase()) {
             // Names of Services must begin with a letter.
@@ -121,10 +141,10 @@ impl RunName {
         format!("{}-{role}", self.0)
     }
 
-    /// The host name of one task, as known through the run's Service.
+    /// The host name of one task of a Job, as known through the run's Service.
     #[must_use]
-    pub fn host(&self, role: &str, index: u32) -> String {
-        format!("{}-{role}-{index}.{}", self.0, self.0)
+    pub fn host(&self, job: &str, index: u32) -> String {
+        format!("{job}-{index}.{}", self.0)
     }
 }
 

@@ -2,16 +2,19 @@
 //! same plan, and `--dry-run` prints exactly what would be sent.
 
 mod extras;
+mod workload;
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use longshore_model::yaml;
 use longshore_resolver::accelerators::device;
 use serde_json::{Map, Value, json};
 
+pub(crate) use workload::jobset;
+
 use crate::{
-    config::{RoleSpec, RunSpec},
+    config::{RoleSpec, RunSpec, Workload},
     names::{self, RunName},
     pod::{self, Download, PodBundle, PodConfig, PodRole},
     store::{self, BundleInfo, Delivery},
@@ -56,16 +59,24 @@ pub struct Plan {
     pub service: Option<Value>,
     /// The Jobs, one a role.
     pub jobs: Vec<Value>,
+    /// What the Jobs become.
+    pub workload: Workload,
 }
 
 impl Plan {
     /// All objects, in the order in which they are created.
-    pub fn objects(&self) -> impl Iterator<Item = &Value> {
-        self.bundle
-            .iter()
-            .chain([&self.config])
-            .chain(&self.service)
-            .chain(&self.jobs)
+    #[must_use]
+    pub fn objects(&self) -> Vec<Value> {
+        let before = self.bundle.iter().chain([&self.config]);
+        let mut objects: Vec<Value> = before.chain(&self.service).cloned().collect();
+        objects.extend(self.workloads().into_owned());
+        objects
+    }
+
+    /// What is created of the Jobs: themselves, a JobSet, or CronJobs.
+    #[must_use]
+    pub fn workloads(&self) -> Cow<'_, [Value]> {
+        self.workload.objects(&self.run, &self.jobs)
     }
 
     /// The objects as one multi-document YAML text.
@@ -74,7 +85,7 @@ impl Plan {
         let mut text = String::new();
         for object in self.objects() {
             text.push_str("---\n");
-            text.push_str(&yaml::write(object));
+            text.push_str(&yaml::write(&object));
         }
         text
     }
@@ -110,8 +121,10 @@ pub fn plan(
         namespace: namespace.to_owned(),
         config: planner.config()?,
         bundle: planner.bundle_secret(),
-        service: (spec.tasks() > 1).then(|| planner.service()),
+        // A JobSet makes its own.
+        service: (spec.tasks() > 1 && spec.workload != Workload::JobSet).then(|| planner.service()),
         jobs,
+        workload: spec.workload.clone(),
     })
 }
 
@@ -172,12 +185,13 @@ impl Planner<'_> {
         let mut port = self.spec.port;
         let mut roles = Vec::new();
         for role in &self.spec.roles {
+            let job = self.spec.workload.job(self.run, &role.name);
             let mut tasks = Vec::new();
             for index in 0..role.count {
                 let host = if is_alone {
                     "localhost".to_owned()
                 } else {
-                    self.run.host(&role.name, index)
+                    self.run.host(&job, index)
                 };
                 tasks.push(format!("{host}:{port}"));
                 port = port.saturating_add(1);
@@ -208,6 +222,7 @@ impl Planner<'_> {
             roles,
             peer_timeout: self.spec.peer_timeout.as_secs(),
             bundle,
+            scheduled: self.is_scheduled(),
         };
         let text = serde_json::to_string(&config).map_err(PlanError::Config)?;
         Ok(json!({
@@ -242,6 +257,10 @@ impl Planner<'_> {
             "immutable": true,
             "data": {BUNDLE_FILE: STANDARD.encode(bytes)},
         }))
+    }
+
+    fn is_scheduled(&self) -> bool {
+        matches!(self.spec.workload, Workload::Scheduled(_))
     }
 
     fn service(&self) -> Value {
@@ -399,6 +418,10 @@ impl Planner<'_> {
                 {"name": "config", "mountPath": names::CONFIG, "readOnly": true},
             ],
         });
+        if let (true, Some(env)) = (self.is_scheduled(), container["env"].as_array_mut()) {
+            let label = format!("metadata.labels['{}']", names::JOB_NAME);
+            env.push(field("LONGSHORE_JOB", &label));
+        }
         if let Some(policy) = &self.spec.image_pull_policy {
             container["imagePullPolicy"] = json!(policy);
         }

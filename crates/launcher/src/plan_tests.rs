@@ -116,10 +116,17 @@ fn without_code_there_is_no_bundle_and_no_fetch() {
 #[test]
 fn the_longest_names_still_fit_a_host_name() {
     let run = RunName::new(&"very-long-name".repeat(9), "ab2cd");
-    let host = run.host(&"r".repeat(16), 9_999);
-    let label = host.split('.').next().unwrap();
-    assert!(label.len() <= 63, "{label}");
-    longshore_model::name::dns_label("host", label).unwrap();
+    let short = RunName::short(&"very-long-name".repeat(9), "ab2cd");
+    let role = "r".repeat(16);
+    let scheduled = short.job(&format!("{role}-29384920"));
+    for (run, job) in [(&run, run.job(&role)), (&short, scheduled)] {
+        let host = run.host(&job, 9_999);
+        let label = host.split('.').next().unwrap();
+        assert!(label.len() <= 63, "{label}");
+        longshore_model::name::dns_label("host", label).unwrap();
+    }
+    // As long as the name of a CronJob may be.
+    assert!(short.job(&role).len() <= 52);
 }
 
 #[test]

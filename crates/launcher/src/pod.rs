@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use longshore_resolver::{ClusterSpec, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::store::SignedUrl;
+use crate::{names, store::SignedUrl};
 
 /// The file's name, in [`crate::names::CONFIG`].
 pub const FILE: &str = "run.json";
@@ -22,6 +22,9 @@ pub struct PodConfig {
     pub peer_timeout: u64,
     /// The bundle, when there is one.
     pub bundle: Option<PodBundle>,
+    /// Whether a schedule makes the run again and again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduled: bool,
 }
 
 /// A role, as its pods need to know it.
@@ -60,6 +63,27 @@ pub struct Download {
 }
 
 impl PodConfig {
+    /// The same for the run that a Job of a role belongs to: a scheduled one learns from
+    /// the Job's name which it is of those that the schedule makes.
+    #[must_use]
+    pub fn of_job(self, role: &str, job: &str) -> Self {
+        let begin = format!("{}-{role}-", self.run);
+        match job.strip_prefix(&begin).filter(|_| self.scheduled) {
+            Some(execution) => self.of_execution(execution),
+            None => self,
+        }
+    }
+
+    /// The same for one run of those that a schedule makes.
+    #[must_use]
+    pub fn of_execution(mut self, execution: &str) -> Self {
+        for task in self.roles.iter_mut().flat_map(|role| &mut role.tasks) {
+            *task = task.replace(names::EXECUTION, execution);
+        }
+        self.run = format!("{}-{execution}", self.run);
+        self
+    }
+
     /// The number of tasks of all roles.
     #[must_use]
     pub fn tasks(&self) -> usize {

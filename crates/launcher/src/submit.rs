@@ -1,9 +1,12 @@
 //! Creates the objects of a plan: all of them, or none.
 
-use longshore_client::{Cluster, DeleteOptions, Item, Patch, kinds::Job};
+use std::time::Duration;
+
+use longshore_client::{Cluster, DeleteOptions, Item, Patch, View, kinds::Any};
 use serde_json::{Value, json};
 
 use crate::{
+    config::Workload,
     names,
     plan::Plan,
     runs::{Run, RunRole},
@@ -30,7 +33,21 @@ pub enum SubmitError {
         /// The Secret's name.
         name: String,
     },
+    /// Nobody makes the Jobs of a JobSet.
+    #[error(
+        "the JobSet {name:?} got no Jobs within {seconds} s: does its controller run (`kubectl get deployments --all-namespaces` shows it as jobset-controller-manager)? Without `jobset` it is not needed"
+    )]
+    NoJobs {
+        /// The JobSet's name.
+        name: String,
+        /// How long they were waited for.
+        seconds: u64,
+    },
 }
+
+/// How long JobSet's controller may take to make Jobs, and how often they are looked for.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl SubmitError {
     /// What the cluster said, if it was that.
@@ -48,7 +65,8 @@ fn name_of(object: &Value) -> &str {
 }
 
 /// Creates the objects of a plan. When one is refused, those made before it
-/// are deleted again. The first Job owns the others, so that all go with it.
+/// are deleted again. The first of the
+/// Jobs, CronJobs or JobSets owns the others, so that all go with it.
 ///
 /// # Errors
 /// Names the object and what the cluster says.
@@ -56,12 +74,13 @@ pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> 
     let mut made = Made {
         cluster,
         plan,
-        jobs: Vec::new(),
+        run: run_of(plan),
+        workloads: Vec::new(),
         config: false,
         service: false,
     };
     match made.create().await {
-        Ok(()) => Ok(run_of(plan)),
+        Ok(()) => Ok(made.run),
         Err(error) => {
             made.undo().await;
             Err(error)
@@ -90,23 +109,34 @@ fn run_of(plan: &Plan) -> Run {
         name: plan.run.clone(),
         namespace: plan.namespace.clone(),
         roles: declared.unwrap_or_else(|| plan.jobs.iter().map(role).collect()),
+        schedule: None,
     }
 }
 
 struct Made<'a> {
     cluster: &'a Cluster,
     plan: &'a Plan,
-    jobs: Vec<Item<Job>>,
+    run: Run,
+    workloads: Vec<Item<Any>>,
     config: bool,
     service: bool,
 }
 
 impl Made<'_> {
+    /// The Jobs, the CronJobs, or the JobSet.
+    fn view(&self) -> Result<View<Any>, SubmitError> {
+        let kind = Any::new(self.plan.workload.kind().into());
+        Ok(self
+            .cluster
+            .view_of(kind)
+            .in_namespace(&self.plan.namespace)?)
+    }
+
     async fn create(&mut self) -> Result<(), SubmitError> {
         let namespace = &self.plan.namespace;
         let secrets = self.cluster.secrets().in_namespace(namespace)?;
         let services = self.cluster.services().in_namespace(namespace)?;
-        let jobs = self.cluster.jobs().in_namespace(namespace)?;
+        let view = self.view()?;
         let failed = |kind: &str, object: &Value, source| SubmitError::Create {
             what: format!("{kind} {}", name_of(object)),
             source,
@@ -130,19 +160,45 @@ impl Made<'_> {
         if let (Some(object), Some(Err(source))) = (&self.plan.service, service) {
             return Err(failed("Service", object, source));
         }
+        let workloads = self.plan.workloads();
         let created =
-            futures::future::join_all(self.plan.jobs.iter().map(|job| jobs.create(job))).await;
+            futures::future::join_all(workloads.iter().map(|object| view.create(object))).await;
+        let kind = self.plan.workload.kind().gvk.kind;
         let mut problem = None;
-        for (object, created) in self.plan.jobs.iter().zip(created) {
+        for (object, created) in workloads.iter().zip(created) {
             match created {
-                Ok(job) => self.jobs.push(job),
-                Err(source) => problem = problem.or(Some(failed("Job", object, source))),
+                Ok(item) => self.workloads.push(item),
+                Err(source) => problem = problem.or(Some(failed(&kind, object, source))),
             }
         }
         if let Some(problem) = problem {
             return Err(problem);
         }
-        self.own().await
+        self.own().await?;
+        match self.plan.workload {
+            Workload::JobSet => self.jobs_of_set().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the Jobs that JobSet's controller makes: without them there is no run.
+    async fn jobs_of_set(&self) -> Result<(), SubmitError> {
+        let made = async {
+            loop {
+                let jobs = self.run.jobs(self.cluster)?.list().await?;
+                if jobs.items.len() >= self.plan.jobs.len() {
+                    return Ok(());
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, made).await {
+            Ok(made) => made,
+            Err(_) => Err(SubmitError::NoJobs {
+                name: self.plan.run.to_string(),
+                seconds: PATIENCE.as_secs(),
+            }),
+        }
     }
 
     /// Creates the bundle's Secret, unless a run before has done so.
@@ -185,12 +241,13 @@ impl Made<'_> {
 
     /// Makes the first Job the owner of all else.
     async fn own(&self) -> Result<(), SubmitError> {
-        let Some((first, others)) = self.jobs.split_first() else {
+        let Some((first, others)) = self.workloads.split_first() else {
             return Ok(());
         };
+        let kind = self.plan.workload.kind();
         let owner = json!({
-            "apiVersion": "batch/v1",
-            "kind": "Job",
+            "apiVersion": kind.api_version(),
+            "kind": kind.gvk.kind,
             "name": first.name(),
             "uid": first.uid(),
         });
@@ -237,8 +294,8 @@ impl Made<'_> {
                 tracing::warn!(%error, "an object of a failed submission is left");
             }
         };
-        for job in &self.jobs {
-            ignore(job.delete(&options).await);
+        for item in &self.workloads {
+            ignore(item.delete(&options).await);
         }
         let namespace = &self.plan.namespace;
         if self.config

@@ -109,9 +109,12 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     );
     let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
     let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
+    let (mut jobs, mut pods): (_, Vec<PodEvidence>) = (jobs?, read(&pods?.items)?);
+    jobs.retain(|job| run.has(&job.metadata));
+    pods.retain(|pod| run.has(&pod.metadata));
     let mut evidence = Evidence {
-        pods: read(&pods?.items)?,
-        jobs: jobs?,
+        pods,
+        jobs,
         around,
         unseen,
         ..Evidence::default()

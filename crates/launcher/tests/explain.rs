@@ -41,6 +41,7 @@ fn run(tasks: u32) -> Run {
     Run {
         name: RunName::existing("digits-x7k2p").unwrap(),
         namespace: "team".into(),
+        schedule: None,
         roles: vec![RunRole {
             name: "worker".into(),
             count: tasks,

@@ -21,6 +21,7 @@ fn run(roles: &[(&str, u32, bool)]) -> Run {
     Run {
         name: RunName::existing("demo-ab2cd").unwrap(),
         namespace: "default".into(),
+        schedule: None,
         roles: roles.iter().map(role).collect(),
     }
 }

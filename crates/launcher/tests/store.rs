@@ -84,6 +84,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
     fs::create_dir(&places.config).unwrap();
     let config = PodConfig {
         run: "demo-ab2cd".into(),
+        scheduled: false,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

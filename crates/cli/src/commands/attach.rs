@@ -58,7 +58,7 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
     // Input and terminals are a container's.
     let found = match args.container.is_surely_a_pod() {
         true => None,
-        false => match runs::find(cluster, namespace, &args.container.pod).await {
+        false => match runs::find_made(cluster, namespace, &args.container.pod).await {
             Err(RunsError::NoSuchRun { .. }) => None,
             found => Some(found?.run),
         },

@@ -9,7 +9,8 @@ use crate::{config, error::Result, follow, target::ClusterArgs, ui};
 
 /// End a run; its record stays
 ///
-/// Waits until no task of the run is left.
+/// Waits until no task of the run is left. A schedule is paused, and what runs of it
+/// is ended.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   longshore cancel digits-x7k2p")]
@@ -47,6 +48,9 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     }
     follow::cancel(cluster, &found.run).await?;
     follow::wait_until_still(cluster, &found.run).await?;
-    ui::line(format!("The run {} was cancelled.", args.run));
+    ui::line(match found.schedule {
+        Some(_) => format!("The schedule {} makes no more runs.", args.run),
+        None => format!("The run {} was cancelled.", args.run),
+    });
     Ok(())
 }

@@ -82,7 +82,7 @@ async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
     if let Some(name) = pod::named(&args.name) {
         return pod::show(cluster, namespace, name, args).await;
     }
-    let found = match runs::find(cluster, namespace, &args.name).await {
+    let found = match runs::find_made(cluster, namespace, &args.name).await {
         Err(unknown @ runs::RunsError::NoSuchRun { .. }) => {
             return pod::show_instead(cluster, namespace, args, unknown).await;
         }
@@ -139,9 +139,8 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> 
 /// after the other.
 async fn show_written(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> {
     let pods = cluster.pods().in_namespace(&run.namespace)?;
-    let selector = format!("{}={}", names::RUN, run.name.as_str());
     let mut by_task: BTreeMap<(String, u32), Vec<Item<Pod>>> = BTreeMap::new();
-    for pod in pods.clone().filter(&selector)?.list().await?.items {
+    for pod in run.list_pods(cluster).await? {
         if let Some(task) = task_of(&pod).filter(|task| args.wants(task)) {
             by_task
                 .entry((task.role, task.index))

@@ -59,7 +59,10 @@ async fn remove(cluster: &Cluster, args: &RmArgs) -> Result<()> {
     for name in &args.runs {
         chosen.push(runs::find(cluster, namespace, name).await?);
     }
-    let goes_on = chosen.iter().find(|run| !run.state.is_over());
+    let goes_on = chosen.iter().find(|run| match &run.schedule {
+        Some(schedule) => schedule.active > 0,
+        None => !run.state.is_over(),
+    });
     if let (Some(run), false) = (goes_on, args.force) {
         let name = run.run.name.as_str();
         let message = format!("the run {name} still goes on ({})", run.state.as_str());
@@ -68,7 +71,12 @@ async fn remove(cluster: &Cluster, args: &RmArgs) -> Result<()> {
     }
     for run in &chosen {
         runs::remove(cluster, &run.run).await?;
-        ui::line(format!("The run {} was removed.", run.run.name.as_str()));
+        let what = if run.schedule.is_some() {
+            "schedule"
+        } else {
+            "run"
+        };
+        ui::line(format!("The {what} {} was removed.", run.run.name.as_str()));
     }
     if chosen.is_empty() {
         ui::note("No run is over.");

@@ -11,7 +11,7 @@ use longshore::{
     client::Cluster,
     launcher::{
         Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, PodFlags, Run, RunName,
-        RunSpec, Settings, Store, bundle, config, names, plan,
+        RunSpec, Settings, Store, Workload, bundle, config, names, plan,
         preflight::{self, Finding, Purpose},
         runs, store, submit,
     },
@@ -42,6 +42,7 @@ const SUBMISSION: Duration = Duration::from_secs(10);
   longshore run examples/digits --role worker=4
   longshore run --env EPOCHS=3 --timeout 2h --detach -- python train.py
   longshore run --dry-run -- python train.py
+  longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
   longshore run --context production --image registry.example/train -- python train.py")]
 pub(crate) struct RunArgs {
     /// The folder of code
@@ -123,6 +124,15 @@ pub(crate) struct RunArgs {
     /// The queue that admits the run: Kueue's LocalQueue
     #[arg(long, value_name = "NAME", help_heading = "Pods")]
     queue: Option<String>,
+    /// Make the run again and again, as cron writes it: "0 3 * * *"
+    #[arg(long, value_name = "SCHEDULE", help_heading = "Schedule")]
+    cron: Option<String>,
+    /// Whose clock the schedule means, as in Europe/Berlin
+    #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
+    time_zone: Option<String>,
+    /// One JobSet for all roles, if the cluster has them
+    #[arg(long, help_heading = "Pods")]
+    jobset: bool,
     /// A pod template, as YAML, that is merged over ours
     #[arg(long, value_name = "FILE", help_heading = "Pods")]
     template: Option<PathBuf>,
@@ -168,6 +178,9 @@ impl RunArgs {
             labels: self.label.clone(),
             service_account: self.service_account.clone(),
             queue: self.queue.clone(),
+            cron: self.cron.clone(),
+            time_zone: self.time_zone.clone(),
+            jobset: self.jobset,
             pods: PodFlags {
                 volumes: self.volume.clone(),
                 node_selector: self.node_selector.clone(),
@@ -197,7 +210,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     let bundle = interrupt.unless(pack(&args.folder, &spec)).await??;
     let store = store.or_else(|| chosen.own_store(bundle.as_ref().map_or(0, |bundle| bundle.size)));
 
-    let run = RunName::new(&spec.name, &names::random_suffix());
+    let run = spec.run_name(&names::random_suffix());
     let namespace = spec
         .namespace
         .as_deref()
@@ -226,7 +239,10 @@ async fn launch(
 ) -> Result<ExitCode> {
     let target = interrupt.unless(chosen.open()).await??;
     let cluster = target.cluster();
-    let purpose = match args.detach {
+    let scheduled = matches!(spec.workload, Workload::Scheduled(_));
+    // What a schedule makes, it makes later: nobody waits for it.
+    let detach = args.detach || scheduled;
+    let purpose = match detach {
         true => Purpose::Detach,
         false => Purpose::Follow,
     };
@@ -245,8 +261,16 @@ async fn launch(
     };
     let result = match started.await {
         Ok(run) => {
-            ui::note(format!("{} {}", follow::head("run"), news(&run, spec)));
-            if args.detach {
+            if scheduled {
+                ui::note(format!(
+                    "{} {}",
+                    follow::head("schedule"),
+                    due(cluster, &run).await
+                ));
+            } else {
+                ui::note(format!("{} {}", follow::head("run"), news(&run, spec)));
+            }
+            if detach {
                 ui::line(run.name.as_str());
                 target.keep().map(|()| ExitCode::SUCCESS)
             } else {
@@ -263,6 +287,15 @@ async fn launch(
     let closed = target.close().await;
     let code = result?;
     closed.map(|()| code)
+}
+
+/// When a schedule makes its first run.
+async fn due(cluster: &Cluster, run: &Run) -> String {
+    let found = runs::find(cluster, &run.namespace, run.name.as_str()).await;
+    let schedule = found.ok().and_then(|found| found.schedule);
+    let next = schedule.and_then(|schedule| schedule.next);
+    let next = next.map_or_else(|| "never".to_owned(), |next| format!("at {next}"));
+    format!("{}, first due {next}", run.name)
 }
 
 /// Refuses a plan that something speaks against.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use longshore::launcher::{RunSummary, runs as history};
+use longshore::launcher::{RunName, RunSummary, runs as history};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,7 +14,9 @@ use crate::{
     ui,
 };
 
-/// List runs, newest first
+/// List runs and schedules, newest first
+///
+/// A schedule stands with its times where runs have their tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore runs
@@ -74,10 +76,14 @@ fn table(found: &[RunSummary], args: &RunsArgs) {
         let exit = run
             .exit_code
             .map_or_else(|| "-".to_owned(), |code| code.to_string());
+        let tasks = match &run.schedule {
+            Some(schedule) => schedule.cron.clone(),
+            None => format!("{}/{}", run.succeeded.0, run.succeeded.1),
+        };
         let mut row = vec![
             run.run.name.as_str().to_owned(),
             run.state.as_str().to_owned(),
-            format!("{}/{}", run.succeeded.0, run.succeeded.1),
+            tasks,
             exit,
             span(run.created, Some(now)),
             span(run.created, run.finished),
@@ -114,5 +120,7 @@ fn value(run: &RunSummary) -> Value {
         "roles": roles,
         "command": run.command,
         "bundle": run.bundle,
+        "schedule": run.schedule,
+        "madeBy": run.run.schedule.as_ref().map(RunName::as_str),
     })
 }

@@ -67,7 +67,7 @@ async fn ask(cluster: &Cluster, args: &WhyArgs) -> Result<ExitCode> {
         .namespace
         .as_deref()
         .unwrap_or_else(|| cluster.default_namespace());
-    let found = runs::find(cluster, namespace, &args.run).await?;
+    let found = runs::find_made(cluster, namespace, &args.run).await?;
     let answer = why::why(cluster, &found.run).await.map_err(Error::from)?;
     match args.output {
         WhyFormat::Text => show(&answer),

@@ -17,5 +17,6 @@ mod resolve;
 mod run;
 #[path = "../../../launcher/tests/s3/mod.rs"]
 mod s3;
+mod schedules;
 mod stores;
 mod why;

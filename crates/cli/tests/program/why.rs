@@ -460,6 +460,7 @@ fn a_run_that_was_given_up_keeps_its_explanation() {
     let run = Run {
         name: RunName::existing(RUN).unwrap(),
         namespace: "default".into(),
+        schedule: None,
         roles: vec![RunRole {
             name: "worker".into(),
             count: 1,

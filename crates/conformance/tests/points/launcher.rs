@@ -24,6 +24,7 @@ fn run(here: &Here) -> Run {
     Run {
         name: RunName::existing(RUN).unwrap(),
         namespace: here.namespace().to_owned(),
+        schedule: None,
         roles: vec![RunRole {
             name: "worker".into(),
             count: 1,

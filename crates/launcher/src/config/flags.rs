@@ -47,6 +47,12 @@ pub struct Flags {
     pub service_account: Option<String>,
     /// `--queue`.
     pub queue: Option<String>,
+    /// `--cron`: when the run is made, again and again.
+    pub cron: Option<String>,
+    /// `--time-zone`: whose clock `cron` means.
+    pub time_zone: Option<String>,
+    /// `--jobset`: one JobSet instead of a Job a role.
+    pub jobset: bool,
     /// What the pods of every role are like.
     pub pods: PodFlags,
     /// The command after `--`; empty when none is given.

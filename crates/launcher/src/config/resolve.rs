@@ -8,6 +8,7 @@ use super::{
     ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, PodSpec, RoleSettings, RoleSpec, RunSpec,
     Settings, place,
     settings::{Command, Scalar, Source, Variable, VariableSource},
+    workload,
 };
 use crate::store::{FORMS, Store, StoreError};
 
@@ -93,15 +94,14 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         ));
     }
     let store = flags.store.as_ref().or(settings.store.as_ref()).cloned();
-    if let Some(store) = &store {
-        Store::parse(store).map_err(|error| match error {
-            // Without what may be a secret in it.
-            StoreError::Url { url, problem } => {
-                invalid("store", url, format!("it {problem}; use {FORMS}"))
-            }
-            other => invalid("store", "", other.to_string()),
-        })?;
-    }
+    let parsed = store.as_deref().map(Store::parse).transpose();
+    let parsed = parsed.map_err(|error| match error {
+        // Without what may be a secret in it.
+        StoreError::Url { url, problem } => {
+            invalid("store", url, format!("it {problem}; use {FORMS}"))
+        }
+        other => invalid("store", "", other.to_string()),
+    })?;
     let mut labels = settings.labels.clone();
     for flag in &flags.labels {
         let pair = flag.split_once('=');
@@ -123,6 +123,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
             .transpose()
     };
     let roles = roles(settings, flags)?;
+    let workload = workload::resolve(settings, flags, &roles, parsed.as_ref())?;
     let port = flags.port.or(settings.port).unwrap_or(DEFAULT_PORT);
     let spec = RunSpec {
         name,
@@ -163,6 +164,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         labels,
         annotations: settings.annotations.clone(),
         code: !flags.no_code && settings.code.unwrap_or(true),
+        workload,
         roles,
     };
     let last = u32::from(port) + spec.tasks().saturating_sub(1);

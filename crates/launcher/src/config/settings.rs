@@ -31,6 +31,10 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// ignore = ["data/", "*.ckpt"]
 /// code = true
 /// allow_secrets = ["tests/key.pem"]  # sent though they look like secrets
+/// cron = "0 3 * * *"            # a CronJob: the run is made again and again
+/// time_zone = "Europe/Berlin"   # whose clock that is; default: the cluster's
+/// concurrency_policy = "Forbid" # or Allow, Replace: what if the last one still runs
+/// jobset = false                # true: one JobSet instead of a Job a role
 /// queue = "team-a"              # Kueue's LocalQueue
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # of /dev/shm
@@ -73,7 +77,7 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// resources = { gpu = "1" }
 /// ```
 ///
-/// What stands between `queue` and `[affinity]` may stand in a role, too: maps are
+/// What stands between `priority_class` and `[affinity]` may stand in a role, too: maps are
 /// merged, lists are added to, everything else is the role's.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -128,6 +132,14 @@ pub struct Settings {
     pub allow_secrets: Vec<String>,
     /// The queue that admits the run: Kueue's LocalQueue.
     pub queue: Option<String>,
+    /// When the run is made, again and again.
+    pub cron: Option<String>,
+    /// Whose clock `cron` means.
+    pub time_zone: Option<String>,
+    /// What happens when a run is due and the last one still runs.
+    pub concurrency_policy: Option<String>,
+    /// Whether the roles are one JobSet.
+    pub jobset: Option<bool>,
     /// What else the pods of every role are like.
     #[serde(flatten)]
     pub pods: PodSettings,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Condition, Meta, PodSpec};
 use crate::names;
@@ -50,7 +51,42 @@ pub struct JobStatus {
     pub completion_time: Option<Timestamp>,
 }
 
+/// A CronJob.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct CronJobEvidence {
+    pub metadata: Meta,
+    pub spec: CronJobSpec,
+    pub status: CronJobStatus,
+}
+
+/// A CronJob's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct CronJobSpec {
+    pub schedule: String,
+    pub time_zone: Option<String>,
+    pub suspend: bool,
+}
+
+/// A CronJob's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct CronJobStatus {
+    pub active: Vec<Value>,
+    pub last_schedule_time: Option<Timestamp>,
+}
+
 impl JobEvidence {
+    /// The JobSet that makes it.
+    #[must_use]
+    pub fn jobset(&self) -> Option<&str> {
+        self.metadata.owner(names::JOBSET)
+    }
+
     /// The role that it runs.
     #[must_use]
     pub fn role(&self) -> Option<&str> {

@@ -13,7 +13,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 pub use event::{EventEvidence, Regarding, Series};
-pub use job::{JobEvidence, JobSpec, JobStatus, Template};
+pub use job::{
+    CronJobEvidence, CronJobSpec, CronJobStatus, JobEvidence, JobSpec, JobStatus, Template,
+};
 pub use node::{NodeEvidence, NodeSpec, NodeStatus, Taint};
 pub use pod::{
     Container, ContainerState, ContainerStatus, LocalName, PodEvidence, PodSpec, PodStatus,
@@ -33,6 +35,27 @@ pub struct Meta {
     pub annotations: BTreeMap<String, String>,
     pub creation_timestamp: Option<Timestamp>,
     pub deletion_timestamp: Option<Timestamp>,
+    pub owner_references: Vec<Owner>,
+}
+
+impl Meta {
+    /// The name of the owner of a kind.
+    #[must_use]
+    pub fn owner(&self, kind: &str) -> Option<&str> {
+        let mut owners = self.owner_references.iter();
+        let owner = owners.find(|owner| owner.kind == kind && owner.controller);
+        owner.map(|owner| owner.name.as_str())
+    }
+}
+
+/// What an object belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct Owner {
+    pub kind: String,
+    pub name: String,
+    pub controller: bool,
 }
 
 /// A condition of a pod or Job.

@@ -127,6 +127,10 @@ causes! {
     MissingPriorityClass = "missing-priority-class",
     /// The runtime class is missing.
     MissingRuntimeClass = "missing-runtime-class",
+    /// The cluster does not know the kind of an object.
+    MissingKind = "missing-kind",
+    /// The queue is missing.
+    MissingQueue = "missing-queue",
     /// The cluster refuses the pods, for another reason.
     PodsRefused = "pods-refused",
     /// No pods were made, and nothing says why.

@@ -6,7 +6,7 @@ use longshore_client::{Cluster, Error};
 use serde_json::Value;
 
 use super::{
-    Evidence, NamespaceState, Needs, Purpose,
+    Addon, Evidence, NamespaceState, Needs, Presence, Purpose, addons,
     references::{Found, Reference, What},
     rights::{self, Right},
 };
@@ -31,15 +31,21 @@ pub(super) async fn ask(
         let found = tokio::time::timeout(LIMIT, question).await;
         (reference.clone(), found.unwrap_or(Found::Unseen))
     });
+    let addons = needs.addons.iter().map(async |addon: &Addon| {
+        let asked = addons::ask(cluster, namespace, addon);
+        let found = tokio::time::timeout(LIMIT, asked).await;
+        (addon.clone(), found.unwrap_or(Presence::Unseen))
+    });
     let ranges = format!("/api/v1/namespaces/{namespace}/limitranges");
     let ranges = async { Ok(look::items(cluster.proxy().get(&ranges, &[]).await?)) };
     let others = async {
-        let (lacks, quotas, ranges, nodes, references) = futures::join!(
+        let (lacks, quotas, ranges, nodes, references, addons) = futures::join!(
             tokio::time::timeout(LIMIT, lacks(cluster, needs, purpose)),
             look::seen("resourcequotas", LIMIT, look::quotas(cluster, namespace)),
             look::seen("limitranges", LIMIT, ranges),
             look::seen("nodes", LIMIT, look::nodes(cluster)),
             futures::future::join_all(references),
+            futures::future::join_all(addons),
         );
         Ok(Evidence {
             namespace: NamespaceState::Unseen,
@@ -48,6 +54,7 @@ pub(super) async fn ask(
             limit_ranges: ranges.0,
             nodes: nodes.0,
             references: references.into_iter().collect(),
+            addons,
         })
     };
     // A cluster that does not answer is told as soon as one question fails.

@@ -3,6 +3,7 @@
 //!
 //! Asking ([`check`]) stands apart from deciding ([`judge`]), which is pure.
 
+mod addons;
 mod ask;
 mod limits;
 mod needs;
@@ -18,6 +19,7 @@ use longshore_client::{Cluster, Error};
 
 pub(crate) use quota::full;
 
+pub use addons::{Addon, Presence};
 pub use needs::{Needs, RoleNeed};
 pub use references::{Found, Reference, What};
 pub use rights::Right;
@@ -104,6 +106,8 @@ pub struct Evidence {
     pub nodes: Option<Nodes>,
     /// What the pods refer to.
     pub references: BTreeMap<Reference, Found>,
+    /// What not every cluster has.
+    pub addons: Vec<(Addon, Presence)>,
 }
 
 /// Asks the cluster whether the plan can be carried out.
@@ -144,6 +148,7 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
     report
         .refusals
         .extend(rights::judge(namespace, &evidence.lacks));
+    addons::judge(namespace, &evidence.addons, &mut report);
     references::judge(&evidence.references, &mut report);
     // What a LimitRange fills in is what is then counted.
     let ranges = evidence.limit_ranges.as_deref().unwrap_or_default();

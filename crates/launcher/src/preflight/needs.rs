@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::references::{self, Reference};
+use super::{
+    Addon,
+    references::{self, Reference},
+};
 use crate::{
+    config::Workload,
     evidence::{Amounts, LimitRangeEvidence, PodSpec},
     fit, names,
     plan::Plan,
@@ -23,6 +27,8 @@ pub struct Needs {
     pub objects: BTreeMap<String, f64>,
     /// What its pods refer to.
     pub references: Vec<Reference>,
+    /// What not every cluster has.
+    pub addons: Vec<Addon>,
 }
 
 /// What a role needs.
@@ -40,14 +46,17 @@ impl Needs {
     /// What a plan needs.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let own = plan
-            .objects()
+        let own = plan.objects();
+        let own = own
+            .iter()
             .map(|object| (word(&object["kind"]), word(&object["metadata"]["name"])));
         let own: Vec<(String, String)> = own.collect();
         let count = |kind: &str| own.iter().filter(|(known, _)| known == kind).count() as f64;
         let mut objects = BTreeMap::new();
         for (kind, name) in [
             ("Job", "jobs.batch"),
+            ("CronJob", "cronjobs.batch"),
+            (names::JOBSET, "jobsets.jobset.x-k8s.io"),
             ("Secret", "secrets"),
             ("Service", "services"),
             ("ConfigMap", "configmaps"),
@@ -72,6 +81,7 @@ impl Needs {
             roles,
             objects,
             references,
+            addons: addons(plan),
         }
     }
 
@@ -126,6 +136,15 @@ impl Needs {
     pub(super) fn pods(&self) -> f64 {
         self.roles.iter().map(|role| f64::from(role.tasks)).sum()
     }
+}
+
+/// The JobSets and queues that a plan needs.
+fn addons(plan: &Plan) -> Vec<Addon> {
+    let set = (plan.workload == Workload::JobSet).then_some(Addon::JobSet);
+    let mut labels = plan.jobs.iter().map(|job| &job["metadata"]["labels"]);
+    let queue = labels.find_map(|labels| labels[names::QUEUE].as_str());
+    let queue = queue.map(|name| Addon::Queue(name.to_owned()));
+    set.into_iter().chain(queue).collect()
 }
 
 fn fill(amounts: &mut Amounts, defaults: &Amounts) {

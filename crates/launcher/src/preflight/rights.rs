@@ -62,7 +62,13 @@ impl Right {
 /// The rights that a plan needs.
 pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
     let mut rights = Vec::new();
-    for (group, resource) in [("batch", "jobs"), ("", "secrets"), ("", "services")] {
+    for (group, resource) in [
+        ("batch", "jobs"),
+        ("batch", "cronjobs"),
+        ("jobset.x-k8s.io", "jobsets"),
+        ("", "secrets"),
+        ("", "services"),
+    ] {
         let dot = if group.is_empty() { "" } else { "." };
         if needs
             .objects

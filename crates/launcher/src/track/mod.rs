@@ -130,7 +130,7 @@ impl Track {
     }
 
     /// The roles whose Jobs still go on.
-    pub(crate) fn going_on(&self) -> Vec<String> {
+    pub(crate) fn going_on(&self) -> Vec<&JobEvidence> {
         let is_over = |role: &RunRole| {
             self.jobs.get(&role.name).is_none_or(|job| {
                 job.is_over() || job.is_cancelled() || job.spec.suspend || self.all_succeeded(role)
@@ -139,7 +139,7 @@ impl Track {
         self.roles
             .iter()
             .filter(|role| !is_over(role))
-            .filter_map(|role| Some(self.jobs.get(&role.name)?.metadata.name.clone()))
+            .filter_map(|role| self.jobs.get(&role.name))
             .collect()
     }
 

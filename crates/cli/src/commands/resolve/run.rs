@@ -10,11 +10,11 @@ use longshore::{
 use crate::error::{Error, Kind, Result};
 
 pub(super) async fn job(cluster: &Cluster, namespace: &str, name: &str) -> Result<Job> {
-    let run = runs::find(cluster, namespace, name).await?.run;
+    let run = runs::find_made(cluster, namespace, name).await?.run;
     let secrets = cluster
         .secrets()
         .in_namespace(&run.namespace)?
-        .filter(&format!("{}={}", names::RUN, run.name.as_str()))?;
+        .filter(&format!("{}={}", names::RUN, run.label()))?;
     for secret in secrets.list().await? {
         let Some(text) = secret.field::<String>(&["data", pod::FILE])? else {
             continue;
@@ -24,6 +24,10 @@ pub(super) async fn job(cluster: &Cluster, namespace: &str, name: &str) -> Resul
             .ok()
             .and_then(|text| serde_json::from_slice::<pod::PodConfig>(&text).ok());
         if let Some(config) = config {
+            let config = match run.execution() {
+                Some(execution) => config.of_execution(execution),
+                None => config,
+            };
             return Ok(config.job());
         }
     }

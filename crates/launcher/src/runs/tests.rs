@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{summary::summaries, *};
+use crate::evidence::PodEvidence;
 
 fn job(run: &str, role: &str, created: &str, more: Value) -> JobEvidence {
     let mut value = json!({

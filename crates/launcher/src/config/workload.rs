@@ -1,0 +1,106 @@
+//! What the roles become in the cluster: Jobs, a JobSet, or CronJobs.
+
+use longshore_model::schedule;
+
+use super::{ConfigError, Flags, RoleSpec, Settings, resolve::invalid};
+use crate::store::Store;
+
+/// What the roles become in the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Workload {
+    /// A Job each.
+    #[default]
+    Jobs,
+    /// One JobSet, which makes their Jobs, ends the roles that serve when the others
+    /// have succeeded, and all when one has failed, be the user's desk there or not.
+    JobSet,
+    /// A CronJob each: they make Jobs again and again.
+    Scheduled(Schedule),
+}
+
+/// When a run is made, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// As cron writes it: `0 3 * * *`.
+    pub cron: String,
+    /// Whose clock that is; else the cluster's.
+    pub time_zone: Option<String>,
+    /// `Forbid`, `Allow` or `Replace`: what happens when a run is due and the last one
+    /// still runs.
+    pub concurrency_policy: String,
+}
+
+/// The concurrency policies that Kubernetes knows. The first is ours when none is
+/// given: two runs at a time would share what they write.
+const POLICIES: [&str; 3] = ["Forbid", "Allow", "Replace"];
+
+pub(super) fn resolve(
+    settings: &Settings,
+    flags: &Flags,
+    roles: &[RoleSpec],
+    store: Option<&Store>,
+) -> Result<Workload, ConfigError> {
+    let jobset = flags.jobset || settings.jobset == Some(true);
+    let zone = flags.time_zone.as_ref().or(settings.time_zone.as_ref());
+    let Some(cron) = flags.cron.as_ref().or(settings.cron.as_ref()) else {
+        let policy = settings.concurrency_policy.as_ref();
+        for (what, value) in [("time_zone", zone), ("concurrency_policy", policy)] {
+            if let Some(value) = value {
+                let rule = "it belongs to a schedule: set `cron`, too, or leave it out";
+                return Err(invalid(what, value, rule));
+            }
+        }
+        return Ok(match jobset {
+            true => Workload::JobSet,
+            false => Workload::Jobs,
+        });
+    };
+    if jobset {
+        let rule = "a schedule makes a Job a role: leave out one of `cron` and `jobset`";
+        return Err(invalid("jobset", "true", rule));
+    }
+    can_be_scheduled(cron, roles, store)?;
+    if let Some(zone) = zone.filter(|zone| schedule::time_zone(zone).is_none()) {
+        let rule = "use a name of the time zone database, such as Europe/Berlin or UTC";
+        return Err(invalid("time_zone", zone, rule));
+    }
+    let policy = settings.concurrency_policy.as_deref();
+    let policy = policy.unwrap_or(POLICIES[0]);
+    if !POLICIES.contains(&policy) {
+        let rule = format!("use one of {}", POLICIES.join(", "));
+        return Err(invalid("concurrency_policy", policy, rule));
+    }
+    Ok(Workload::Scheduled(Schedule {
+        cron: cron.clone(),
+        time_zone: zone.cloned(),
+        concurrency_policy: policy.to_owned(),
+    }))
+}
+
+fn can_be_scheduled(
+    cron: &str,
+    roles: &[RoleSpec],
+    store: Option<&Store>,
+) -> Result<(), ConfigError> {
+    if let Err(error) = cron.parse::<schedule::Schedule>() {
+        let rule = format!("{error}; write minute, hour, day, month and weekday, as in 0 3 * * *");
+        return Err(invalid("cron", cron, rule));
+    }
+    if cron.contains("TZ=") {
+        return Err(invalid("cron", cron, "give the time zone as `time_zone`"));
+    }
+    if cron.starts_with("@every") && roles.len() > 1 {
+        let rule = "it counts from when each role was made, and the roles would not meet: write minutes and hours";
+        return Err(invalid("cron", cron, rule));
+    }
+    if let Some(role) = roles.iter().find(|role| role.service) {
+        let rule = "a role that serves ends by whoever follows the run, and nobody follows a scheduled one";
+        return Err(invalid("service", &role.name, rule));
+    }
+    if let Some(Store::Remote(store)) = store {
+        let rule = "pods fetch from there by a URL that is valid for days, and a schedule goes on for longer: put the code into the image (`--no-code`), or use a folder that the nodes share (file://)";
+        return Err(invalid("store", store.to_string(), rule));
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What the Jobs of the roles become: themselves, one JobSet, or CronJobs.
+
+use std::borrow::Cow;
+
+use longshore_client::kinds::{CronJob, Job, Kind as _};
+use longshore_model::{Gvk, KindInfo, Scope};
+use serde_json::{Value, json};
+
+use crate::{
+    config::{Schedule, Workload},
+    names::{self, RunName},
+    runs::RunRole,
+};
+
+impl Workload {
+    /// The kind of the objects that are created.
+    pub(crate) fn kind(&self) -> KindInfo {
+        match self {
+            Self::Jobs => Job.info().clone(),
+            Self::Scheduled(_) => CronJob.info().clone(),
+            Self::JobSet => jobset(),
+        }
+    }
+
+    /// The name of the Job of a role, as far as it is known.
+    pub(super) fn job(&self, run: &RunName, role: &str) -> String {
+        let name = run.job(role);
+        match self {
+            Self::Jobs => name,
+            // The replicas of a JobSet's Jobs are numbered; ours have one each.
+            Self::JobSet => format!("{name}-0"),
+            Self::Scheduled(_) => format!("{name}-{}", names::EXECUTION),
+        }
+    }
+
+    /// The objects to be created.
+    pub(super) fn objects<'a>(&self, run: &RunName, jobs: &'a [Value]) -> Cow<'a, [Value]> {
+        match self {
+            Self::Jobs => Cow::Borrowed(jobs),
+            Self::Scheduled(schedule) => jobs.iter().map(|job| cron_job(schedule, job)).collect(),
+            Self::JobSet => jobs
+                .first()
+                .map(|first| set(run, first, jobs))
+                .into_iter()
+                .collect(),
+        }
+    }
+}
+
+/// JobSet's kind, of the Kubernetes project of that name.
+pub(crate) fn jobset() -> KindInfo {
+    KindInfo {
+        gvk: Gvk::from_api_version("jobset.x-k8s.io/v1alpha2", names::JOBSET),
+        plural: "jobsets".into(),
+        singular: "jobset".into(),
+        short_names: Default::default(),
+        categories: Default::default(),
+        scope: Scope::Namespaced,
+        subresources: Default::default(),
+        list_kind: None,
+    }
+}
+
+fn cron_job(schedule: &Schedule, job: &Value) -> Value {
+    let mut template = json!({
+        "metadata": {
+            "labels": job["metadata"]["labels"],
+            "annotations": job["metadata"]["annotations"],
+        },
+        "spec": job["spec"],
+    });
+    let mut spec = json!({
+        "schedule": schedule.cron,
+        "concurrencyPolicy": schedule.concurrency_policy,
+        "jobTemplate": template.take(),
+    });
+    if let Some(zone) = &schedule.time_zone {
+        spec["timeZone"] = json!(zone);
+    }
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": job["metadata"],
+        "spec": spec,
+    })
+}
+
+/// One JobSet of all roles. It fails with the first of its Jobs, and has succeeded
+/// with the last of those that end by themselves.
+fn set(run: &RunName, first: &Value, jobs: &[Value]) -> Value {
+    let role = |job: &Value| job["metadata"]["labels"][names::ROLE].clone();
+    let roles = first["metadata"]["annotations"][names::ROLES].as_str();
+    let roles: Vec<RunRole> = roles
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let ends = roles.iter().filter(|role| !role.service);
+    let ends: Vec<&str> = ends.map(|role| role.name.as_str()).collect();
+    let mut suspended = false;
+    let replicated = jobs.iter().map(|job| {
+        let mut spec = job["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            // The queue, if there is one, is the set's.
+            suspended |= spec.remove("suspend").is_some();
+            // It ends with the set, and the set with the run.
+            spec.remove("ttlSecondsAfterFinished");
+        }
+        let mut labels = job["metadata"]["labels"].clone();
+        if let Some(labels) = labels.as_object_mut() {
+            labels.remove(names::QUEUE);
+        }
+        json!({
+            "name": role(job),
+            "replicas": 1,
+            "template": {
+                "metadata": {"labels": labels, "annotations": job["metadata"]["annotations"]},
+                "spec": spec,
+            },
+        })
+    });
+    let replicated: Vec<Value> = replicated.collect();
+    let mut meta = first["metadata"].clone();
+    meta["name"] = json!(run.as_str());
+    if let Some(labels) = meta["labels"].as_object_mut() {
+        labels.remove(names::ROLE);
+    }
+    let mut spec = json!({
+        "network": {
+            "enableDNSHostnames": true,
+            "subdomain": run.as_str(),
+            // Peers look for each other before they are ready.
+            "publishNotReadyAddresses": true,
+        },
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": ends},
+        "failurePolicy": {"maxRestarts": 0},
+        "replicatedJobs": replicated,
+    });
+    if suspended {
+        spec["suspend"] = json!(true);
+    }
+    if let Some(ttl) = first["spec"].get("ttlSecondsAfterFinished") {
+        spec["ttlSecondsAfterFinished"] = ttl.clone();
+    }
+    json!({
+        "apiVersion": jobset().api_version(),
+        "kind": names::JOBSET,
+        "metadata": meta,
+        "spec": spec,
+    })
+}

@@ -1,0 +1,148 @@
+//! Jobs and pods make runs. Pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Run, RunRole, RunState, RunSummary};
+use crate::{
+    evidence::{JobEvidence, Meta, PodEvidence},
+    explain::Around,
+    names::{self, RunName},
+    track,
+};
+
+/// The name of a run, with the part of a Job's name that tells the runs of one
+/// schedule apart.
+type Key<'a> = (&'a str, &'a str, Option<&'a str>);
+
+/// Which run a Job belongs to.
+fn key<'a>(meta: &'a Meta, job: &'a str, schedule: bool) -> Option<Key<'a>> {
+    let run = meta.labels.get(names::RUN)?;
+    let execution = schedule.then(|| job.rsplit_once('-')).flatten();
+    Some((
+        &meta.namespace,
+        run,
+        execution.map(|(_, execution)| execution),
+    ))
+}
+
+/// The roles as the plan has written them down.
+pub(super) fn declared(meta: &Meta) -> Option<Vec<RunRole>> {
+    serde_json::from_str(meta.annotations.get(names::ROLES)?).ok()
+}
+
+/// The command as the plan has written it down.
+pub(super) fn command(meta: &Meta) -> Vec<String> {
+    let text = meta.annotations.get(names::COMMAND);
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// Groups Jobs and pods into runs, newest first. Pure.
+pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodEvidence]) -> Vec<RunSummary> {
+    type Parts<'a> = (Vec<&'a JobEvidence>, Vec<&'a PodEvidence>);
+    let mut runs: BTreeMap<Key<'_>, Parts<'_>> = BTreeMap::new();
+    let mut of_jobs: BTreeMap<(&str, &str), Key<'_>> = BTreeMap::new();
+    for job in jobs {
+        let meta = &job.metadata;
+        let scheduled = meta.owner("CronJob").is_some();
+        if let Some(key) = key(meta, &meta.name, scheduled) {
+            runs.entry(key).or_default().0.push(job);
+            of_jobs.insert((&meta.namespace, &meta.name), key);
+        }
+    }
+    for pod in pods {
+        let meta = &pod.metadata;
+        let job = meta.owner("Job").unwrap_or_default();
+        let known = of_jobs.get(&(meta.namespace.as_str(), job)).copied();
+        if let Some(known) = known
+            .or_else(|| key(meta, "", false))
+            .and_then(|key| runs.get_mut(&key))
+        {
+            known.1.push(pod);
+        }
+    }
+    let mut summaries: Vec<RunSummary> = runs
+        .into_iter()
+        .filter_map(|(key, (jobs, pods))| summary(key, &jobs, &pods))
+        .collect();
+    super::newest_first(&mut summaries);
+    summaries
+}
+
+fn summary(
+    (namespace, label, execution): Key<'_>,
+    jobs: &[&JobEvidence],
+    pods: &[&PodEvidence],
+) -> Option<RunSummary> {
+    let first = jobs.first()?;
+    let annotation = |key: &str| first.metadata.annotations.get(key).cloned();
+    let label = RunName::existing(label).ok()?;
+    let (name, schedule) = match execution {
+        Some(execution) => {
+            let name = RunName::existing(&format!("{label}-{execution}")).ok()?;
+            (name, Some(label))
+        }
+        None => (label, None),
+    };
+    let roles = declared(&first.metadata).unwrap_or_else(|| {
+        let role = |job: &&JobEvidence| {
+            let count = job.spec.completions.unwrap_or(1);
+            Some(RunRole {
+                name: job.role()?.to_owned(),
+                count,
+                service: false,
+            })
+        };
+        jobs.iter().filter_map(role).collect()
+    });
+    // Decided as a follower decides, from the same evidence.
+    let began = first.metadata.creation_timestamp.unwrap_or(Timestamp::MIN);
+    let seen = track::decide_now(&roles, jobs, pods, &Around::default(), began);
+    let started = pods.iter().any(|pod| pod.has_started());
+    let succeeded = seen.succeeded();
+    let state = match &seen.outcome {
+        Some(outcome) => match outcome.ending {
+            crate::follow::Ending::Succeeded => RunState::Succeeded,
+            crate::follow::Ending::Failed | crate::follow::Ending::NotStarted => RunState::Failed,
+            crate::follow::Ending::Cancelled => RunState::Cancelled,
+        },
+        None if started => RunState::Running,
+        None => RunState::Pending,
+    };
+    let finished = state.is_over().then(|| {
+        let jobs = jobs.iter().filter_map(|job| {
+            let failed = job
+                .failure()
+                .and_then(|condition| condition.last_transition_time);
+            job.status.completion_time.or(failed)
+        });
+        jobs.chain(pods.iter().filter_map(|pod| pod.finished_at()))
+            .max()
+    });
+    let total = roles
+        .iter()
+        .map(|role| role.count)
+        .fold(0, u32::saturating_add);
+    Some(RunSummary {
+        full_name: annotation(names::FULL_NAME).unwrap_or_else(|| name.to_string()),
+        run: Run {
+            name,
+            namespace: namespace.to_owned(),
+            roles,
+            schedule,
+        },
+        state,
+        created: jobs
+            .iter()
+            .filter_map(|job| job.metadata.creation_timestamp)
+            .min(),
+        finished: finished.flatten(),
+        command: command(&first.metadata),
+        bundle: annotation(names::BUNDLE),
+        exit_code: seen.outcome.map(|outcome| outcome.exit_code),
+        succeeded: (succeeded, total),
+        schedule: None,
+    })
+}
