@@ -9,6 +9,7 @@ mod documents;
 mod help;
 mod history;
 mod interrupt;
+mod jobset;
 mod lifecycle;
 mod objects;
 mod pods;

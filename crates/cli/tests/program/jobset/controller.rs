@@ -1,0 +1,158 @@
+//! What JobSet's controller does with what we use of it, as far as a run can tell:
+//! there is none in the registries. By the project's own documentation of v1alpha2.
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use longshore::client::{
+    Cluster, DeleteOptions, Error, Item, Patch, View,
+    kinds::{Any, Job},
+};
+use serde_json::{Value, json};
+
+/// The kind, with no more of a schema than it takes.
+pub(super) fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "jobsets.jobset.x-k8s.io"},
+        "spec": {
+            "group": "jobset.x-k8s.io", "scope": "Namespaced",
+            "names": {"kind": "JobSet", "plural": "jobsets", "singular": "jobset"},
+            "versions": [{
+                "name": "v1alpha2", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+/// Works until the process ends.
+pub(super) fn start(kubeconfig: PathBuf) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let cluster = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
+            let cluster = cluster.unwrap();
+            // The cluster ends before the thread does.
+            while look(&cluster).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+    });
+}
+
+async fn look(cluster: &Cluster) -> Result<(), Error> {
+    let sets = cluster
+        .kind_in("jobset.x-k8s.io/v1alpha2", "JobSet")
+        .await?;
+    for set in sets.in_namespace("default")?.list().await?.items {
+        reconcile(cluster, &set).await?;
+    }
+    Ok(())
+}
+
+async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
+    let object = set.raw()?;
+    let spec = &object["spec"];
+    let jobs = cluster.jobs().in_namespace("default")?;
+    let mut found = Vec::new();
+    for replicated in spec["replicatedJobs"].as_array().unwrap() {
+        let role = replicated["name"].as_str().unwrap();
+        let name = format!("{}-{role}-0", set.name());
+        if let Some(job) = jobs.find(&name).await? {
+            found.push((role.to_owned(), job));
+        } else if object["status"].is_null() {
+            jobs.create(&job(set, replicated, &name, spec)).await?;
+        }
+    }
+    if found.is_empty() {
+        return service(cluster, set, spec).await;
+    }
+    let suspend = spec["suspend"].as_bool().unwrap_or_default();
+    let mut active = Vec::new();
+    let (mut succeeded, mut failed) = (BTreeSet::new(), false);
+    for (role, job) in &found {
+        let conditions: Vec<Value> = job.status_field(&["conditions"]).unwrap_or_default();
+        let is = |kind: &str| {
+            let mut all = conditions.iter();
+            all.any(|one| one["type"] == kind && one["status"] == "True")
+        };
+        if is("Complete") {
+            succeeded.insert(role.as_str());
+        } else if is("Failed") {
+            failed = true;
+        } else {
+            active.push(job);
+        }
+    }
+    let targets = spec["successPolicy"]["targetReplicatedJobs"].as_array();
+    let mut targets = targets.unwrap().iter();
+    if failed || targets.all(|role| succeeded.contains(role.as_str().unwrap())) {
+        end(set, &active, failed).await
+    } else {
+        hold(&jobs, &active, suspend).await
+    }
+}
+
+/// Over: what is left of it goes.
+async fn end(set: &Item<Any>, active: &[&Item<Job>], failed: bool) -> Result<(), Error> {
+    let kind = if failed { "Failed" } else { "Completed" };
+    let status = json!({"status": {"terminalState": kind}});
+    set.patch_status(&Patch::merge(status)).await?;
+    for job in active {
+        job.delete(&DeleteOptions::background()).await?;
+    }
+    Ok(())
+}
+
+/// As the set, so its Jobs.
+async fn hold(jobs: &View<Job>, active: &[&Item<Job>], suspend: bool) -> Result<(), Error> {
+    for job in active {
+        if job.field::<bool>(&["spec", "suspend"])?.unwrap_or_default() != suspend {
+            let patch = Patch::merge(json!({"spec": {"suspend": suspend}}));
+            jobs.patch(job.name(), &patch).await?;
+        }
+    }
+    Ok(())
+}
+
+fn owner(set: &Item<Any>) -> Value {
+    json!([{
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "name": set.name(), "uid": set.uid(), "controller": true,
+    }])
+}
+
+fn job(set: &Item<Any>, replicated: &Value, name: &str, spec: &Value) -> Value {
+    let mut job = replicated["template"].clone();
+    job["metadata"]["name"] = json!(name);
+    job["metadata"]["ownerReferences"] = owner(set);
+    job["spec"]["suspend"] = json!(spec["suspend"].as_bool().unwrap_or_default());
+    job["spec"]["template"]["spec"]["subdomain"] = spec["network"]["subdomain"].clone();
+    for meta in ["/metadata", "/spec/template/metadata"] {
+        let labels = &mut job.pointer_mut(meta).unwrap()["labels"];
+        labels["jobset.sigs.k8s.io/jobset-name"] = json!(set.name());
+    }
+    job
+}
+
+async fn service(cluster: &Cluster, set: &Item<Any>, spec: &Value) -> Result<(), Error> {
+    let services = cluster.services().in_namespace("default")?;
+    let name = spec["network"]["subdomain"].as_str().unwrap();
+    if services.find(name).await?.is_some() {
+        return Ok(());
+    }
+    let service = json!({
+        "metadata": {"name": name, "ownerReferences": owner(set)},
+        "spec": {
+            "clusterIP": "None", "publishNotReadyAddresses": true,
+            "selector": {"jobset.sigs.k8s.io/jobset-name": set.name()},
+        },
+    });
+    services.create(&service).await.map(drop)
+}

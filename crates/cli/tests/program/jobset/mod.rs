@@ -1,0 +1,167 @@
+//! `longshore run --jobset`, and queues: where the cluster has them.
+
+mod controller;
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, eventually};
+
+const ROLES: &str = r#"
+name = "team"
+jobset = true
+command = 'echo "$LONGSHORE_ROLE/$LONGSHORE_INDEX $LONGSHORE_CLUSTER"; exit ${CODE:-0}'
+[roles.ps]
+command = "sleep 300"
+[roles.worker]
+count = 2
+"#;
+
+/// A desk whose cluster has JobSet.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    define(&desk, &controller::definition());
+    controller::start(desk.data().join("kubeconfig"));
+    desk.write("longshore.toml", ROLES);
+    desk
+}
+
+fn define(desk: &Desk, definition: &Value) {
+    desk.write("crd.json", &definition.to_string());
+    desk.longshore(&["create", "-f", "crd.json"]).expect(0);
+    let name = definition["metadata"]["name"].as_str().unwrap();
+    let established = || {
+        let found = desk.longshore(&["get", "crd", name, "--output", "json"]);
+        found.out.contains("\"Established\"")
+    };
+    eventually("the kind is served", established);
+    std::fs::remove_file(desk.code().join("crd.json")).unwrap();
+}
+
+fn names(desk: &Desk, kind: &str) -> String {
+    desk.longshore(&["get", kind, "--output", "name"])
+        .expect(0)
+        .out
+}
+
+#[test]
+fn the_roles_are_one_set() {
+    let desk = desk();
+    let ran = desk.longshore(&["run"]).expect(0);
+    let set = names(&desk, "jobsets");
+    let run = set.trim().rsplit('/').next().unwrap();
+    for index in 0..2 {
+        let line = format!("worker/{index} | worker/{index} ");
+        assert!(ran.out.contains(&line), "{}", ran.out);
+    }
+    assert!(
+        ran.out.contains(&format!("{run}-worker-0-1.{run}:")),
+        "{}",
+        ran.out
+    );
+    // The role that serves went with the set, without anybody's doing.
+    eventually("the service has ended", || {
+        !names(&desk, "jobs").contains("-ps-")
+    });
+    let runs = desk
+        .longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&runs[0]["name"], &runs[0]["state"]),
+        (&json!(run), &json!("succeeded"))
+    );
+    desk.longshore(&["rm", run]).expect(0);
+    for kind in ["jobsets", "jobs", "pods", "secrets"] {
+        eventually(kind, || names(&desk, kind).is_empty());
+    }
+}
+
+#[test]
+fn a_failure_ends_the_set_with_its_code() {
+    let desk = desk();
+    let ran = desk.longshore(&["run", "--env", "CODE=7"]).expect(7);
+    assert!(ran.err.contains("exit code 7"), "{}", ran.err);
+    eventually("the service has ended", || {
+        !names(&desk, "jobs").contains("-ps-")
+    });
+    let run = names(&desk, "jobsets");
+    let run = run.trim().rsplit('/').next().unwrap();
+    let why = desk
+        .longshore(&["why", run, "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&why["state"], &why["exitCode"]),
+        (&json!("failed"), &json!(7))
+    );
+}
+
+#[test]
+fn cancelled_it_stays_so() {
+    let desk = desk();
+    let run = desk
+        .longshore(&["run", "--detach", "--", "sleep", "300"])
+        .expect(0);
+    let run = run.out.trim();
+    eventually("it runs", || {
+        desk.longshore(&["runs"]).expect(0).out.contains("running")
+    });
+    desk.longshore(&["cancel", run]).expect(0);
+    let states = || {
+        desk.longshore(&["runs", "--output", "json"])
+            .expect(0)
+            .json()
+    };
+    assert_eq!(states()[0]["state"], "cancelled");
+    let pods = desk
+        .longshore(&["get", "pods", "--output", "json"])
+        .expect(0)
+        .json();
+    let phases = pods["items"].as_array().unwrap().iter();
+    assert!(
+        !phases
+            .into_iter()
+            .any(|pod| pod["status"]["phase"] == "Running"),
+        "{pods}"
+    );
+}
+
+#[test]
+fn what_the_cluster_lacks_is_told_before() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let refused = desk.longshore(&["run", "--jobset", "--", "true"]).expect(4);
+    let told = "the cluster has no JobSets (jobset.x-k8s.io/v1alpha2)";
+    assert!(refused.err.contains(told), "{}", refused.err);
+    let queued = ["run", "--queue", "team-a", "--", "true"];
+    let refused = desk.longshore(&queued).expect(4);
+    let told = "the cluster has no queues, and so none called \"team-a\"";
+    assert!(refused.err.contains(told), "{}", refused.err);
+    assert_eq!(names(&desk, "secrets"), "");
+
+    let mut queues = controller::definition();
+    queues["metadata"]["name"] = json!("localqueues.kueue.x-k8s.io");
+    queues["spec"]["group"] = json!("kueue.x-k8s.io");
+    queues["spec"]["names"] =
+        json!({"kind": "LocalQueue", "plural": "localqueues", "singular": "localqueue"});
+    queues["spec"]["versions"][0]["name"] = json!("v1beta1");
+    define(&desk, &queues);
+    let refused = desk.longshore(&queued).expect(4);
+    let told = "there is no queue \"team-a\" in the namespace \"default\"";
+    assert!(refused.err.contains(told), "{}", refused.err);
+    assert_eq!(names(&desk, "jobs"), "");
+    let queue = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue",
+        "metadata": {"name": "team-a"}, "spec": {"clusterQueue": "all"},
+    });
+    desk.write("queue.json", &queue.to_string());
+    desk.longshore(&["create", "-f", "queue.json"]).expect(0);
+    let run = desk.longshore(&["run", "--queue", "team-a", "--detach", "--", "true"]);
+    let run = run.expect(0).out;
+    let held = desk
+        .longshore(&["get", "jobs", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(held["items"][0]["spec"]["suspend"], true, "{run}");
+}
