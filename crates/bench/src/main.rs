@@ -26,7 +26,8 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, chatty, server
+    /// start, store, client, resolver, pack, run, chatty, server; launcher is pack, run
+    /// and chatty
     names: Vec<String>,
     /// How many pods `store`, `server`, `client` and `resolver` use.
     #[arg(long, default_value_t = 10_000)]
@@ -40,6 +41,9 @@ const NAMES: [&str; 8] = [
     "start", "client", "resolver", "pack", "run", "chatty", "store", "server",
 ];
 
+/// What `launcher` means.
+const LAUNCHER: [&str; 3] = ["pack", "run", "chatty"];
+
 fn main() -> Result<(), Failure> {
     // A measurement of one client, in a process of its own.
     let mut words = std::env::args().skip(1);
@@ -52,15 +56,19 @@ fn main() -> Result<(), Failure> {
 #[tokio::main]
 async fn benchmarks() -> Result<(), Failure> {
     let arguments = Arguments::parse();
-    if let Some(name) = arguments
+    let wanted: Vec<&str> = arguments
         .names
         .iter()
-        .find(|name| !NAMES.contains(&name.as_str()))
-    {
+        .flat_map(|name| match name.as_str() {
+            "launcher" => LAUNCHER.to_vec(),
+            name => vec![name],
+        })
+        .collect();
+    if let Some(name) = wanted.iter().find(|name| !NAMES.contains(name)) {
         return Err(format!("no benchmark {name:?}: there are {}", NAMES.join(", ")).into());
     }
     for name in NAMES {
-        if !arguments.names.is_empty() && !arguments.names.iter().any(|wanted| wanted == name) {
+        if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
         let mut report = Report::new(name);

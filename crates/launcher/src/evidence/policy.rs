@@ -69,4 +69,6 @@ pub struct LimitItem {
     pub default_limit: Amounts,
     #[serde(deserialize_with = "super::amounts")]
     pub default_request: Amounts,
+    #[serde(deserialize_with = "super::amounts")]
+    pub max_limit_request_ratio: Amounts,
 }

@@ -94,5 +94,34 @@ fn bounds(
             Some(_) => {}
         }
     }
+    problems.extend(ratios(item, requests, limits));
     problems
+}
+
+/// How many times its request a limit may be.
+fn ratios(
+    item: &LimitItem,
+    requests: &BTreeMap<String, f64>,
+    limits: &BTreeMap<String, f64>,
+) -> Vec<String> {
+    let given = |amounts: &BTreeMap<String, f64>, name: &str| {
+        amounts.get(name).copied().filter(|number| *number > 0.0)
+    };
+    let of_one = |name: &String| {
+        let most = number(&item.max_limit_request_ratio, name)?;
+        match (given(requests, name), given(limits, name)) {
+            (Some(request), Some(limit)) if limit / request > most => Some(format!(
+                "a limit of {name} that is {:.1} times the request is more than the {most} times allowed for",
+                limit / request
+            )),
+            (Some(_), Some(_)) => None,
+            _ => Some(format!(
+                "a request and a limit of {name} must be set, the limit at most {most} times the request for"
+            )),
+        }
+    };
+    item.max_limit_request_ratio
+        .keys()
+        .filter_map(of_one)
+        .collect()
 }

@@ -212,6 +212,11 @@ fn limit_ranges() {
             json!({"type": "Pod", "min": {"cpu": "100m"}}),
         ),
         (
+            "ratio",
+            json!({"requests": {"memory": "1Gi"}, "limits": {"memory": "4Gi"}}),
+            json!({"type": "Container", "maxLimitRequestRatio": {"memory": "2", "cpu": "4"}}),
+        ),
+        (
             "of claims",
             json!({}),
             json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}),
@@ -233,6 +238,7 @@ fn limit_ranges() {
     unsaid: no: worker: the LimitRange "bounds" refuses its pods: no limit of memory is set, and 2Gi is the most allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
     filled in: 
     below: no: worker: the LimitRange "bounds" refuses its pods: a request of 10m of cpu is less than the 100m needed for a pod; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    ratio: no: worker: the LimitRange "bounds" refuses its pods: a limit of memory that is 4.0 times the request is more than the 2 times allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed | no: worker: the LimitRange "bounds" refuses its pods: a request and a limit of cpu must be set, the limit at most 4 times the request for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
     of claims:
     "#);
 }
