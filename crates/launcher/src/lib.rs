@@ -10,6 +10,7 @@
 //! 3. [`store`]: where the archive goes.
 //!    `store::deliver(&bundle, store.as_ref(), DeliverOptions::default()).await?`.
 //! 4. [`plan`]: what is to be created, as plain values. Pure.
+//!    The roles become Jobs, CronJobs or a JobSet, by `RunSpec::workload`.
 //!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
 //!    `Plan::to_yaml()`.
 //! 5. [`preflight`]: `preflight::check(&Cluster, &Plan, Purpose::Follow).await? -> Report`:
@@ -18,7 +19,8 @@
 //! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
 //!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
 //!    `Event` is `Progress`, `Waiting`, `Log` or, last, `Finished(Outcome)`.
-//! 7. [`runs`]: `runs::list`, `runs::find`, `runs::cancel`, `runs::remove`.
+//! 7. [`runs`]: `runs::list`, `runs::find`, `runs::cancel`, `runs::remove`; with
+//!    a schedule (`RunSpec::workload`), `runs::find_made` gives its last run.
 //! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
 //!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
 //!
