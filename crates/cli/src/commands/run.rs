@@ -264,7 +264,7 @@ async fn launch(
             if scheduled {
                 ui::note(format!(
                     "{} {}",
-                    follow::head("schedule"),
+                    follow::head("cron"),
                     due(cluster, &run).await
                 ));
             } else {
