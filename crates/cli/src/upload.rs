@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -14,6 +14,7 @@ use longshore::launcher::{
 };
 
 use crate::{
+    env,
     error::{Error, Kind, Result},
     follow::{Interrupt, head},
     progress::Spinner,
@@ -34,11 +35,15 @@ pub(crate) async fn deliver(
     let tick = spinner.clone();
     let is_sent = Arc::new(AtomicBool::new(false));
     let sends = Arc::clone(&is_sent);
+    let earlier = Arc::new(AtomicU64::new(0));
+    let sent_earlier = Arc::clone(&earlier);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let options = DeliverOptions {
         validity: store::validity(spec),
+        cache: env::cache_dir().map(|cache| cache.join("uploads")),
         progress: Arc::new(move |sent: Sent| {
             sends.store(true, Ordering::Relaxed);
+            sent_earlier.store(sent.earlier, Ordering::Relaxed);
             tick.say(|| {
                 format!(
                     "sending the code: {} of {}",
@@ -58,7 +63,9 @@ pub(crate) async fn deliver(
             let taken_back = tokio::time::timeout(TAKING_BACK, delivery).await;
             spinner.end();
             if taken_back.is_err() {
-                ui::warning("parts of the bundle may be left in the store");
+                ui::warning(
+                    "parts of the bundle may be left in the store; the next run goes on with them",
+                );
             }
             return Err(interrupted);
         }
@@ -67,10 +74,15 @@ pub(crate) async fn deliver(
     let info = delivered.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
     // Without the user's wish for a store there is nothing to tell.
     if let Some(store) = &spec.store {
-        let news = if is_sent.load(Ordering::Relaxed) {
-            format!("{} sent", ui::size(info.size))
-        } else {
-            "the code is there already".to_owned()
+        let earlier = earlier.load(Ordering::Relaxed);
+        let news = match is_sent.load(Ordering::Relaxed) {
+            false => "the code is there already".to_owned(),
+            true if earlier == 0 => format!("{} sent", ui::size(info.size)),
+            true => format!(
+                "{} sent, {} of it by an earlier try",
+                ui::size(info.size),
+                ui::size(earlier)
+            ),
         };
         ui::note(format!("{} {store}: {news}", head("store")));
     }

@@ -212,6 +212,187 @@ async fn an_upload_that_is_stopped_leaves_nothing_behind() {
     assert!(!server.file(&object(&bundle)).exists());
 }
 
+/// As [`options`], with a folder to remember uploads in.
+fn remembering(server: &S3, cache: &Path) -> DeliverOptions {
+    DeliverOptions {
+        cache: Some(cache.to_owned()),
+        ..options(server)
+    }
+}
+
+/// The journals in the folder.
+fn journals(cache: &Path) -> Vec<std::path::PathBuf> {
+    let files = fs::read_dir(cache).into_iter().flatten();
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+/// Sends a part of three and no more, as a process does that is killed then.
+async fn send_a_part(server: &S3, bundle: &Bundle, cache: &Path) {
+    server.take_parts(1);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let options = DeliverOptions {
+        progress: Arc::new(move |_| tell.send(()).unwrap_or_default()),
+        ..remembering(server, cache)
+    };
+    let store = store();
+    tokio::select! {
+        delivered = deliver(bundle, Some(&store), options) => panic!("{delivered:?}"),
+        _ = told.recv() => {}
+    }
+    server.take_all();
+    let seen = server.seen();
+    assert_eq!(with(&seen, "partNumber=").len(), 1, "{seen:#?}");
+    assert!(!server.file(&object(bundle)).exists());
+    assert_eq!((journals(cache).len(), server.leftovers().len()), (1, 2));
+}
+
+#[tokio::test]
+async fn an_upload_goes_on_where_the_store_was_lost() {
+    let (server, bundle) = (S3::start(), large());
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    server.take_parts(1);
+    let lost = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+    let text = lost.unwrap_err().to_string();
+    assert!(
+        text.contains("the next try goes on where this one ended"),
+        "{text}"
+    );
+    let [journal] = &journals(cache)[..] else {
+        panic!("{:?}", journals(cache))
+    };
+    let kept = fs::read_to_string(journal).unwrap();
+    let [id, key] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| {
+        let settings = server.settings();
+        let setting = settings.iter().find(|(key, _)| key == name);
+        setting.unwrap().1.clone()
+    });
+    assert!(!kept.contains(&id) && !kept.contains(&key), "{kept}");
+
+    // What cannot be reached at all leaves it, too.
+    deliver(&bundle, Some(&store()), remembering(&server, cache))
+        .await
+        .unwrap_err();
+    assert_eq!(journals(cache).len(), 1);
+    server.take_all();
+    let seen = server.seen();
+    assert_eq!(with(&seen, "partNumber=").len(), 1, "{seen:#?}");
+
+    let told: Arc<Mutex<Vec<Sent>>> = Arc::default();
+    let listener = Arc::clone(&told);
+    let options = DeliverOptions {
+        progress: Arc::new(move |sent| listener.lock().unwrap().push(sent)),
+        ..remembering(&server, cache)
+    };
+    let info = deliver(&bundle, Some(&store()), options).await.unwrap();
+    let seen = server.seen();
+    let counts = ["partNumber=", "uploads", "POST"].map(|word| with(&seen, word).len());
+    assert_eq!(counts, [2, 0, 1], "{seen:#?}");
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    assert!(told[0].bytes > 0 && told[0].bytes < bundle.size, "{told:?}");
+    assert!(
+        told.iter().all(|sent| sent.earlier == told[0].bytes),
+        "{told:?}"
+    );
+    assert_eq!(told.last().unwrap().bytes, bundle.size);
+    assert_eq!(journals(cache), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(server.leftovers(), [""; 0]);
+    let sent = fs::read(server.file(&object(&bundle))).unwrap();
+    assert_eq!(sent, bundle.bytes().unwrap());
+    fetch(&info).unwrap();
+}
+
+#[tokio::test]
+async fn an_upload_that_the_store_has_forgotten_is_begun_anew() {
+    let (server, bundle) = (S3::start(), large());
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    send_a_part(&server, &bundle, cache).await;
+    for name in server.leftovers() {
+        fs::remove_file(server.file("..").join(name)).unwrap();
+    }
+    deliver(&bundle, Some(&store()), remembering(&server, cache))
+        .await
+        .unwrap();
+    let seen = server.seen();
+    assert_eq!(with(&seen, "?uploads").len(), 1, "{seen:#?}");
+    let sent = fs::read(server.file(&object(&bundle))).unwrap();
+    assert_eq!(sent, bundle.bytes().unwrap());
+    assert_eq!(journals(cache).len(), 0);
+    assert_eq!(server.leftovers(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_damaged_journal_does_no_harm() {
+    let bundle = large();
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    let harm: [fn(&str) -> String; 4] = [
+        |_| "no json\n".to_owned(),
+        |text| text.replace("\"total\":", "\"total\":1"),
+        |text| text.replace("\"upload\":\"", "\"upload\":\"../x?y&"),
+        // Another content is told apart by its tag.
+        |text| text.replace("\"id\":\"", "\"id\":\"\\u0000\u{fffd}"),
+    ];
+    for harm in harm {
+        let server = S3::start();
+        send_a_part(&server, &bundle, cache).await;
+        let journal = &journals(cache)[0];
+        let text = fs::read_to_string(journal).unwrap();
+        let harmed = harm(&text);
+        assert_ne!(harmed, text);
+        fs::write(journal, &harmed).unwrap();
+        let delivered = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+        delivered.unwrap_or_else(|error| panic!("{error}: {harmed}"));
+        let sent = fs::read(server.file(&object(&bundle))).unwrap();
+        assert_eq!(sent, bundle.bytes().unwrap());
+        assert_eq!(journals(cache).len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_or_there_already_is_not_gone_on_with() {
+    let (server, bundle) = (S3::start(), large());
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    send_a_part(&server, &bundle, cache).await;
+    server.fail("partNumber=", &[Fault::Answer(403)]);
+    let error = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert_eq!(with(&server.seen(), "DELETE").len(), 1);
+    assert_eq!((journals(cache).len(), server.leftovers().len()), (0, 0));
+
+    // Somebody else sends it meanwhile.
+    send_a_part(&server, &bundle, cache).await;
+    send(&server, &bundle).await.unwrap();
+    assert_eq!(server.leftovers().len(), 2, "the upload, and its part");
+    deliver(&bundle, Some(&store()), remembering(&server, cache))
+        .await
+        .unwrap();
+    assert_eq!((journals(cache).len(), server.leftovers().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn what_nobody_goes_on_with_is_taken_back_after_a_week() {
+    let (server, large) = (S3::start(), large());
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path();
+    send_a_part(&server, &large, cache).await;
+    let send = async || {
+        let small = bundle(1000);
+        let options = remembering(&server, cache);
+        deliver(&small, Some(&store()), options).await.unwrap();
+        (journals(cache).len(), server.leftovers().len())
+    };
+    assert_eq!(send().await, (1, 2));
+    let journal = fs::File::open(&journals(cache)[0]).unwrap();
+    let week = Duration::from_secs(7 * 24 * 3600 + 60);
+    let then = std::time::SystemTime::now() - week;
+    journal.set_modified(then).unwrap();
+    assert_eq!(send().await, (0, 0));
+}
+
 #[tokio::test]
 async fn who_is_refused_is_told_why_and_shown_no_secret() {
     let server = S3::start();

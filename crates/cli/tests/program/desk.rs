@@ -95,6 +95,11 @@ impl Desk {
         self.folder.path().join("data")
     }
 
+    /// The user's home folder.
+    pub(crate) fn home(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Puts a file into the folder of code.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.code().join(name), text).unwrap();

@@ -212,5 +212,43 @@ fn an_interrupted_upload_is_taken_back() {
     run.end().expect(130);
     assert_eq!(count(&server.seen(), "DELETE"), 1);
     assert_eq!(server.leftovers(), [""; 0]);
+    assert_eq!(journals(&desk), [""; 0]);
     desk.longshore(&["status"]).expect(3);
+}
+
+/// What the desk remembers of uploads.
+fn journals(desk: &Desk) -> Vec<String> {
+    let folder = desk.home().join(".cache/longshore/uploads");
+    let files = fs::read_dir(folder).into_iter().flatten();
+    files
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_killed_upload_is_gone_on_with() {
+    let server = S3::start();
+    let desk = desk(SIZE);
+    desk.longshore(&["up"]).expect(0);
+    server.fail("partNumber=2", &[Fault::Silence]);
+    let killed = Running::start(command(&desk, &server, &[], &["--", "true"]));
+    // What was begun, and two parts.
+    eventually("all parts but one have arrived", || {
+        journals(&desk).iter().any(|text| text.lines().count() == 3)
+    });
+    killed.signal("KILL");
+    killed.end();
+    let seen = server.seen();
+    assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
+
+    let more = ["--", "sh", "-c", LOOK];
+    let again = run(&desk, &server, &[], &more).expect(1);
+    let news = "16 MiB sent, 8.0 MiB of it by an earlier try";
+    assert!(again.err.contains(news), "{}", again.err);
+    assert!(again.out.contains(&format!("| {SIZE}\n")), "{}", again.out);
+    let seen = server.seen();
+    assert_eq!(count(&seen, "partNumber="), 1, "{seen:#?}");
+    assert_eq!(count(&seen, "partNumber=2"), 1, "{seen:#?}");
+    assert_eq!(journals(&desk), [""; 0]);
+    assert_eq!(server.leftovers(), [""; 0]);
 }

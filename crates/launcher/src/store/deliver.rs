@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     pin::Pin,
     sync::{
         Arc,
@@ -11,20 +12,12 @@ use std::{
 };
 
 use futures::future::{Either, select};
-use object_store::ObjectStoreExt;
 
-use super::{
-    BundleInfo, Delivery, Remote, SECRET_LIMIT, SignedUrl, Store, StoreError,
-    download::check,
-    folder,
-    reason::{Cause, reason},
-    remote::{Effort, Opened},
-    upload::{UploadError, upload},
-};
+use super::{BundleInfo, Delivery, SECRET_LIMIT, SignedUrl, Store, StoreError, folder, send::send};
 use crate::{bundle::Bundle, config::RunSpec};
 
 /// The longest that a signed URL can be valid, with S3 as with the others.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The shortest that is asked for: a run that nobody follows may wait long for
 /// a free node.
 const SHORTEST: Duration = Duration::from_secs(24 * 3600);
@@ -36,6 +29,8 @@ pub struct Sent {
     pub bytes: u64,
     /// Bytes of the whole bundle.
     pub total: u64,
+    /// Those of the bytes that have arrived which an earlier try sent.
+    pub earlier: u64,
 }
 
 /// How to deliver, beside what and where.
@@ -45,10 +40,15 @@ pub struct DeliverOptions {
     pub settings: Vec<(String, String)>,
     /// How long pods can fetch by a signed URL; see [`validity`].
     pub validity: Duration,
+    /// A folder in which to remember how far uploads have come: what a process
+    /// sent that was killed, or that lost the store, the next one does not send
+    /// again.
+    pub cache: Option<PathBuf>,
     /// Called as the bundle is sent; never, when it is there already.
     pub progress: Arc<dyn Fn(Sent) + Send + Sync>,
     /// Ends when the bundle is not wanted any more: then what was sent of it is
-    /// taken back, which dropping the delivery cannot do.
+    /// taken back, which dropping the delivery cannot do: that leaves it as a killed
+    /// process does.
     pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -57,6 +57,7 @@ impl Default for DeliverOptions {
         Self {
             settings: Vec::new(),
             validity: SHORTEST,
+            cache: None,
             progress: Arc::new(|_| {}),
             stop: Box::pin(std::future::pending()),
         }
@@ -149,11 +150,7 @@ fn in_secret(bundle: &Bundle) -> Result<Delivery, StoreError> {
     })
 }
 
-async fn put(
-    bundle: &Bundle,
-    root: std::path::PathBuf,
-    options: DeliverOptions,
-) -> Result<(), StoreError> {
+async fn put(bundle: &Bundle, root: PathBuf, options: DeliverOptions) -> Result<(), StoreError> {
     let stopped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stopped);
     let reader = bundle.open();
@@ -172,61 +169,6 @@ async fn put(
     copied
         .map_err(|error| StoreError::Read(std::io::Error::other(error)))?
         .map(drop)
-}
-
-async fn send(
-    bundle: &Bundle,
-    remote: &Remote,
-    options: DeliverOptions,
-) -> Result<SignedUrl, StoreError> {
-    let mut stop = options.stop;
-    let opened = remote.open(Effort::Little, &options.settings)?;
-    let object = remote.object(&bundle.sha256);
-    let asked = Box::pin(is_there(remote, &opened, bundle));
-    let there = match select(asked, &mut stop).await {
-        Either::Left((there, _)) => there?,
-        Either::Right(_) => return Err(StoreError::Stopped),
-    };
-    if !there {
-        let patient = remote.open(Effort::Much, &options.settings)?;
-        let sent = upload(
-            patient.objects.as_ref(),
-            &object,
-            bundle.open().map_err(StoreError::Read)?,
-            bundle.size,
-            options.progress.as_ref(),
-            &mut stop,
-        );
-        sent.await.map_err(|error| match error {
-            UploadError::Read(error) => StoreError::Read(error),
-            UploadError::Store(error) => remote.refusal(&error),
-            UploadError::Stopped => StoreError::Stopped,
-        })?;
-    }
-    let validity = options.validity.min(LONGEST);
-    let url = remote.sign(&opened, &object, validity).await?;
-    // The one who signs may be allowed to write and not to read.
-    let readable = check(&url, bundle.size).await;
-    readable.map_err(|source| StoreError::Unreadable {
-        store: remote.to_string(),
-        source,
-    })?;
-    Ok(url)
-}
-
-/// Whether the store has the bundle, by its size.
-async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<bool, StoreError> {
-    match opened.objects.head(&remote.object(&bundle.sha256)).await {
-        Ok(found) => Ok(found.size == bundle.size),
-        Err(error) => match reason(&error).0 {
-            Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
-                Err(remote.refusal(&error))
-            }
-            // Who may not list is not told what is missing, and refusals come
-            // without words here: the upload tells what is wrong.
-            _ => Ok(false),
-        },
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
-use super::*;
+use super::{super::remote::Effort, *};
 use crate::{
     bundle::{PackOptions, pack},
     config::{self, Flags, Settings},

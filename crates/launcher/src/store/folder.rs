@@ -46,7 +46,11 @@ pub(super) fn put(
         }
         file.write_all(&piece[..read]).map_err(error)?;
         bytes += read as u64;
-        progress(Sent { bytes, total: size });
+        progress(Sent {
+            bytes,
+            total: size,
+            ..Sent::default()
+        });
     }
     file.as_file().sync_all().map_err(error)?;
     readable(file.path()).map_err(error)?;

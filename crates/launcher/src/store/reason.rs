@@ -21,12 +21,21 @@ pub(super) enum Cause {
     Missing,
     /// There is no answer.
     Unreachable,
+    /// There are only answers that it cannot be done now.
+    Busy,
     /// Plain HTTP is not allowed.
     PlainHttp,
     /// The bucket is elsewhere.
     Elsewhere,
     /// Anything else.
     Other,
+}
+
+impl Cause {
+    /// Whether it has nothing to do with what was asked, and may pass.
+    pub(super) fn is_lost(self) -> bool {
+        matches!(self, Self::Unreachable | Self::Busy)
+    }
 }
 
 /// The cause of an error, and what was said.
@@ -61,8 +70,19 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
         }
         object_store::Error::NotFound { .. } => Cause::Missing,
         _ if is_unreachable(error) => Cause::Unreachable,
-        _ => Cause::Other,
+        _ => match status(whole) {
+            Some(401 | 403) => Cause::Denied,
+            Some(404) => Cause::Missing,
+            Some(408 | 429 | 500..) => Cause::Busy,
+            _ => Cause::Other,
+        },
     }
+}
+
+/// The status of the answer, which not every error has a kind for.
+fn status(whole: &str) -> Option<u16> {
+    let (_, rest) = whole.split_once("non-2xx status code: ")?;
+    rest.get(..3)?.parse().ok()
 }
 
 fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
@@ -70,7 +90,10 @@ fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
         error.downcast_ref::<HttpError>().is_some_and(|error| {
             matches!(
                 error.kind(),
-                HttpErrorKind::Connect | HttpErrorKind::Timeout
+                HttpErrorKind::Connect
+                    | HttpErrorKind::Timeout
+                    | HttpErrorKind::Request
+                    | HttpErrorKind::Interrupted
             )
         })
     })
@@ -143,6 +166,18 @@ mod tests {
             ),
             ("<Code>ExpiredToken</Code>", Cause::Denied),
             ("<Code>SlowDown</Code>", Cause::Other),
+            (
+                "Server returned non-2xx status code: 503 Service Unavailable: <Code>SlowDown</Code>",
+                Cause::Busy,
+            ),
+            (
+                "Server returned non-2xx status code: 404 Not Found: <Code>NoSuchUpload</Code>",
+                Cause::Missing,
+            ),
+            (
+                "Server returned non-2xx status code: 400 Bad Request: <Code>InvalidPart</Code>",
+                Cause::Other,
+            ),
         ];
         for (text, cause) in cases {
             assert_eq!(of(text).0, cause, "{text}");

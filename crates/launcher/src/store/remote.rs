@@ -8,6 +8,7 @@ use object_store::{
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     azure::{AzureConfigKey, MicrosoftAzureBuilder},
     gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    multipart::MultipartStore,
     path::Path,
     signer::Signer,
 };
@@ -16,6 +17,7 @@ use super::{
     Remote, Service, SignedUrl, StoreError,
     http::choose_tls,
     reason::{Cause, reason},
+    upload::Place,
 };
 
 /// How long one request may take, as the environment may say it.
@@ -53,18 +55,31 @@ impl Effort {
 }
 
 /// An object store, and who signs for it.
-#[derive(Debug, Clone)]
 pub(super) struct Opened {
     pub(super) objects: Arc<dyn ObjectStore>,
+    pub(super) multipart: Arc<dyn MultipartStore>,
     pub(super) signer: Arc<dyn Signer>,
+    /// What tells it from all others: buckets of one name are elsewhere others.
+    pub(super) identity: String,
 }
 
 impl Opened {
-    fn of<T: ObjectStore + Signer>(store: T) -> Self {
+    fn of<T: ObjectStore + MultipartStore + Signer>(store: T, identity: String) -> Self {
         let store = Arc::new(store);
         Self {
             objects: store.clone(),
+            multipart: store.clone(),
             signer: store,
+            identity,
+        }
+    }
+
+    /// An object in it.
+    pub(super) fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
+        Place {
+            objects: self.objects.as_ref(),
+            multipart: self.multipart.as_ref(),
+            path,
         }
     }
 }
@@ -85,32 +100,36 @@ impl Remote {
         // Keys that mean nothing to the service are left aside, as in the
         // environment.
         macro_rules! open {
-            ($builder:expr, $key:ty) => {
-                settings
+            ($builder:expr, $key:ident, [$($told:ident),+]) => {{
+                let builder = settings
                     .filter_map(|(key, value)| {
                         Some((key.to_ascii_lowercase().parse::<$key>().ok()?, value))
                     })
                     .fold($builder, |builder, (key, value)| {
                         builder.with_config(key, value)
                     })
-                    .with_retry(retries)
-                    .build()
-                    .map(Opened::of)
-            };
+                    .with_retry(retries);
+                let told = [$(builder.get_config_value(&$key::$told)),+];
+                let identity = format!("{:?} {} {told:?}", self.service, self.bucket);
+                builder.build().map(|store| Opened::of(store, identity))
+            }};
         }
         let bucket = &self.bucket;
         let opened = match self.service {
             Service::S3 => open!(
                 AmazonS3Builder::from_env().with_bucket_name(bucket),
-                AmazonS3ConfigKey
+                AmazonS3ConfigKey,
+                [Endpoint]
             ),
             Service::Gcs => open!(
                 GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket),
-                GoogleConfigKey
+                GoogleConfigKey,
+                [BaseUrl]
             ),
             Service::Azure => open!(
                 MicrosoftAzureBuilder::from_env().with_container_name(bucket),
-                AzureConfigKey
+                AzureConfigKey,
+                [AccountName, Endpoint, UseEmulator]
             ),
         };
         opened.map_err(|error| StoreError::Configuration {
@@ -185,7 +204,16 @@ impl Remote {
                 failed("the endpoint has no TLS: use https, or set AWS_ALLOW_HTTP=true")
             }
             Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
-            Cause::Other => failed("try again"),
+            Cause::Busy | Cause::Other => failed("try again"),
+        }
+    }
+
+    /// Why it has only a part of a bundle, and keeps it.
+    pub(super) fn lost(&self, error: &object_store::Error) -> StoreError {
+        StoreError::Failed {
+            store: self.to_string(),
+            problem: reason(error).1,
+            remedy: "try again when it answers: what has arrived is kept there, and the next try goes on where this one ended".to_owned(),
         }
     }
 }

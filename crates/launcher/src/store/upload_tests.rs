@@ -5,38 +5,108 @@ use std::{future::pending, sync::Mutex};
 
 use object_store::memory::InMemory;
 
-use super::*;
+use super::{super::journal::Journals, *};
+
+/// Three parts, and a byte.
+const SIZE: u64 = 3 * PART + 1;
+/// What every byte of a bundle is.
+const SENT: u8 = 7;
+/// What a part is that is said to be of it: so it is seen who sent it.
+const EARLIER: u8 = 9;
 
 fn path() -> Path {
     Path::from("bundles/ab.tar.gz")
 }
 
-async fn try_upload(there: u64, said: u64) -> (Result<(), UploadError>, Option<u64>, Vec<u64>) {
-    let objects = InMemory::new();
+struct Tried {
+    done: Result<(), UploadError>,
+    told: Vec<Sent>,
+}
+
+/// Sends so many bytes as `said`, of which there are so many.
+async fn send(
+    objects: &InMemory,
+    (there, said): (u64, u64),
+    journal: Option<Journal>,
+    stop: impl Future<Output = ()>,
+) -> Tried {
     let told = Mutex::new(Vec::new());
-    let progress = |sent: Sent| told.lock().unwrap().push(sent.bytes);
-    let reader = Box::new(io::repeat(7).take(there));
-    let done = upload(&objects, &path(), reader, said, &progress, pending()).await;
-    let kept = objects.head(&path()).await.ok().map(|found| found.size);
-    (done, kept, told.into_inner().unwrap())
+    let progress = |sent: Sent| told.lock().unwrap().push(sent);
+    let open = || -> io::Result<Reader> { Ok(Box::new(io::repeat(SENT).take(there))) };
+    let path = path();
+    let place = Place {
+        objects,
+        multipart: objects,
+        path: &path,
+    };
+    let done = upload(place, open, said, || journal, &progress, stop).await;
+    let told = told.into_inner().unwrap();
+    Tried { done, told }
+}
+
+/// What is in the store: the byte that each part begins with, and the size.
+async fn kept(objects: &InMemory) -> Option<(Vec<u8>, u64)> {
+    let got = objects.get(&path()).await.ok()?.bytes().await.unwrap();
+    let parts = got.chunks(usize::try_from(PART).unwrap());
+    Some((parts.map(|part| part[0]).collect(), got.len() as u64))
+}
+
+fn journals() -> (tempfile::TempDir, Journals) {
+    let folder = tempfile::tempdir().unwrap();
+    let journals = Journals::new(folder.path().to_owned(), "memory");
+    (folder, journals)
+}
+
+fn is_empty(folder: &tempfile::TempDir) -> bool {
+    std::fs::read_dir(folder.path()).unwrap().count() == 0
+}
+
+/// What a process leaves that was killed when these parts had arrived.
+async fn killed(objects: &InMemory, journals: &Journals, parts: &[usize]) -> String {
+    let cut = Cut::of(SIZE);
+    let id = objects.create_multipart(&path()).await.unwrap();
+    let mut journal = journals.open("ab").unwrap();
+    journal.begin(&id, cut.part, cut.size);
+    for part in parts {
+        let bytes = vec![EARLIER; usize::try_from(cut.length(*part)).unwrap()];
+        let arrived = objects.put_part(&path(), &id, *part, bytes.into()).await;
+        journal.arrived(*part, &arrived.unwrap().content_id);
+    }
+    id
+}
+
+/// Whether the store knows an upload.
+async fn is_open(objects: &InMemory, id: &str) -> bool {
+    let (path, id) = (path(), id.to_owned());
+    objects.put_part(&path, &id, 0, "x".into()).await.is_ok()
 }
 
 #[tokio::test]
 async fn progress_ends_with_the_last_part() {
-    let (done, kept, told) = try_upload(10, 10).await;
-    assert!(done.is_ok() && kept == Some(10) && told == [10], "{told:?}");
-    let size = 2 * PART + 1;
-    let (done, kept, told) = try_upload(size, size).await;
-    assert!(done.is_ok() && kept == Some(size), "{done:?}");
-    assert_eq!((told.len(), told.last().copied()), (3, Some(size)));
+    for (size, parts) in [(10, 1), (2 * PART + 1, 3)] {
+        let objects = InMemory::new();
+        let tried = send(&objects, (size, size), None, pending()).await;
+        assert!(tried.done.is_ok(), "{:?}", tried.done);
+        assert_eq!(kept(&objects).await, Some((vec![SENT; parts], size)));
+        assert_eq!(tried.told.len(), parts);
+        let last = tried.told.last().unwrap();
+        assert_eq!((last.bytes, last.earlier), (size, 0));
+    }
 }
 
 #[tokio::test]
 async fn a_bundle_that_ends_too_early_is_not_kept() {
     for size in [10, 2 * PART] {
-        let (done, kept, _) = try_upload(size - 1, size).await;
-        assert!(matches!(done, Err(UploadError::Read(_))), "{done:?}");
-        assert_eq!(kept, None);
+        let objects = InMemory::new();
+        let (_folder, journals) = journals();
+        let tried = send(&objects, (size - 1, size), journals.open("ab"), pending()).await;
+        assert!(
+            matches!(tried.done, Err(UploadError::Read(_))),
+            "{:?}",
+            tried.done
+        );
+        assert_eq!(kept(&objects).await, None);
+        assert_eq!(journals.open("ab").unwrap().found(), None);
     }
 }
 
@@ -44,20 +114,118 @@ async fn a_bundle_that_ends_too_early_is_not_kept() {
 async fn what_is_stopped_is_not_kept() {
     for size in [10, 2 * PART] {
         let objects = InMemory::new();
-        let reader = Box::new(io::repeat(7).take(size));
-        let stop = std::future::ready(());
         // The upload is asked first, but waits for the disk.
-        let done = upload(&objects, &path(), reader, size, &|_| {}, stop).await;
-        assert!(matches!(done, Err(UploadError::Stopped)), "{done:?}");
-        assert!(objects.head(&path()).await.is_err());
+        let stop = std::future::ready(());
+        let tried = send(&objects, (size, size), None, stop).await;
+        assert!(
+            matches!(tried.done, Err(UploadError::Stopped)),
+            "{:?}",
+            tried.done
+        );
+        assert_eq!(kept(&objects).await, None);
     }
+    // Nor is what an earlier process left.
+    let objects = InMemory::new();
+    let (folder, journals) = journals();
+    let id = killed(&objects, &journals, &[0]).await;
+    let stop = std::future::ready(());
+    let tried = send(&objects, (SIZE, SIZE), journals.open("ab"), stop).await;
+    assert!(
+        matches!(tried.done, Err(UploadError::Stopped)),
+        "{:?}",
+        tried.done
+    );
+    assert!(!is_open(&objects, &id).await && is_empty(&folder));
+}
+
+#[tokio::test]
+async fn the_parts_of_a_killed_process_are_not_sent_again() {
+    let cases: [(&[usize], [u8; 4]); 4] = [
+        (&[], [SENT, SENT, SENT, SENT]),
+        (&[1], [SENT, EARLIER, SENT, SENT]),
+        (&[0, 3], [EARLIER, SENT, SENT, EARLIER]),
+        (&[2, 1, 0, 3], [EARLIER, EARLIER, EARLIER, EARLIER]),
+    ];
+    for (there, expected) in cases {
+        let objects = InMemory::new();
+        let (folder, journals) = journals();
+        let id = killed(&objects, &journals, there).await;
+        let tried = send(&objects, (SIZE, SIZE), journals.open("ab"), pending()).await;
+        assert!(tried.done.is_ok(), "{:?}", tried.done);
+        assert_eq!(kept(&objects).await, Some((expected.to_vec(), SIZE)));
+        assert!(!is_open(&objects, &id).await && is_empty(&folder));
+        let earlier = there.iter().map(|part| Cut::of(SIZE).length(*part)).sum();
+        let told = &tried.told;
+        assert!(told.iter().all(|sent| sent.earlier == earlier), "{told:?}");
+        assert!(told[0].bytes >= earlier && told.is_sorted_by_key(|sent| sent.bytes));
+        assert_eq!(told.last().unwrap().bytes, SIZE);
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_the_store_does_not_know_is_begun_anew() {
+    let objects = InMemory::new();
+    let (folder, journals) = journals();
+    let id = killed(&objects, &journals, &[0, 1]).await;
+    objects.abort_multipart(&path(), &id).await.unwrap();
+    let tried = send(&objects, (SIZE, SIZE), journals.open("ab"), pending()).await;
+    assert!(tried.done.is_ok(), "{:?}", tried.done);
+    assert_eq!(kept(&objects).await, Some((vec![SENT; 4], SIZE)));
+    assert!(is_empty(&folder));
+}
+
+#[tokio::test]
+async fn a_part_that_is_not_there_begins_the_upload_anew() {
+    let objects = InMemory::new();
+    let (folder, journals) = journals();
+    killed(&objects, &journals, &[0]).await;
+    let mut journal = journals.open("ab").unwrap();
+    journal.found();
+    journal.arrived(2, "never-sent");
+    drop(journal);
+    let tried = send(&objects, (SIZE, SIZE), journals.open("ab"), pending()).await;
+    assert!(tried.done.is_ok(), "{:?}", tried.done);
+    assert_eq!(kept(&objects).await, Some((vec![SENT; 4], SIZE)));
+    assert!(is_empty(&folder));
+}
+
+#[tokio::test]
+async fn a_journal_of_other_sizes_or_parts_is_not_believed() {
+    let cases = [(PART, SIZE - 1, 0), (PART / 2, SIZE, 0), (PART, SIZE, 4)];
+    for (part_size, size, part) in cases {
+        let objects = InMemory::new();
+        let (_folder, journals) = journals();
+        let id = killed(&objects, &journals, &[0]).await;
+        let mut journal = journals.open("ab").unwrap();
+        journal.begin(&id, part_size, size);
+        journal.arrived(part, "");
+        drop(journal);
+        let tried = send(&objects, (SIZE, SIZE), journals.open("ab"), pending()).await;
+        assert!(tried.done.is_ok(), "{:?}", tried.done);
+        assert_eq!(kept(&objects).await, Some((vec![SENT; 4], SIZE)));
+        assert!(!is_open(&objects, &id).await, "it is taken back");
+    }
+}
+
+#[tokio::test]
+async fn two_processes_have_an_upload_each() {
+    let objects = InMemory::new();
+    let (folder, journals) = journals();
+    let other = journals.open("ab").unwrap();
+    assert!(journals.open("ab").is_none());
+    let tried = send(&objects, (SIZE, SIZE), None, pending()).await;
+    assert!(tried.done.is_ok(), "{:?}", tried.done);
+    drop(other);
+    assert!(!is_empty(&folder), "the other's journal is the other's");
 }
 
 #[test]
 fn parts_grow_so_that_they_stay_few() {
     for size in [1, PART, 80 << 30, 81 << 30, 4 << 40] {
-        let part = part_size(size);
-        assert!(part >= PART && size.div_ceil(part) <= 10_000, "{size}");
+        let cut = Cut::of(size);
+        assert!(cut.part >= PART && cut.parts() <= 10_000, "{size}");
+        let lengths = (0..cut.parts()).map(|part| cut.length(part));
+        assert_eq!(lengths.sum::<u64>(), size);
     }
-    assert_eq!(part_size(10 * PART), PART);
+    assert_eq!(Cut::of(10 * PART).part, PART);
 }

@@ -4,10 +4,11 @@
 
 use std::{
     collections::VecDeque,
-    convert::Infallible,
+    io,
     net::{SocketAddr, TcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use http_body_util::BodyExt;
@@ -18,6 +19,8 @@ use s3s::{auth::SimpleAuth, service::S3ServiceBuilder};
 pub(crate) const BUCKET: &str = "bundles-of-tests";
 const KEY: &str = "AKIDTESTS";
 pub(crate) const SECRET: &str = "hush-not-for-eyes";
+
+const A_MOMENT: Duration = Duration::from_millis(10);
 
 /// What happens to a request before the server sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,11 @@ struct State {
     seen: Vec<String>,
     /// For requests with this word in them, one after the other.
     faults: VecDeque<(&'static str, Fault)>,
+    /// How many parts are taken before every connection is cut.
+    takes: Option<usize>,
+    /// The requests that are being answered, and that wait for their end.
+    busy: usize,
+    waiting: usize,
 }
 
 pub(crate) struct S3 {
@@ -60,6 +68,7 @@ impl S3 {
         let state = Arc::new(Mutex::new(State::default()));
         let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
         let shared = Arc::clone(&state);
+        let root = folder.path().to_owned();
         let serve = async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
             loop {
@@ -68,9 +77,11 @@ impl S3 {
                     _ = &mut stopped => break,
                 };
                 let (service, state) = (service.clone(), Arc::clone(&shared));
+                let root = root.clone();
                 let answer = service_fn(move |request| {
                     let (service, state) = (service.clone(), Arc::clone(&state));
-                    async move { Ok::<_, Infallible>(answer(service, &state, request).await) }
+                    let root = root.clone();
+                    async move { answer(service, &state, &root, request).await }
                 });
                 tokio::spawn(async move {
                     let connections =
@@ -129,6 +140,25 @@ impl S3 {
         self.state.lock().unwrap().faults.len()
     }
 
+    /// Takes so many parts, and then cuts every connection.
+    pub(crate) fn take_parts(&self, parts: usize) {
+        self.state.lock().unwrap().takes = Some(parts);
+    }
+
+    /// Takes all again, but for what was sent until now.
+    pub(crate) fn take_all(&self) {
+        let mut quiet = 0;
+        while quiet < 20 {
+            std::thread::sleep(A_MOMENT);
+            let state = self.state.lock().unwrap();
+            quiet = match state.busy + state.waiting {
+                0 => quiet + 1,
+                _ => 0,
+            };
+        }
+        self.state.lock().unwrap().takes = None;
+    }
+
     /// The requests since the last question, as `PUT /bucket/path?partNumber`.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().seen)
@@ -147,8 +177,56 @@ impl S3 {
 async fn answer(
     service: s3s::service::S3Service,
     state: &Mutex<State>,
+    root: &Path,
     request: Request<Incoming>,
-) -> Response<s3s::Body> {
+) -> io::Result<Response<s3s::Body>> {
+    let is_part = request.uri().to_string().contains("partNumber=");
+    let taken = {
+        let mut now = state.lock().unwrap();
+        match now.takes {
+            Some(0) => None,
+            takes => {
+                now.takes = takes.map(|parts| parts - usize::from(is_part));
+                Some(Counted::new(state, &mut now, |state| &mut state.busy))
+            }
+        }
+    };
+    if taken.is_some() {
+        return answer_one(service, state, root, request).await;
+    }
+    // It is cut when what was taken before has its answer.
+    let _waiting = {
+        let mut now = state.lock().unwrap();
+        Counted::new(state, &mut now, |state| &mut state.waiting)
+    };
+    while state.lock().unwrap().busy > 0 {
+        tokio::time::sleep(A_MOMENT).await;
+    }
+    Err(io::ErrorKind::ConnectionReset.into())
+}
+
+/// A request that is counted as long as its connection lasts.
+struct Counted<'a>(&'a Mutex<State>, fn(&mut State) -> &mut usize);
+
+impl<'a> Counted<'a> {
+    fn new(state: &'a Mutex<State>, now: &mut State, of: fn(&mut State) -> &mut usize) -> Self {
+        *of(now) += 1;
+        Self(state, of)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        *self.1(&mut self.0.lock().unwrap()) -= 1;
+    }
+}
+
+async fn answer_one(
+    service: s3s::service::S3Service,
+    state: &Mutex<State>,
+    root: &Path,
+    request: Request<Incoming>,
+) -> io::Result<Response<s3s::Body>> {
     let line = format!("{} {}", request.method(), request.uri());
     let fault = {
         let mut state = state.lock().unwrap();
@@ -166,19 +244,31 @@ async fn answer(
         let _ = request.into_body().collect().await;
         let mut response = Response::new(s3s::Body::from("<html>busy</html>".to_owned()));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        return response;
+        return Ok(response);
     }
     // This server makes buckets as they are written to; S3 does not.
     if request.uri().path().split('/').nth(1) != Some(BUCKET) {
-        let words = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
-        let mut response = Response::new(s3s::Body::from(words.to_owned()));
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        return response;
+        return Ok(missing(
+            "NoSuchBucket",
+            "The specified bucket does not exist",
+        ));
+    }
+    // It says of an upload that it does not know that it is another's.
+    let query = request.uri().query().unwrap_or_default();
+    let id = query
+        .split('&')
+        .find_map(|part| part.strip_prefix("uploadId="));
+    if id.is_some_and(|id| !root.join(format!(".upload-{id}.json")).exists()) {
+        let _ = request.into_body().collect().await;
+        return Ok(missing(
+            "NoSuchUpload",
+            "The specified multipart upload does not exist",
+        ));
     }
     let response = service.call(request.map(s3s::Body::from)).await;
     let response = response.unwrap_or_else(|error| panic!("{line}: {error:?}"));
     let Some((_, Fault::Half)) = fault else {
-        return response;
+        return Ok(response);
     };
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
@@ -189,5 +279,15 @@ async fn answer(
         Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
     ]);
     let body = http_body_util::StreamBody::new(frames);
-    Response::from_parts(parts, s3s::Body::http_body_unsync(body))
+    Ok(Response::from_parts(
+        parts,
+        s3s::Body::http_body_unsync(body),
+    ))
+}
+
+fn missing(code: &str, message: &str) -> Response<s3s::Body> {
+    let words = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+    let mut response = Response::new(s3s::Body::from(words));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
 }

@@ -1,0 +1,107 @@
+//! A bundle's way to an object store: asked for, sent where it is missing, signed
+//! for, and looked at as a pod would.
+
+use std::time::{Duration, SystemTime};
+
+use futures::future::{Either, select};
+use object_store::{ObjectStoreExt, path::Path};
+
+use super::{
+    DeliverOptions, Remote, SignedUrl, StoreError,
+    deliver::LONGEST,
+    download::check,
+    journal::Journals,
+    reason::{Cause, reason},
+    remote::{Effort, Opened},
+    upload::{UploadError, upload},
+};
+use crate::bundle::Bundle;
+
+/// How long it may take to take back what nobody goes on with.
+const TIDYING: Duration = Duration::from_secs(10);
+
+/// Sends a bundle that is not there, and gives a URL by which pods fetch it.
+pub(super) async fn send(
+    bundle: &Bundle,
+    remote: &Remote,
+    options: DeliverOptions,
+) -> Result<SignedUrl, StoreError> {
+    let mut stop = options.stop;
+    let opened = remote.open(Effort::Little, &options.settings)?;
+    let object = remote.object(&bundle.sha256);
+    let asked = Box::pin(is_there(remote, &opened, bundle));
+    let there = match select(asked, &mut stop).await {
+        Either::Left((there, _)) => there?,
+        Either::Right(_) => return Err(StoreError::Stopped),
+    };
+    let journals = options
+        .cache
+        .map(|cache| Journals::new(cache, &opened.identity));
+    if let Some(journals) = &journals {
+        tidy(&opened, journals, there.then_some(&object)).await;
+    }
+    if !there {
+        let patient = remote.open(Effort::Much, &options.settings)?;
+        let sent = upload(
+            patient.place(&object),
+            || bundle.open(),
+            bundle.size,
+            || journals?.open(object.as_ref()),
+            options.progress.as_ref(),
+            &mut stop,
+        );
+        sent.await.map_err(|error| match error {
+            UploadError::Read(error) => StoreError::Read(error),
+            UploadError::Store(error) => remote.refusal(&error),
+            UploadError::Lost(error) => remote.lost(&error),
+            UploadError::Stopped => StoreError::Stopped,
+        })?;
+    }
+    let validity = options.validity.min(LONGEST);
+    let url = remote.sign(&opened, &object, validity).await?;
+    // The one who signs may be allowed to write and not to read.
+    let readable = check(&url, bundle.size).await;
+    readable.map_err(|source| StoreError::Unreadable {
+        store: remote.to_string(),
+        source,
+    })?;
+    Ok(url)
+}
+
+/// Whether the store has the bundle, by its size.
+async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<bool, StoreError> {
+    match opened.objects.head(&remote.object(&bundle.sha256)).await {
+        Ok(found) => Ok(found.size == bundle.size),
+        Err(error) => match reason(&error).0 {
+            Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
+                Err(remote.refusal(&error))
+            }
+            // Who may not list is not told what is missing, and refusals come
+            // without words here: the upload tells what is wrong.
+            _ => Ok(false),
+        },
+    }
+}
+
+/// Takes back uploads that nobody goes on with: outdated ones, and one of an
+/// object that is there. The store's own rules do so where this cannot.
+async fn tidy(opened: &Opened, journals: &Journals, there: Option<&Path>) {
+    let mut unwanted = journals.remove_outdated(SystemTime::now());
+    if let Some(mut journal) = there.and_then(|object| journals.find(object.as_ref())) {
+        unwanted.extend(journal.found());
+        journal.remove();
+    }
+    let taking_back = async {
+        for upload in unwanted {
+            let Ok(path) = Path::parse(&upload.object) else {
+                continue;
+            };
+            let aborted = opened.multipart.abort_multipart(&path, &upload.upload);
+            if let Err(error) = aborted.await {
+                let (_, problem) = reason(&error);
+                tracing::debug!(%path, %problem, "an outdated upload is not taken back");
+            }
+        }
+    };
+    let _ = tokio::time::timeout(TIDYING, taking_back).await;
+}
