@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
-//! tools | real-apiserver | wheel`.
+//! tools | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -13,6 +13,7 @@ mod fuzz;
 mod leftovers;
 mod real;
 mod run;
+mod statically;
 mod test;
 mod tidy;
 mod tools;
@@ -47,6 +48,8 @@ enum Chore {
     Tools,
     /// Build a real kube-apiserver, once, for `test --cluster real`.
     RealApiserver,
+    /// Build the program without the system's libraries, for images that have others or none.
+    Static,
     /// Build the wheel for Python, and run Python's tests on it.
     Wheel,
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::RealApiserver => real::build(),
         Chore::Tools => tools::fetch().all(),
+        Chore::Static => statically::run(),
         Chore::Wheel => wheel::run(),
     };
     match done {
