@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod again;
+mod bad_input;
 mod desk;
 mod documents;
 mod help;

@@ -34,7 +34,7 @@ pub enum StoreError {
     #[error("cannot read the packed bundle: {0}; was a file of the temporary folder removed?")]
     Read(#[source] io::Error),
     /// The folder cannot be written.
-    #[error("cannot write {} in the store: {source}", path.display())]
+    #[error("cannot write {} in the store: {source}; is there room, and may you write there?", path.display())]
     Write {
         /// The file.
         path: PathBuf,

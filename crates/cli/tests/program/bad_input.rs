@@ -1,0 +1,383 @@
+//! Bad input, as its author meets it: the thing and the remedy are named, the exit
+//! code is the documented one, and nothing is left behind: no file, no object, no
+//! part in a store.
+
+use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
+
+use crate::{
+    desk::{Answer, Desk},
+    s3::{BUCKET, Fault, S3},
+};
+
+/// More than fits a Secret.
+const LARGE: usize = 2 << 20;
+
+/// Puts a file into the folder of code that does not compress.
+fn write_noise(desk: &Desk, bytes: usize) {
+    let mut data = vec![0; bytes];
+    let mut random = fs::File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut data).unwrap();
+    fs::write(desk.code().join("data"), data).unwrap();
+}
+
+/// A command with a folder of its own for temporary files.
+fn command(desk: &Desk, arguments: &[&str]) -> std::process::Command {
+    let temporary = desk.home().join("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let mut command = desk.command(arguments);
+    command.env("TMPDIR", temporary);
+    command
+}
+
+/// All files of the desk, but for those of a cluster and what is remembered of
+/// packing.
+fn files(desk: &Desk) -> BTreeSet<String> {
+    fn walk(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => walk(&entry.path(), found),
+                false => drop(found.insert(entry.path().display().to_string())),
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(desk.home(), &mut found);
+    let of_others = ["/data/", "/.cache/longshore/bundles/"];
+    found.retain(|path| !of_others.iter().any(|part| path.contains(part)));
+    found
+}
+
+/// What a run leaves in the cluster.
+fn objects(desk: &Desk) -> Vec<String> {
+    let kinds = ["jobs", "pods", "secrets", "services", "configmaps"];
+    let names = kinds.map(|kind| {
+        let answer = desk.longshore(&["get", kind, "--output", "name"]);
+        answer.expect(0).out
+    });
+    let names = names.iter().flat_map(|names| names.lines());
+    names
+        .filter(|name| !name.contains("kube"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Runs a command that must fail, and must leave no file.
+#[track_caller]
+fn refused(desk: &Desk, code: i32, arguments: &[&str]) -> String {
+    let mut command = command(desk, arguments);
+    let before = files(desk);
+    let answer = Answer::new(&command.output().unwrap()).expect(code);
+    assert_eq!(files(desk), before);
+    answer.err
+}
+
+#[test]
+fn values_in_the_file_are_told_with_line_column_and_rule() {
+    let desk = Desk::new();
+    let cases = [
+        (
+            "[roles.Worker]",
+            "2:8: invalid role \"Worker\": use at most 63 lower-case",
+        ),
+        (
+            "[roles.a-role-with-a-long-name]",
+            "2:8: invalid role \"a-role-with-a-long-name\": use at most 16 letters",
+        ),
+        (
+            "[roles.worker]\ncount = 20000",
+            "3:9: invalid count of role worker \"20000\": use at most 10000 tasks",
+        ),
+        (
+            "namespace = 'Team A'",
+            "2:13: invalid namespace \"Team A\": use at most 63",
+        ),
+        (
+            "[labels]\nteam = 'a b'",
+            "3:8: invalid label team \"a b\": use at most 63",
+        ),
+        (
+            "[labels]\n'a b' = 'c'",
+            "3:1: invalid label key \"a b\": use an optional DNS",
+        ),
+        (
+            "[annotations]\n'a b' = 'c'",
+            "3:1: invalid annotation key \"a b\": use an",
+        ),
+        (
+            "[resources]\ncpu = '2 cores'",
+            "3:7: invalid resource cpu \"2 cores\": use a quantity such as 2, 500m or 4Gi",
+        ),
+        (
+            "[roles.a]\nresources = { memory = '1Zi' }",
+            "3:24: invalid resource memory \"1Zi\": use a quantity such as",
+        ),
+        (
+            "[resources]\ncpus = 1",
+            "3:1: invalid resource \"cpus\": use cpu, memory, gpu,",
+        ),
+        (
+            "[env]\n'1A' = 'x'",
+            "3:1: invalid variable name \"1A\": use letters, digits,",
+        ),
+        (
+            "queue = 'A B'",
+            "2:9: invalid queue \"A B\": use at most 63",
+        ),
+        (
+            "ttl = 'soon'",
+            "2:7: invalid ttl \"soon\": use a time such as 90s,",
+        ),
+        (
+            "store = 'ftp://x'",
+            "2:9: invalid store \"ftp://x\": it has a scheme that is not",
+        ),
+    ];
+    for (text, told) in cases {
+        desk.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
+        let told = format!("longshore.toml:{told}");
+        let err = refused(&desk, 2, &["run"]);
+        assert!(err.contains(&told), "{text}: {err}");
+    }
+    // What is no TOML, or of another type, is shown.
+    for (text, line, column) in [
+        ("name = 'x", 2, 10),
+        ("port = 99999", 2, 8),
+        ("retries = -1", 2, 11),
+        ("[roles.worker]\ncount = 'two'", 3, 9),
+    ] {
+        desk.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
+        let err = refused(&desk, 2, &["run"]);
+        let place = format!(
+            "longshore.toml is not valid: TOML parse error at line {line}, column {column}"
+        );
+        assert!(err.contains(&place), "{text}: {err}");
+    }
+    assert!(!desk.data().exists(), "no cluster is started for this");
+}
+
+#[test]
+fn roles_without_a_command_or_a_task_and_unknown_keys() {
+    let desk = Desk::new();
+    let no_command = "no command for role \"worker\": give one after `--`, or set `command`";
+    let no_task = "at least one role must have a task";
+    let cases: [(&str, &[&str], &str); 7] = [
+        ("[roles.worker]", &[], no_command),
+        ("[roles.worker]\ncommand = []", &[], no_command),
+        (
+            "[roles.ps]\ncommand = 'true'\n[roles.worker]",
+            &[],
+            no_command,
+        ),
+        ("command = 'true'\n[roles.worker]\ncount = 0", &[], no_task),
+        (
+            "command = 'true'\n[roles.worker]",
+            &["--role", "worker=0"],
+            no_task,
+        ),
+        (
+            "[roles.worker]\nreplicas = 2",
+            &[],
+            "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count",
+        ),
+        ("[roles.worker]\ncuont = 2", &[], "did you mean `count`?"),
+    ];
+    for (text, more, told) in cases {
+        desk.write("longshore.toml", text);
+        let arguments = [&["run"], more].concat();
+        let err = refused(&desk, 2, &arguments);
+        assert!(err.contains(told), "{text}: {err}");
+    }
+    assert!(!desk.data().exists(), "no cluster is started for this");
+}
+
+#[test]
+fn a_large_folder_for_a_cluster_without_a_store() {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    write_noise(&desk, LARGE);
+    let line = [
+        "run",
+        "--kubeconfig",
+        "ours",
+        "--allow-secret",
+        "ours",
+        "--",
+        "true",
+    ];
+    let err = refused(&desk, 4, &line);
+    for part in [
+        "more than the 983040 that fit a Secret",
+        "set `store` (file:///…, s3://…, gs://… or az://…)",
+        ".longshoreignore",
+        "the largest: data (2097152 bytes)",
+    ] {
+        assert!(err.contains(part), "{err}");
+    }
+    assert_eq!(objects(&desk), [""; 0]);
+}
+
+#[test]
+fn a_store_that_refuses_in_the_middle() {
+    let server = S3::start();
+    let desk = Desk::new();
+    write_noise(&desk, (16 << 20) + 1000);
+    desk.longshore(&["up"]).expect(0);
+    server.fail("partNumber=2", &[Fault::Answer(403)]);
+    let store = format!("s3://{BUCKET}/team");
+    let mut command = command(&desk, &["run", "--store", &store, "--", "true"]);
+    let before = files(&desk);
+    let answer = command.envs(server.settings()).output().unwrap();
+    let err = Answer::new(&answer).expect(4).err;
+    let told = format!("the store {store} refuses: ");
+    assert!(err.contains(&told), "{err}");
+    assert!(err.contains("check AWS_ACCESS_KEY_ID"), "{err}");
+    assert_eq!(server.leftovers(), [""; 0]);
+    assert!(!server.file("team/bundles").exists());
+    assert_eq!(files(&desk), before);
+    assert_eq!(objects(&desk), [""; 0]);
+}
+
+#[test]
+fn a_bundle_that_somebody_changed_in_a_folder() {
+    let desk = Desk::new();
+    desk.write("train.py", "");
+    let store = format!("file://{}/shared", desk.home().display());
+    let run = ["run", "--store", &store, "--", "echo", "it", "runs"];
+    desk.longshore(&run).expect(0);
+    let mut bundles = fs::read_dir(desk.home().join("shared/bundles")).unwrap();
+    let bundle = bundles.next().unwrap().unwrap().path();
+    let size = fs::metadata(&bundle).unwrap().len();
+    fs::write(&bundle, vec![0; usize::try_from(size).unwrap()]).unwrap();
+    let answer = desk.longshore(&run).expect(4);
+    assert!(!answer.out.contains("it runs"), "{}", answer.out);
+    let told = format!("{}{}", answer.out, answer.err);
+    assert!(told.contains("is damaged: its sha256 is"), "{told}");
+    assert!(
+        told.contains("delete it from the store and submit the run again"),
+        "{told}"
+    );
+    fs::remove_file(&bundle).unwrap();
+    desk.longshore(&run).expect(0);
+    // What is too short is seen before, and replaced.
+    fs::write(&bundle, "cut").unwrap();
+    desk.longshore(&run).expect(0);
+    assert_eq!(fs::metadata(&bundle).unwrap().len(), size);
+}
+
+#[test]
+fn what_the_cluster_refuses_in_the_middle() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write("pod.yaml", "spec: {restartPolicy: Sometimes}\n");
+    let err = refused(&desk, 4, &["run", "--template", "pod.yaml", "--", "true"]);
+    assert!(
+        err.contains("restartPolicy") && err.contains("Sometimes"),
+        "{err}"
+    );
+    assert_eq!(objects(&desk), [""; 0]);
+}
+
+/// Runs a script that finds a small disk at `$DISK` and the program as `$PROGRAM`.
+/// `None` where a test may not mount one.
+#[expect(clippy::print_stderr, reason = "for who reads the test's output")]
+fn with_a_disk(desk: &Desk, size: &str, script: &str) -> Option<Answer> {
+    let disk = desk.home().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = "mount -t tmpfs -o size=$SIZE none \"$DISK\"";
+    // Root of a namespace of one's own will do.
+    let unshare = "unshare --user --map-root-user --mount";
+    let run = |inside: &str| {
+        let mut shell = desk.shell(&format!("exec {unshare} sh -c '{mount} && {inside}'"));
+        shell.env("SIZE", size).env("DISK", &disk);
+        shell.env("PROGRAM", env!("CARGO_BIN_EXE_longshore"));
+        shell.env("SCRIPT", script);
+        Answer::new(&shell.output().unwrap())
+    };
+    let may = run("true");
+    if may.code != 0 {
+        eprintln!("skipped, for no disk can be mounted here: {}", may.err);
+        return None;
+    }
+    Some(run("exec sh -c \"$SCRIPT\""))
+}
+
+#[test]
+fn a_disk_that_is_full_while_packing() {
+    let desk = Desk::new();
+    write_noise(&desk, 8 << 20);
+    let script = "TMPDIR=$DISK $PROGRAM run -- true || code=$?; ls -A $DISK; exit $code";
+    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+        return;
+    };
+    let answer = answer.expect(2);
+    for part in [
+        "cannot write the bundle: No space left on device",
+        "/disk/",
+        "is there room in the temporary folder?",
+    ] {
+        assert!(answer.err.contains(part), "{}", answer.err);
+    }
+    assert_eq!(answer.out, "", "nothing is left there");
+    assert!(!desk.data().exists(), "no cluster is started for this");
+}
+
+#[test]
+fn a_disk_that_is_full_in_a_store() {
+    let desk = Desk::new();
+    write_noise(&desk, 8 << 20);
+    let script =
+        "$PROGRAM run --store file://$DISK -- true || code=$?; find $DISK -type f; exit $code";
+    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+        return;
+    };
+    let answer = answer.expect(4);
+    for part in [
+        "/disk/bundles/",
+        "in the store: No space left on device",
+        "is there room, and may you write there?",
+    ] {
+        assert!(answer.err.contains(part), "{}", answer.err);
+    }
+    assert_eq!(answer.out, "", "nothing is left there");
+    assert_eq!(objects(&desk), [""; 0]);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_does_no_harm() {
+    let desk = Desk::new();
+    write_noise(&desk, 8 << 20);
+    let server = S3::start();
+    let script = "head -c 64k /dev/zero > $DISK/full
+        export XDG_CACHE_HOME=$DISK
+        $PROGRAM run --store $STORE -- true";
+    let settings = server.settings().into_iter();
+    let settings = settings.map(|(key, value)| format!("export {key}='{value}'\n"));
+    let script =
+        settings.collect::<String>() + &script.replace("$STORE", &format!("s3://{BUCKET}/team"));
+    let Some(answer) = with_a_disk(&desk, "64k", &script) else {
+        return;
+    };
+    answer.expect(0);
+    assert_eq!(server.leftovers(), [""; 0]);
+}
+
+#[test]
+fn a_disk_that_is_full_where_a_pod_unpacks() {
+    let desk = Desk::new();
+    // Few bytes until they are unpacked.
+    fs::write(desk.code().join("data"), vec![0; 4 << 20]).unwrap();
+    let template =
+        "spec:\n  volumes:\n  - name: longshore\n    emptyDir: null\n    hostPath: {path: DISK}\n";
+    let disk = desk.home().join("disk").display().to_string();
+    desk.write("pod.yaml", &template.replace("DISK", &disk));
+    let script = "$PROGRAM run --template pod.yaml -- echo it runs";
+    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+        return;
+    };
+    let answer = answer.expect(4);
+    assert!(!answer.out.contains("it runs"), "{}", answer.out);
+    for part in ["the code did not arrive", "No space left on device"] {
+        assert!(answer.err.contains(part), "{}", answer.err);
+    }
+    desk.longshore(&["status"]).expect(3);
+}
