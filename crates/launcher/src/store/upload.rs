@@ -168,11 +168,11 @@ pub(super) async fn upload(
         };
         let is_kept = journal.as_ref().is_some_and(Journal::is_begun);
         let error = match error {
-            UploadError::Store(error) => match reason(&error).0 {
-                cause if cause.is_lost() && is_kept => return Err(UploadError::Lost(error)),
+            UploadError::Store(error) => match reason(&error) {
+                (cause, _) if cause.is_lost() && is_kept => return Err(UploadError::Lost(error)),
                 // The store knows nothing of it, or the journal was wrong.
-                Cause::Missing | Cause::Other if upload.is_resumed => {
-                    tracing::info!(path = %to.path, %error, "the upload is begun anew");
+                (Cause::Missing | Cause::Other, problem) if upload.is_resumed => {
+                    tracing::info!(path = %to.path, %problem, "the upload is begun anew");
                     let _ = to.multipart.abort_multipart(to.path, &upload.id).await;
                     continue;
                 }

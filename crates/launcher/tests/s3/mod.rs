@@ -242,6 +242,13 @@ async fn answer_one(
     if let Some((_, Fault::Answer(status))) = fault {
         // Read, as a server that is busy does: else the client sees a reset.
         let _ = request.into_body().collect().await;
+        // What is being written when an upload is aborted would stay, as in S3.
+        for _ in 0..500 {
+            if state.lock().unwrap().busy <= 1 {
+                break;
+            }
+            tokio::time::sleep(A_MOMENT).await;
+        }
         let mut response = Response::new(s3s::Body::from("<html>busy</html>".to_owned()));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         return Ok(response);
