@@ -1,8 +1,8 @@
 //! Unpacks an archive that may be hostile.
 
 use std::{
-    fs, io,
-    io::Read,
+    fs,
+    io::{self, Read, Write as _},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
@@ -167,7 +167,7 @@ impl Unpacking<'_> {
                 self.room_for(entry.size())?;
                 let mode = entry.header().mode().map_err(UnpackError::Read)?;
                 let mut file = create(&path, &full)?;
-                let copied = io::copy(entry, &mut file).map_err(UnpackError::Read)?;
+                let copied = copy(entry, &mut file, &full)?;
                 if copied != entry.size() {
                     return Err(refused(&path, "is cut off"));
                 }
@@ -248,6 +248,25 @@ fn refused(path: &Path, problem: &str) -> UnpackError {
     UnpackError::Refused {
         path: path.to_owned(),
         problem: problem.to_owned(),
+    }
+}
+
+/// Copies a file's content: what cannot be read is the archive's fault, what cannot be
+/// written the disk's.
+fn copy(content: &mut impl Read, file: &mut fs::File, path: &Path) -> Result<u64, UnpackError> {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut copied = 0;
+    loop {
+        let count = match content.read(&mut buffer) {
+            Ok(0) => return Ok(copied),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(UnpackError::Read(error)),
+        };
+        let piece = buffer.get(..count).unwrap_or_default();
+        file.write_all(piece)
+            .map_err(|source| written(path, source))?;
+        copied += count as u64;
     }
 }
 

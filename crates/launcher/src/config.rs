@@ -52,8 +52,10 @@ pub enum ConfigError {
         message: String,
     },
     /// A key that the file must not have.
-    #[error("unknown key `{key}`{}; valid keys{place}: {valid}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    #[error("{at}: unknown key `{key}`{}; valid keys{place}: {valid}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
     UnknownKey {
+        /// Where it stands, as `longshore.toml:3:1`.
+        at: String,
         /// The key, with its tables.
         key: String,
         /// Where it stands, in words.

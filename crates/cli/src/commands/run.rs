@@ -11,7 +11,9 @@ use longshore::{
     client::Cluster,
     launcher::{
         Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, PodFlags, Run, RunName,
-        RunSpec, Settings, Store, Workload, bundle, config, names, plan,
+        RunSpec, Settings, Store, Workload, bundle,
+        bundle::BundleError,
+        config, names, plan,
         preflight::{self, Finding, Purpose},
         runs, store, submit,
     },
@@ -404,7 +406,11 @@ async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
     spinner.end();
     let bundle = packed
         .map_err(|error| failed(&error))?
-        .map_err(|error| usage(&error))?;
+        .map_err(|error| match error {
+            // Nothing is wrong with the folder.
+            BundleError::Write(_) => Error::from_source(Kind::NotStarted, &error),
+            _ => usage(&error),
+        })?;
     let report = &bundle.report;
     let mut text = format!(
         "{}, {} ({} packed)",

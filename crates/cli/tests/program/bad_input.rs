@@ -112,6 +112,22 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
             "3:24: invalid resource memory \"1Zi\": use a quantity such as",
         ),
         (
+            "[resources]\ncpu = -1",
+            "3:7: invalid resource cpu \"-1\": use a quantity such as",
+        ),
+        (
+            "service_account = 'A B'",
+            "2:19: invalid service_account \"A B\": use at most 253",
+        ),
+        (
+            "image_pull_secrets = ['ok', 'A B']",
+            "2:29: invalid image_pull_secrets \"A B\": use at most 253",
+        ),
+        (
+            "image = ''",
+            "2:9: invalid image \"\": use the name of an image",
+        ),
+        (
             "[resources]\ncpus = 1",
             "3:1: invalid resource \"cpus\": use cpu, memory, gpu,",
         ),
@@ -159,10 +175,11 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
 fn roles_without_a_command_or_a_task_and_unknown_keys() {
     let desk = Desk::new();
     let no_command = "no command for role \"worker\": give one after `--`, or set `command`";
-    let no_task = "at least one role must have a task";
-    let cases: [(&str, &[&str], &str); 7] = [
+    let no_task = "count of role worker \"0\": at least one role must have a task";
+    let cases: [(&str, &[&str], &str); 8] = [
         ("[roles.worker]", &[], no_command),
         ("[roles.worker]\ncommand = []", &[], no_command),
+        ("[roles.worker]\ncommand = ' '", &[], no_command),
         (
             "[roles.ps]\ncommand = 'true'\n[roles.worker]",
             &[],
@@ -177,7 +194,7 @@ fn roles_without_a_command_or_a_task_and_unknown_keys() {
         (
             "[roles.worker]\nreplicas = 2",
             &[],
-            "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count",
+            "longshore.toml:2:1: unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count",
         ),
         ("[roles.worker]\ncuont = 2", &[], "did you mean `count`?"),
     ];
@@ -309,7 +326,7 @@ fn a_disk_that_is_full_while_packing() {
     let Some(answer) = with_a_disk(&desk, "1m", script) else {
         return;
     };
-    let answer = answer.expect(2);
+    let answer = answer.expect(4);
     for part in [
         "cannot write the bundle: No space left on device",
         "/disk/",

@@ -1,6 +1,6 @@
 //! The keys that `longshore.toml` knows, and the nearest one to a word.
 
-use super::ConfigError;
+use super::{ConfigError, Source, place};
 
 pub(super) const KEYS: &[&str] = &[
     "affinity",
@@ -63,15 +63,23 @@ pub(super) const ROLE_KEYS: &[&str] = &[
 ];
 
 /// Refuses a table with a key that is none, and tells the nearest one.
-pub(super) fn check(table: &toml::Table, valid: &[&str], place: &str) -> Result<(), ConfigError> {
+pub(super) fn check(
+    table: &toml::Table,
+    valid: &[&str],
+    tables: &[&str],
+    source: &Source,
+) -> Result<(), ConfigError> {
     let Some(key) = table.keys().find(|key| !valid.contains(&key.as_str())) else {
         return Ok(());
     };
-    let (prefix, place) = match place {
-        "" => (String::new(), String::new()),
+    let (prefix, place) = match tables.join(".") {
+        top if top.is_empty() => (String::new(), String::new()),
         place => (format!("{place}."), format!(" in [{place}]")),
     };
+    let at = place::key(&source.text, &[tables, &[key]].concat());
+    let at = at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
     Err(ConfigError::UnknownKey {
+        at: format!("{}{at}", source.path.display()),
         key: format!("{prefix}{key}"),
         place,
         nearest: nearest(key, valid).map(str::to_owned),

@@ -8,6 +8,26 @@ pub(super) fn find(text: &str, what: &str, value: &str) -> Option<(usize, usize)
     let table = DeTable::parse(text).ok()?;
     let words: Vec<&str> = what.split([' ', '.']).collect();
     let at = in_table(table.get_ref(), &words, value)?;
+    position(text, at)
+}
+
+/// Line and column, from 1, of a key by the tables it is in.
+pub(super) fn key(text: &str, path: &[&str]) -> Option<(usize, usize)> {
+    let parsed = DeTable::parse(text).ok()?;
+    let (last, tables) = path.split_last()?;
+    let mut table = parsed.get_ref();
+    for name in tables {
+        let (_, inner) = table.iter().find(|(key, _)| key.get_ref() == name)?;
+        let DeValue::Table(inner) = inner.get_ref() else {
+            return None;
+        };
+        table = inner;
+    }
+    let (key, _) = table.iter().find(|(key, _)| key.get_ref() == last)?;
+    position(text, key.span().start)
+}
+
+fn position(text: &str, at: usize) -> Option<(usize, usize)> {
     let before = text.get(..at)?;
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next()?.chars().count() + 1;
@@ -67,6 +87,9 @@ mod tests {
         assert_eq!(find(TEXT, "resource cpu", "lots"), Some((8, 21)));
         assert_eq!(find(TEXT, "count of role worker", "20000"), Some((7, 9)));
         assert_eq!(find(TEXT, "count", "1"), None);
+        assert_eq!(key(TEXT, &["roles", "worker", "count"]), Some((7, 1)));
+        assert_eq!(key(TEXT, &["labels", "bad key"]), Some((3, 1)));
+        assert_eq!(key(TEXT, &["labels", "count"]), None);
         assert_eq!(find("no toml", "count", "1"), None);
     }
 }

@@ -122,6 +122,17 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
             .map(|text| duration(what, text))
             .transpose()
     };
+    check_image("launcher_image", settings.launcher_image.as_ref())?;
+    let account = flags.service_account.as_ref();
+    let account = account.or(settings.service_account.as_ref());
+    let accounts = account.map(|name| ("service_account", name));
+    let pull = settings.image_pull_secrets.iter();
+    for (what, name) in accounts
+        .into_iter()
+        .chain(pull.map(|name| ("image_pull_secrets", name)))
+    {
+        name::dns_subdomain("name", name).map_err(|error| invalid(what, name, error.rule()))?;
+    }
     let roles = roles(settings, flags)?;
     let workload = workload::resolve(settings, flags, &roles, parsed.as_ref())?;
     let port = flags.port.or(settings.port).unwrap_or(DEFAULT_PORT);
@@ -133,10 +144,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         launcher_image: settings.launcher_image.clone(),
         image_pull_policy: policy,
         image_pull_secrets: settings.image_pull_secrets.clone(),
-        service_account: flags
-            .service_account
-            .clone()
-            .or_else(|| settings.service_account.clone()),
+        service_account: account.cloned(),
         queue: queue(flags.queue.as_ref().or(settings.queue.as_ref()))?,
         retries: flags.retries.or(settings.retries).unwrap_or(0),
         timeout: time("timeout", &flags.timeout, &settings.timeout)?,
@@ -213,16 +221,15 @@ fn roles(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec>, ConfigErro
     }
     let plain = RoleSettings::default();
     let mut roles = Vec::new();
+    let names = counts.clone().into_keys();
     for (name, count) in counts {
         let own = settings.roles.get(name).unwrap_or(&plain);
         roles.extend(role(name, count.unwrap_or(1), own, settings, flags)?);
     }
     if roles.is_empty() {
-        return Err(invalid(
-            "roles",
-            "all of count 0",
-            "at least one role must have a task",
-        ));
+        let names: Vec<&str> = names.collect();
+        let what = format!("count of role {}", names.join(", "));
+        return Err(invalid(what, "0", "at least one role must have a task"));
     }
     if roles.iter().all(|role| role.service) {
         let names: Vec<_> = roles.iter().map(|role| role.name.clone()).collect();
@@ -312,13 +319,11 @@ fn role(
                 "use cpu, memory, gpu, ephemeral-storage, or a full name such as amd.com/gpu";
             return Err(invalid("resource", key, rule));
         }
-        value.parse::<Quantity>().map_err(|_| {
-            invalid(
-                format!("resource {key}"),
-                value,
-                "use a quantity such as 2, 500m or 4Gi",
-            )
-        })?;
+        let quantity = value.parse::<Quantity>().ok();
+        if quantity.is_none_or(|quantity| quantity.value() < 0.0) {
+            let rule = "use a quantity such as 2, 500m or 4Gi";
+            return Err(invalid(format!("resource {key}"), value, rule));
+        }
     }
     let run = flags.pods.over(&settings.pods)?;
     let source = settings.source.as_ref();
@@ -328,6 +333,7 @@ fn role(
         .as_ref()
         .or(own.image.as_ref())
         .or(settings.image.as_ref());
+    check_image("image", image)?;
     Ok(Some(RoleSpec {
         name: name.to_owned(),
         count,
@@ -338,6 +344,17 @@ fn role(
         pods: PodSpec::resolve(&run, &own.pods, &from, folder)?,
         service,
     }))
+}
+
+/// Registries have the last word on images; this much is none anywhere.
+fn check_image(what: &str, image: Option<&String>) -> Result<(), ConfigError> {
+    match image {
+        Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
+            let rule = "use the name of an image, such as python:3-slim, without spaces";
+            Err(invalid(what, image, rule))
+        }
+        _ => Ok(()),
+    }
 }
 
 type Sources<'a> = BTreeMap<&'a str, &'a VariableSource>;

@@ -196,6 +196,7 @@ impl Command {
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Words(words) => words.clone(),
+            Self::Line(line) if line.trim().is_empty() => Vec::new(),
             Self::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
         }
     }
@@ -262,22 +263,23 @@ impl Settings {
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let syntax = |error: toml::de::Error| ConfigError::Syntax {
             path: path.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+            message: for_people(error.to_string().trim_end()),
+        };
+        let source = Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
         };
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
-        keys::check(&table, keys::KEYS, "")?;
+        keys::check(&table, keys::KEYS, &[], &source)?;
         if let Some(toml::Value::Table(roles)) = table.get("roles") {
             for (role, value) in roles {
                 if let toml::Value::Table(settings) = value {
-                    keys::check(settings, keys::ROLE_KEYS, &format!("roles.{role}"))?;
+                    keys::check(settings, keys::ROLE_KEYS, &["roles", role], &source)?;
                 }
             }
         }
         let mut settings: Self = toml::from_str(text).map_err(syntax)?;
-        settings.source = Some(Source {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        });
+        settings.source = Some(source);
         Ok(settings)
     }
 
@@ -307,6 +309,13 @@ impl Settings {
     }
 }
 
+/// Numbers by what they may be, not by their types.
+fn for_people(message: &str) -> String {
+    message
+        .replace("expected u16", "expected a number from 0 to 65535")
+        .replace("expected u32", "expected a number from 0 to 4294967295")
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -322,7 +331,7 @@ mod tests {
     fn unknown_keys_are_named_with_the_nearest_valid_one() {
         let error = parse("comand = ['true']").unwrap_err().to_string();
         assert!(
-            error.starts_with("unknown key `comand`, did you mean `command`?"),
+            error.starts_with("longshore.toml:1:1: unknown key `comand`, did you mean `command`?"),
             "{error}"
         );
         let error = parse("[roles.worker]\nreplicas = 2")
