@@ -27,6 +27,7 @@
 //! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
 //! remedy, [`fit`] says whether a node could ever take a task; both are pure.
 //! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
+//! [`zenml`] launches ZenML's pipelines in this way, by ZenML's own names.
 
 pub mod bootstrap;
 pub mod bundle;
@@ -46,6 +47,7 @@ pub mod store;
 pub mod submit;
 mod track;
 pub mod why;
+pub mod zenml;
 
 pub use bundle::{Bundle, PackOptions};
 pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Schedule, Settings, Workload};

@@ -96,14 +96,16 @@ async fn events(cluster: &Cluster, run: &Run, warnings: bool) -> Result<Vec<Even
         let warn = longshore_client::FieldSelector::everything().with("type", "Warning");
         view = view.fields(warn);
     }
-    let prefix = format!("{}-", run.label());
+    let (own, prefix) = (run.name.as_str(), format!("{}-", run.label()));
     let mut found = Vec::new();
     for item in view.list().await?.items {
         // What cannot be read says nothing about the run.
         let Ok(event) = item.typed::<EventEvidence>() else {
             continue;
         };
-        if event.involved_object.name.starts_with(&prefix) {
+        // A Job may be called as its run.
+        let object = &event.involved_object.name;
+        if object == own || object.starts_with(&prefix) {
             found.push(event);
         }
     }

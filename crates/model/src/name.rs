@@ -159,8 +159,49 @@ pub fn to_dns_label(text: &str, limit: usize) -> String {
             label.to_owned()
         };
     }
-    let hash = format!("{:08x}", fnv1a(text.as_bytes()) as u32);
-    format!("{}-{hash}", label[..limit - 9].trim_end_matches('-'))
+    format!(
+        "{}-{}",
+        label[..limit - 9].trim_end_matches('-'),
+        hash(text)
+    )
+}
+
+/// Makes any text a label's value: what fits stays as it is; else dashes for what
+/// does not fit, trimmed, and cut with a hash of the whole when it is too long, so
+/// that two long texts stay apart.
+///
+/// ```
+/// use longshore_model::name::to_label_value;
+/// assert_eq!(to_label_value("My_Model.v2"), "My_Model.v2");
+/// assert_eq!(to_label_value("my first model!"), "my-first-model");
+/// assert_ne!(to_label_value(&"a".repeat(80)), to_label_value(&"a".repeat(81)));
+/// ```
+#[must_use]
+pub fn to_label_value(text: &str) -> String {
+    const LIMIT: usize = 63;
+    let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let value: String = text
+        .chars()
+        .map(|c| if fits(&c) { c } else { '-' })
+        .collect();
+    let edge = |c: char| !c.is_ascii_alphanumeric();
+    let value = value.trim_matches(edge);
+    if value.is_empty() && !text.is_empty() {
+        return hash(text);
+    }
+    if value.len() <= LIMIT {
+        return value.to_owned();
+    }
+    format!(
+        "{}-{}",
+        value[..LIMIT - 9].trim_end_matches(edge),
+        hash(text)
+    )
+}
+
+/// What tells apart what was cut.
+fn hash(text: &str) -> String {
+    format!("{:08x}", fnv1a(text.as_bytes()) as u32)
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

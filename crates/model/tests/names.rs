@@ -68,6 +68,16 @@ proptest! {
     }
 
     #[test]
+    fn anything_can_be_made_a_labels_value(text in "\\PC{0,100}") {
+        let value = name::to_label_value(&text);
+        prop_assert!(name::label_value(&value).is_ok(), "{value}");
+        prop_assert_eq!(value.is_empty(), text.is_empty());
+        if name::label_value(&text).is_ok() {
+            prop_assert_eq!(value, text);
+        }
+    }
+
+    #[test]
     fn rule_32_the_usual_form_of_a_quantity_keeps_its_value_and_is_its_own(
         number in -1_000_000_i64..1_000_000, fraction in 0_u32..1000,
         suffix in prop::sample::select(vec!["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E2", "e-1"]),

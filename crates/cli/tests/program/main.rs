@@ -22,3 +22,4 @@ mod s3;
 mod schedules;
 mod stores;
 mod why;
+mod zenml;

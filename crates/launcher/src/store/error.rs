@@ -107,6 +107,12 @@ pub enum StoreError {
         /// What came instead.
         source: super::DownloadError,
     },
+    /// It was there, and is not any more.
+    #[error("the bundle {place} is not in the store any more; pack and send it again")]
+    Gone {
+        /// Where it was.
+        place: String,
+    },
     /// Whoever asked for it does not want it any more; nothing of it is left.
     #[error("the upload was stopped")]
     Stopped,

@@ -1,6 +1,7 @@
 //! Where bundles go: a Secret while they are small, else a folder that all
 //! nodes see, or an object store, from which pods fetch by a signed URL.
 
+mod again;
 mod deliver;
 mod download;
 mod error;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
+pub use again::again;
 pub use deliver::{DeliverOptions, Sent, deliver, describe, validity};
 pub use download::DownloadError;
 pub(crate) use download::{Patience, download};

@@ -1,0 +1,276 @@
+//! ZenML's backend on an embedded cluster: with a package that stands in for ZenML, the
+//! pod's program, the code and the config come together, and the end comes back.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use longshore::{
+    Cluster,
+    launcher::{
+        Event, Follow, FollowOptions, Outcome, Run,
+        zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
+    },
+};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
+const SECRET: &str = "hunter2-in-the-config";
+
+/// A desk with a cluster, a repository and an artifact store.
+struct Scene {
+    desk: Desk,
+    repository: PathBuf,
+    artifacts: PathBuf,
+    backend: OrchestratorKubernetesBackend,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let desk = Desk::new();
+        desk.longshore(&["up"]).expect(0);
+        let repository = desk.code();
+        let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml/.");
+        let copied = Command::new("cp").arg("-r").arg(stand_in).arg(&repository);
+        assert!({ copied }.status().unwrap().success());
+        for (folder, file) in [(".zenml", ".zenml_config"), ("venv", "pyvenv.cfg")] {
+            fs::create_dir(repository.join(folder)).unwrap();
+            fs::write(repository.join(folder).join(file), "x").unwrap();
+        }
+        let artifacts = repository.join("../artifacts");
+        fs::create_dir(&artifacts).unwrap();
+        let backend = OrchestratorKubernetesBackend {
+            kubernetes_config_path: desk.data().join("kubeconfig"),
+            ..OrchestratorKubernetesBackend::default()
+        };
+        let artifacts = artifacts.canonicalize().unwrap();
+        Self {
+            desk,
+            repository,
+            artifacts,
+            backend,
+        }
+    }
+
+    fn config(&self, pipeline: &str) -> Value {
+        json!({
+            "version": "1",
+            "artifact_store": self.artifacts,
+            "metadata": {"type": "mysql", "args": {"password": SECRET}},
+            "backend": {"type": "orchestrator", "source": "zenml.backends.X@zenml_0.3.8", "args": {}},
+            "pipeline": {
+                "args": {"name": format!("{pipeline}_{UUID}")},
+                "source": "digits.pipeline.run",
+                "datasource": {"id": "0e4a"},
+                "steps": {"b": 1, "a": {"factor": 0.1}},
+            },
+        })
+    }
+
+    async fn run(&self, cluster: &Cluster, config: &Value) -> Result<Launched, ZenmlError> {
+        let config = PipelineConfig::from_value(config.clone()).unwrap();
+        self.backend.run(cluster, &self.repository, &config).await
+    }
+
+    /// What the pipeline said of itself.
+    fn told(&self) -> Value {
+        let file = self.artifacts.join("told.json");
+        let told = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        fs::remove_file(file).unwrap();
+        told
+    }
+}
+
+async fn end(cluster: &Cluster, run: &Run) -> (Vec<String>, Outcome) {
+    let mut follow = Follow::start(cluster, run, FollowOptions::default())
+        .await
+        .unwrap();
+    let mut lines = Vec::new();
+    while let Some(event) = follow.next().await {
+        match event.unwrap() {
+            Event::Log(line) => lines.push(line.line),
+            Event::Finished(outcome) => return (lines, outcome),
+            _ => {}
+        }
+    }
+    panic!("no end: {lines:?}");
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_runs_and_is_a_run_like_any_other() {
+    let scene = Scene::new();
+    let cluster = scene.backend.connect().await.unwrap();
+    let config = scene.config("training_digits");
+    let launched = scene.run(&cluster, &config).await.unwrap();
+    let name = format!("zenml-training-digits-{UUID}");
+    assert_eq!(launched.run.name.as_str(), name);
+    let (lines, outcome) = end(&cluster, &launched.run).await;
+    assert_eq!(outcome.exit_code, 0, "{lines:?}\n{outcome:?}");
+    assert_eq!(
+        lines.last().unwrap(),
+        &format!("ran training_digits_{UUID}")
+    );
+
+    // The config reached it, and the code, without ZenML's own state.
+    let told = scene.told();
+    assert_eq!(told["config"], config);
+    assert_eq!(
+        (&told["folder"], &told["repository"]),
+        (&"/longshore/work".into(), &"/longshore/work".into())
+    );
+    assert_eq!(told["files"], json!([".git", "digits", "zenml"]));
+    assert_eq!(
+        told["path"].as_array().unwrap().last().unwrap(),
+        "/longshore/work"
+    );
+    let around = [&told["arguments"], &told["environment"]]
+        .map(Value::to_string)
+        .concat();
+    assert!(!around.contains(SECRET), "{around}");
+    let job = cluster
+        .jobs()
+        .in_namespace("default")
+        .unwrap()
+        .get(&name)
+        .await
+        .unwrap();
+    assert!(!job.raw().get().contains(SECRET));
+
+    // The code is in the artifact store, under what it is, and nothing else.
+    let staged = scene.artifacts.join("staging/bundles");
+    let tar_path = launched.tar_path.clone().unwrap();
+    assert_eq!(Path::new(&tar_path).parent().unwrap(), staged);
+    assert_eq!(files(&staged).len(), 1);
+    assert_eq!(
+        launched.config.value()["backend"]["args"]["tar_path"],
+        tar_path
+    );
+    assert_eq!(
+        files(&scene.repository),
+        [".zenml", "digits", "venv", "zenml"]
+    );
+
+    let show = |words: &[&str]| scene.desk.longshore(words).expect(0).out;
+    let runs: Value = serde_json::from_str(&show(&["runs", "--output", "json"])).unwrap();
+    assert_eq!(
+        (&runs[0]["name"], &runs[0]["state"]),
+        (&json!(name), &json!("succeeded"))
+    );
+    assert!(show(&["logs", &name]).contains(&format!("ran training_digits_{UUID}")));
+    assert!(show(&["why", &name]).contains("succeeded"));
+    assert!(show(&["attach", &name]).contains("ran training"));
+
+    // The same again is refused, and harms nothing.
+    let again = scene.run(&cluster, &config).await.unwrap_err();
+    assert!(matches!(again, ZenmlError::Exists { .. }), "{again}");
+    assert!(
+        again
+            .to_string()
+            .contains(&format!("`longshore rm {name}`"))
+    );
+    scene.desk.longshore(&["rm", &name]).expect(0);
+    let secrets = cluster.secrets().in_namespace("default").unwrap();
+    assert!(secrets.list().await.unwrap().items.is_empty());
+
+    // Once more, with the code that was sent.
+    let again = scene
+        .backend
+        .launch_job(&cluster, &launched.config)
+        .await
+        .unwrap();
+    assert_eq!(end(&cluster, &again.run).await.1.exit_code, 0);
+    assert_eq!(
+        scene.told()["config"],
+        config,
+        "without what was said to the launcher"
+    );
+    assert_eq!(files(&staged).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exit_code_comes_back_after_a_second_try() {
+    let scene = Scene::new();
+    let cluster = scene.backend.connect().await.unwrap();
+    let mut config = scene.config("training_Fails");
+    config["pipeline"]["args"]["exit"] = json!(7);
+    let run = scene.run(&cluster, &config).await.unwrap().run;
+    let (_, outcome) = end(&cluster, &run).await;
+    assert_eq!(outcome.exit_code, 7, "{outcome:?}");
+    let why = scene.desk.longshore(&["why", run.name.as_str()]);
+    assert!(why.out.contains("exit code 7"), "{}", why.out);
+    let pods = cluster
+        .pods()
+        .in_namespace("default")
+        .unwrap()
+        .list()
+        .await
+        .unwrap();
+    assert_eq!(pods.items.len(), 2, "backoffLimit is 1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_it_from_running_is_told() {
+    let mut scene = Scene::new();
+    let cluster = scene.backend.connect().await.unwrap();
+
+    // A store that takes nothing: no Job, and no file anywhere.
+    let mut config = scene.config("training_nowhere");
+    let file = scene.artifacts.join("file");
+    fs::write(&file, "").unwrap();
+    config["artifact_store"] = json!(file);
+    let refused = scene.run(&cluster, &config).await.unwrap_err();
+    assert!(matches!(refused, ZenmlError::Store(_)), "{refused}");
+    assert_eq!(files(&scene.artifacts), ["file"]);
+    assert_eq!(
+        files(&scene.repository),
+        [".zenml", "digits", "venv", "zenml"]
+    );
+
+    scene.backend.namespace = Some("nowhere".into());
+    let refused = scene
+        .run(&cluster, &scene.config("training_nowhere"))
+        .await
+        .unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("the cluster has no namespace \"nowhere\""),
+        "{refused}"
+    );
+    assert_eq!(files(&scene.artifacts), ["file"], "nothing was sent");
+    assert!(cluster.jobs().list().await.unwrap().items.is_empty());
+
+    // An image without ZenML says so.
+    scene.backend.namespace = None;
+    scene.backend.settings.retries = Some(0);
+    fs::remove_dir_all(scene.repository.join("zenml")).unwrap();
+    let run = scene
+        .run(&cluster, &scene.config("training_bare"))
+        .await
+        .unwrap()
+        .run;
+    let (lines, outcome) = end(&cluster, &run).await;
+    assert_eq!(outcome.exit_code, 1);
+    assert!(
+        lines
+            .last()
+            .unwrap()
+            .starts_with("longshore: the image has no ZenML 0.3 ("),
+        "{lines:?}"
+    );
+}

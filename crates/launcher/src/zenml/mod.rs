@@ -1,0 +1,190 @@
+//! ZenML's `OrchestratorKubernetesBackend` (ZenML 0.3), by its names, labels and
+//! defaults, on this launcher.
+//!
+//! [`OrchestratorKubernetesBackend::run`] packs a repository, sends it to the
+//! pipeline's artifact store and launches a Job, which fetches and checks the code,
+//! and runs the pipeline with ZenML's local backend. The run is one like any other:
+//! followed with [`Follow`](crate::Follow), listed, explained, cancelled.
+//!
+//! The config travels in the run's Secret, and never in arguments. The caller's
+//! config is not changed.
+
+mod error;
+mod labels;
+mod launch;
+mod pipeline;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+
+use serde_json::Value;
+
+pub use error::ZenmlError;
+pub use labels::FULL_LABELS;
+pub use launch::Launched;
+pub use pipeline::PipelineConfig;
+
+use crate::{
+    config::{DEFAULT_IMAGE, Settings},
+    plan::Plan,
+    store::{BundleInfo, Delivery, SignedUrl, Store},
+};
+
+/// What Jobs are called when nothing is said: with this in front.
+pub const DEFAULT_JOB_PREFIX: &str = "zenml-";
+/// The namespace when none is given.
+pub const DEFAULT_NAMESPACE: &str = "default";
+/// The kubeconfig when none is given.
+pub const DEFAULT_KUBERNETES_CONFIG: &str = "~/.kube/config";
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ImagePullPolicy {
+    /// Each time.
+    Always,
+    /// Never: the node has it.
+    Never,
+    /// Unless the node has it.
+    #[default]
+    IfNotPresent,
+}
+
+impl ImagePullPolicy {
+    /// All of them, as Kubernetes calls them.
+    pub const NAMES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
+
+    /// As Kubernetes calls it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::Never => "Never",
+            Self::IfNotPresent => "IfNotPresent",
+        }
+    }
+}
+
+impl fmt::Display for ImagePullPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ImagePullPolicy {
+    type Err = ZenmlError;
+
+    /// Refuses what is none, with the list.
+    ///
+    /// ```
+    /// use longshore_launcher::zenml::ImagePullPolicy;
+    /// assert_eq!("Never".parse::<ImagePullPolicy>().unwrap(), ImagePullPolicy::Never);
+    /// let problem = "never".parse::<ImagePullPolicy>().unwrap_err().to_string();
+    /// assert!(problem.ends_with("choose one of Always, Never, IfNotPresent"));
+    /// ```
+    fn from_str(text: &str) -> Result<Self, ZenmlError> {
+        let all = [Self::Always, Self::Never, Self::IfNotPresent];
+        let found = all.into_iter().find(|policy| policy.as_str() == text);
+        found.ok_or_else(|| ZenmlError::ImagePullPolicy {
+            value: text.to_owned(),
+        })
+    }
+}
+
+/// Runs ZenML pipelines as Jobs.
+///
+/// ```
+/// use longshore_launcher::zenml::{OrchestratorKubernetesBackend, PipelineConfig};
+/// use serde_json::json;
+///
+/// let backend = OrchestratorKubernetesBackend {
+///     image: "registry.example/team/zenml:1".into(),
+///     ..OrchestratorKubernetesBackend::default()
+/// };
+/// let config = PipelineConfig::from_value(json!({
+///     "pipeline": {"args": {"name": "training_Digits_8c0b0e94-1111-4222-8333-0123456789ab"}},
+/// }))?;
+/// let job = backend.create_job_object(&config)?;
+/// assert_eq!(job["metadata"]["name"], "zenml-training-digits-8c0b0e94-1111-4222-8333-0123456789ab");
+/// assert_eq!(job["metadata"]["labels"]["pipeline-id"], "8c0b0e94-1111-4222-8333-0123456789ab");
+/// # Ok::<(), longshore_launcher::zenml::ZenmlError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrchestratorKubernetesBackend {
+    /// The image: with Python, ZenML 0.3, what the pipeline needs, and the program
+    /// `longshore`, unless the settings name a `launcher_image`.
+    pub image: String,
+    /// What stands before the pipeline's name in the Job's.
+    pub job_prefix: String,
+    /// Labels of the Job and its pods; ZenML's own win over them.
+    pub extra_labels: BTreeMap<String, String>,
+    /// Annotations of the Job.
+    pub extra_annotations: BTreeMap<String, String>,
+    /// The namespace; without one that of the settings, or [`DEFAULT_NAMESPACE`].
+    pub namespace: Option<String>,
+    /// When the image is pulled.
+    pub image_pull_policy: ImagePullPolicy,
+    /// The kubeconfig; `~` is the home folder.
+    pub kubernetes_config_path: PathBuf,
+    /// All else that a run can have, as in longshore.toml: resources, variables,
+    /// volumes, a service account, a launcher image, a pod template. What the fields
+    /// above say wins over it. `retries` is 1 where it says nothing, and a `store`
+    /// is where code goes instead of the artifact store.
+    pub settings: Settings,
+}
+
+impl Default for OrchestratorKubernetesBackend {
+    fn default() -> Self {
+        Self {
+            image: DEFAULT_IMAGE.to_owned(),
+            job_prefix: DEFAULT_JOB_PREFIX.to_owned(),
+            extra_labels: BTreeMap::new(),
+            extra_annotations: BTreeMap::new(),
+            namespace: None,
+            image_pull_policy: ImagePullPolicy::default(),
+            kubernetes_config_path: DEFAULT_KUBERNETES_CONFIG.into(),
+            settings: Settings::default(),
+        }
+    }
+}
+
+impl OrchestratorKubernetesBackend {
+    /// The Job that [`launch_job`](Self::launch_job) creates for this config. Asks
+    /// nobody.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan); [`ZenmlError::TarPath`].
+    pub fn create_job_object(&self, config: &PipelineConfig) -> Result<Value, ZenmlError> {
+        let sent = config.sent()?;
+        let bundle = sent.map(|(store, sha256)| described(&store, sha256));
+        let plan = self.plan(config, bundle.as_ref())?;
+        Ok(plan.jobs.into_iter().next().unwrap_or_default())
+    }
+
+    /// All objects of a pipeline's run: the Job, and the Secret with the config.
+    /// Without a bundle the image has the code. Asks nobody.
+    ///
+    /// # Errors
+    /// Names the parameter, or the key of the config, and what it must be.
+    pub fn plan(
+        &self,
+        config: &PipelineConfig,
+        bundle: Option<&BundleInfo>,
+    ) -> Result<Plan, ZenmlError> {
+        shape::plan(self, config, bundle)
+    }
+}
+
+/// A bundle in a store, as far as a Job shows it.
+fn described(store: &Store, sha256: String) -> BundleInfo {
+    let delivery = match store {
+        Store::Folder(root) => Delivery::Folder { root: root.clone() },
+        Store::Remote(remote) => Delivery::Url(SignedUrl::new(remote.place(&sha256))),
+    };
+    BundleInfo {
+        sha256,
+        size: 0,
+        delivery,
+    }
+}

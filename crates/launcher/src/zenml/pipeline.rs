@@ -1,0 +1,216 @@
+//! What a pipeline's config says that the launcher must know. Pure.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use super::ZenmlError;
+use crate::store::{self, Store};
+
+/// Where in the artifact store code goes.
+const STAGING: &str = "staging";
+/// What was sent is named by its sha256, and this.
+const ENDING: &str = ".tar.gz";
+
+/// The config of a pipeline, as ZenML's `pipeline.to_config()` gives it.
+///
+/// It keeps the text that it was read from, so that the pod reads what was given:
+/// the same order of keys, the same digits of numbers.
+#[derive(Clone, PartialEq)]
+pub struct PipelineConfig {
+    text: String,
+    value: Value,
+    name: String,
+}
+
+impl fmt::Debug for PipelineConfig {
+    /// The name alone: what else there is may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("PipelineConfig");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PipelineConfig {
+    /// Reads a config.
+    ///
+    /// # Errors
+    /// [`ZenmlError::Json`]; [`ZenmlError::Missing`] and [`ZenmlError::Kind`] when
+    /// there is no `pipeline.args.name`.
+    ///
+    /// ```
+    /// use longshore_launcher::zenml::PipelineConfig;
+    /// let config = r#"{"pipeline": {"args": {"name": "training_digits_1"}}}"#;
+    /// assert_eq!(PipelineConfig::from_json(config).unwrap().name(), "training_digits_1");
+    /// let problem = PipelineConfig::from_json("{}").unwrap_err().to_string();
+    /// assert!(problem.contains("no \"pipeline.args.name\""));
+    /// ```
+    pub fn from_json(text: &str) -> Result<Self, ZenmlError> {
+        let value = serde_json::from_str(text).map_err(ZenmlError::Json)?;
+        Self::new(text.to_owned(), value)
+    }
+
+    /// Takes a config that was read already.
+    ///
+    /// # Errors
+    /// As [`PipelineConfig::from_json`].
+    pub fn from_value(value: Value) -> Result<Self, ZenmlError> {
+        Self::new(value.to_string(), value)
+    }
+
+    fn new(text: String, value: Value) -> Result<Self, ZenmlError> {
+        let path = "pipeline.args.name";
+        let name = text_at(&value, path)?.ok_or(ZenmlError::Missing { path })?;
+        let name = name.to_owned();
+        Ok(Self { text, value, name })
+    }
+
+    /// The pipeline's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The config as JSON, as it was given: what the pod reads.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.text
+    }
+
+    /// The config as a value.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The id of the pipeline's data source, if it has one.
+    pub(super) fn datasource_id(&self) -> Result<Option<&str>, ZenmlError> {
+        text_at(&self.value, "pipeline.datasource.id")
+    }
+
+    /// The store that code goes to: below `staging` in the artifact store.
+    pub(super) fn staging(&self) -> Result<Store, ZenmlError> {
+        let path = "artifact_store";
+        let place = text_at(&self.value, path)?.ok_or(ZenmlError::Missing { path })?;
+        let store = store_at(place)?;
+        Ok(match store {
+            // A path is meant as the program sees it.
+            Store::Folder(folder) => {
+                Store::Folder(std::path::absolute(&folder).unwrap_or(folder).join(STAGING))
+            }
+            Store::Remote(_) => store_at(&format!("{}/{STAGING}", place.trim_end_matches('/')))?,
+        })
+    }
+
+    /// The code that `run` has sent before, if the config names it.
+    pub(super) fn sent(&self) -> Result<Option<(Store, String)>, ZenmlError> {
+        let Some(tar_path) = text_at(&self.value, "backend.args.tar_path")? else {
+            return Ok(None);
+        };
+        let found = tar_path
+            .rsplit_once('/')
+            .and_then(|(_, file)| file.strip_suffix(ENDING))
+            .filter(|sha256| is_sha256(sha256))
+            .and_then(|sha256| {
+                let root = tar_path.strip_suffix(&store::address(sha256))?;
+                Some((
+                    store_at(root.trim_end_matches('/')).ok()?,
+                    sha256.to_owned(),
+                ))
+            });
+        let found = found.filter(|(store, _)| match store {
+            Store::Folder(folder) => folder.is_absolute(),
+            Store::Remote(_) => true,
+        });
+        found.map(Some).ok_or_else(|| ZenmlError::TarPath {
+            tar_path: tar_path.to_owned(),
+        })
+    }
+
+    /// The config with the place of the code in it; the caller's stays as it is.
+    pub(super) fn with_tar_path(&self, tar_path: &str) -> Result<Self, ZenmlError> {
+        let mut value = self.value.clone();
+        let wrong = |path, found| ZenmlError::Kind {
+            path,
+            expected: "a mapping",
+            found,
+        };
+        let mut inner = &mut value;
+        for (key, path) in [("backend", "backend"), ("args", "backend.args")] {
+            let map = inner;
+            if map[key].is_null() {
+                map[key] = json!({});
+            }
+            inner = &mut map[key];
+            if !inner.is_object() {
+                return Err(wrong(path, kind(inner)));
+            }
+        }
+        inner["tar_path"] = json!(tar_path);
+        Ok(Self {
+            value,
+            ..self.clone()
+        })
+    }
+}
+
+/// Where a bundle is, within a store.
+pub(super) fn tar_path(store: &Store, sha256: &str) -> String {
+    match store {
+        Store::Folder(root) => root.join(store::address(sha256)).display().to_string(),
+        Store::Remote(remote) => remote.place(sha256),
+    }
+}
+
+/// A store's URL, or the path of a folder.
+fn store_at(place: &str) -> Result<Store, ZenmlError> {
+    match place.contains("://") {
+        true => Ok(Store::parse(place)?),
+        false => Ok(Store::Folder(PathBuf::from(Path::new(place)))),
+    }
+}
+
+fn is_sha256(text: &str) -> bool {
+    let digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    text.len() == 64 && text.bytes().all(digit)
+}
+
+/// The text at a path; what is `null` is not there.
+fn text_at<'a>(value: &'a Value, path: &'static str) -> Result<Option<&'a str>, ZenmlError> {
+    let wrong = |path, expected, value| ZenmlError::Kind {
+        path,
+        expected,
+        found: kind(value),
+    };
+    let (mut inner, mut begin) = (value, "");
+    for key in path.split('.') {
+        let Value::Object(map) = inner else {
+            let place = if begin.is_empty() { "config" } else { begin };
+            return Err(wrong(place, "a mapping", inner));
+        };
+        match map.get(key) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(found) => inner = found,
+        }
+        let end = begin.len() + key.len() + usize::from(!begin.is_empty());
+        begin = path.get(..end).unwrap_or(path);
+    }
+    match inner {
+        Value::String(text) => Ok(Some(text)),
+        other => Err(wrong(path, "a text", other)),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}

@@ -1,0 +1,53 @@
+"""Runs a ZenML pipeline in its pod, with the local backend.
+
+The pipeline's config is the file beside this one; the code is in the current folder.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+LOCAL = "zenml.backends.orchestrator.base.orchestrator_base_backend"
+
+
+def local_config(config):
+    """The config as the pipeline shall see it: without what was said to the launcher."""
+    backend = config.get("backend") or {}
+    (backend.get("args") or {}).pop("tar_path", None)
+    # The image need not have the backend that launched this.
+    if str(backend.get("source", "")).startswith("longshore."):
+        backend.update(source=LOCAL + ".OrchestratorBaseBackend", args={})
+    return config
+
+
+def make_repository(folder):
+    """ZenML's repositories are git's, whose history is not sent along."""
+    if not os.path.exists(os.path.join(folder, ".git")) and shutil.which("git"):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.call(["git", "init", "--quiet", folder], **quiet)
+
+
+def main():
+    with open(os.path.join(HERE, "pipeline.json"), encoding="utf-8") as file:
+        config = local_config(json.load(file))
+    folder = os.getcwd()
+    # What lies beside this file is no module.
+    sys.path[:] = [path for path in sys.path if os.path.realpath(path or folder) != HERE]
+    sys.path.append(folder)
+    make_repository(folder)
+    try:
+        from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend
+        from zenml.repo.repo import Repository
+    except ImportError as error:
+        if (error.name or "").split(".")[0] != "zenml":
+            raise
+        sys.exit("longshore: the image has no ZenML 0.3 (%s): give an `image` that has" % error)
+    Repository.get_instance(folder)
+    OrchestratorBaseBackend().run(config)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+//! The plan of a pipeline's run: a run of one task, in ZenML's shape. Pure.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use longshore_model::name;
+use serde_json::{Value, json};
+
+use super::{
+    DEFAULT_NAMESPACE, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError,
+    labels::{Labels, job_name},
+};
+use crate::{
+    config::{self, Flags, RunSpec, Settings},
+    names::{self, RunName},
+    plan::{self, Plan},
+    store::{BundleInfo, SECRET_LIMIT},
+};
+
+/// The file with the pipeline's config, in the run's Secret.
+const PIPELINE: &str = "pipeline.json";
+/// The program that runs it, beside it.
+const PROGRAM: &str = "run_pipeline.py";
+const PROGRAM_TEXT: &str = include_str!("run_pipeline.py");
+/// How often a failed pod is replaced.
+const RETRIES: u32 = 1;
+
+/// The run, without the parts that differ from other runs.
+pub(super) fn spec(
+    backend: &OrchestratorKubernetesBackend,
+    config: &PipelineConfig,
+    labels: &Labels,
+) -> Result<RunSpec, ZenmlError> {
+    if !backend.settings.roles.is_empty() {
+        return Err(ZenmlError::Roles);
+    }
+    let settings = Settings {
+        name: None,
+        namespace: None,
+        command: None,
+        code: None,
+        image_pull_policy: Some(backend.image_pull_policy.to_string()),
+        ..backend.settings.clone()
+    };
+    let namespace = backend.namespace.as_ref();
+    let namespace = namespace.or(backend.settings.namespace.as_ref());
+    let flags = Flags {
+        namespace: Some(
+            namespace
+                .map_or(DEFAULT_NAMESPACE, String::as_str)
+                .to_owned(),
+        ),
+        image: Some(backend.image.clone()),
+        retries: Some(settings.retries.unwrap_or(RETRIES)),
+        command: vec!["python3".to_owned(), format!("{}/{PROGRAM}", names::CONFIG)],
+        ..Flags::default()
+    };
+    let mut spec = config::resolve(&settings, &flags, config.name())?;
+    spec.labels.extend(labels.labels.clone());
+    Ok(spec)
+}
+
+/// The plan.
+pub(super) fn plan(
+    backend: &OrchestratorKubernetesBackend,
+    config: &PipelineConfig,
+    bundle: Option<&BundleInfo>,
+) -> Result<Plan, ZenmlError> {
+    let size = config.as_json().len() as u64;
+    if size > SECRET_LIMIT {
+        return Err(ZenmlError::TooLarge { size });
+    }
+    for key in backend.extra_annotations.keys() {
+        name::annotation_key(key).map_err(|source| ZenmlError::Key {
+            parameter: "extra_annotations",
+            source,
+        })?;
+    }
+    let labels = Labels::of(backend, config)?;
+    let spec = spec(backend, config, &labels)?;
+    let job = job_name(&backend.job_prefix, config.name());
+    let run = RunName::existing(&job).map_err(|source| ZenmlError::Key {
+        parameter: "job_prefix",
+        source,
+    })?;
+    let namespace = spec.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let mut plan = plan::plan(&spec, &run, namespace, bundle)?;
+    for planned in &mut plan.jobs {
+        reshape(planned, &job);
+        // Ours win: by them the run is read.
+        let mut annotations = backend.extra_annotations.clone();
+        annotations.extend(labels.annotations());
+        put_below(&mut planned["metadata"]["annotations"], annotations);
+    }
+    let files = &mut plan.config["data"];
+    files[PIPELINE] = json!(STANDARD.encode(config.as_json()));
+    files[PROGRAM] = json!(STANDARD.encode(PROGRAM_TEXT));
+    Ok(plan)
+}
+
+/// The Job and the container of the command are called as the run.
+fn reshape(job: &mut Value, name: &str) {
+    job["metadata"]["name"] = json!(name);
+    let template = &mut job["spec"]["template"];
+    template["metadata"]["annotations"][names::CONTAINER] = json!(name);
+    let containers = template["spec"]["containers"].as_array_mut();
+    for container in containers.into_iter().flatten() {
+        if container["name"] == names::MAIN {
+            container["name"] = json!(name);
+        }
+    }
+}
+
+/// Adds what is not there.
+fn put_below(map: &mut Value, below: impl IntoIterator<Item = (String, String)>) {
+    for (key, value) in below {
+        if map[&key].is_null() {
+            map[&key] = json!(value);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+"""Runs a pipeline where it is."""
+
+import importlib
+
+from zenml.repo.repo import Repository
+
+
+class OrchestratorBaseBackend:
+    def run(self, config):
+        module, function = config["pipeline"]["source"].rsplit(".", 1)
+        pipeline = getattr(importlib.import_module(module), function)
+        pipeline(config, Repository.get_instance().path)

@@ -1,0 +1,19 @@
+"""The repository that a pipeline runs in."""
+
+import os
+
+
+class Repository:
+    __instance__ = None
+
+    def __init__(self, path):
+        # As ZenML's own: it is git's, too.
+        if not os.path.isdir(os.path.join(path, ".git")):
+            raise ValueError(path + " is no git repository")
+        self.path = path
+
+    @staticmethod
+    def get_instance(path=None):
+        if Repository.__instance__ is None:
+            Repository.__instance__ = Repository(path or os.getcwd())
+        return Repository.__instance__
