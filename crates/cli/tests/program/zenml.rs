@@ -35,8 +35,9 @@ impl Scene {
         desk.longshore(&["up"]).expect(0);
         let repository = desk.code();
         let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml/.");
-        let copied = Command::new("cp").arg("-r").arg(stand_in).arg(&repository);
-        assert!({ copied }.status().unwrap().success());
+        let mut copy = Command::new("cp");
+        let copied = copy.arg("-r").arg(stand_in).arg(&repository).status();
+        assert!(copied.unwrap().success());
         for (folder, file) in [(".zenml", ".zenml_config"), ("venv", "pyvenv.cfg")] {
             fs::create_dir(repository.join(folder)).unwrap();
             fs::write(repository.join(folder).join(file), "x").unwrap();
@@ -146,10 +147,10 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         .jobs()
         .in_namespace("default")
         .unwrap()
-        .get(&name)
+        .fetch(&name)
         .await
         .unwrap();
-    assert!(!job.raw().get().contains(SECRET));
+    assert!(!job.raw().unwrap().to_string().contains(SECRET));
 
     // The code is in the artifact store, under what it is, and nothing else.
     let staged = scene.artifacts.join("staging/bundles");
