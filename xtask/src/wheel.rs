@@ -38,6 +38,8 @@ pub(crate) fn run() -> Outcome {
         .map(|entry| entry.path())
         .collect();
     finish(pip(&python).args(["install", "--no-deps"]).args(&built))?;
+    // Pods of the tests need the program.
+    finish(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
     finish(
         cargo()
             .args(["test", "--release", "--package", "longshore-python"])

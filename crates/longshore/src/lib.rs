@@ -27,4 +27,7 @@ mod documents {
 
     #[doc = include_str!("../../../docs/resolver.md")]
     struct Resolver;
+
+    #[doc = include_str!("../../../docs/zenml.md")]
+    struct Zenml;
 }

@@ -3,6 +3,7 @@
 use longshore::{
     Error,
     embedded::Error as EmbeddedError,
+    launcher::{follow, runs::RunsError, zenml::ZenmlError},
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
@@ -12,6 +13,7 @@ pub(crate) enum Failure {
     Client(Error),
     Resolver(ResolverError),
     Embedded(EmbeddedError),
+    Zenml(ZenmlError),
 }
 
 impl From<Error> for Failure {
@@ -29,6 +31,30 @@ impl From<ResolverError> for Failure {
 impl From<EmbeddedError> for Failure {
     fn from(error: EmbeddedError) -> Self {
         Self::Embedded(error)
+    }
+}
+
+impl From<ZenmlError> for Failure {
+    fn from(error: ZenmlError) -> Self {
+        Self::Zenml(error)
+    }
+}
+
+impl From<follow::Error> for Failure {
+    fn from(error: follow::Error) -> Self {
+        Self::Client(match error {
+            follow::Error::Cluster(error) => error,
+            _ => Error::Closed,
+        })
+    }
+}
+
+impl From<RunsError> for Failure {
+    fn from(error: RunsError) -> Self {
+        match error {
+            RunsError::Cluster(error) => Self::Client(error),
+            other => Self::Client(Error::Config(other.to_string())),
+        }
     }
 }
 
@@ -50,6 +76,7 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Client(error) => client(py, &error),
         Failure::Resolver(error) => resolver(py, &error),
         Failure::Embedded(error) => one(py, "EmbeddedError", &chain(&error)),
+        Failure::Zenml(error) => zenml(py, &error),
     };
     made.unwrap_or_else(|problem| problem)
 }
@@ -134,6 +161,25 @@ fn resolver(py: Python<'_>, error: &ResolverError) -> PyResult<PyErr> {
         ResolverError::NotATask { .. } => one(py, "NotATaskError", &text),
         ResolverError::Closed => one(py, "ClosedError", &text),
         _ => one(py, "KubeError", &text),
+    }
+}
+
+fn zenml(py: Python<'_>, error: &ZenmlError) -> PyResult<PyErr> {
+    let text = error.to_string();
+    match error {
+        ZenmlError::Cluster(error) => client(py, error),
+        ZenmlError::Kubeconfig { .. } => one(py, "ConfigError", &text),
+        ZenmlError::Exists { .. } => one(py, "AlreadyExistsError", &text),
+        ZenmlError::Json(_)
+        | ZenmlError::Missing { .. }
+        | ZenmlError::Kind { .. }
+        | ZenmlError::ImagePullPolicy { .. }
+        | ZenmlError::Key { .. }
+        | ZenmlError::Settings(_)
+        | ZenmlError::Roles
+        | ZenmlError::TooLarge { .. }
+        | ZenmlError::TarPath { .. } => one(py, "InvalidError", &text),
+        _ => one(py, "LaunchError", &text),
     }
 }
 

@@ -15,6 +15,7 @@ mod value;
 mod view;
 mod wait;
 mod watch;
+mod zenml;
 
 use pyo3::prelude::*;
 
@@ -30,5 +31,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<resolver::Generations>()?;
     module.add_class::<spec::ClusterSpec>()?;
     module.add_class::<tasks::Tasks>()?;
+    module.add_class::<zenml::PipelineBackend>()?;
+    module.add_class::<zenml::Run>()?;
+    module.add_class::<zenml::Following>()?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)
 }

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    env, fs, io,
+    env,
+    ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -45,11 +47,22 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Where programs are looked for: first beside this test, where cargo puts the program
+/// `longshore`, which pods need.
+fn path() -> OsString {
+    let own = env::current_exe().unwrap();
+    let built = own.parent().and_then(Path::parent).unwrap();
+    let known = env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(built.to_owned()).chain(env::split_paths(&known));
+    env::join_paths(folders).unwrap()
+}
+
 fn run(python: &Path, words: &[&str]) {
     let output = Command::new(python)
         .args(["-B", "-W", "error::ResourceWarning"])
         .args(words)
         .env("PYTHONPATH", package())
+        .env("PATH", path())
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python"))
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
@@ -93,6 +106,7 @@ files! {
     test_signals,
     test_spec,
     test_stubs,
+    test_zenml,
 }
 
 /// With TensorFlow at hand, beside its own classes.

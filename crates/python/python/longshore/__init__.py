@@ -31,6 +31,7 @@ from .errors import (
     ForbiddenError,
     InvalidError,
     KubeError,
+    LaunchError,
     MissingTasksError,
     NamespaceError,
     NoSuchTaskError,
@@ -44,8 +45,13 @@ from .errors import (
 )
 from .events import Generation, WatchEvent, WatchEventType
 
-#: Found when first asked for: where TensorFlow is installed, they import it.
-_LATER = ("ExecutableLocation", "KubernetesClusterResolver")
+#: Found when first asked for: where TensorFlow or ZenML is installed, they import it.
+_LATER = {
+    "ExecutableLocation": "cluster_resolver",
+    "KubernetesClusterResolver": "cluster_resolver",
+    "OrchestratorKubernetesBackend": "zenml",
+    "PipelineRun": "zenml",
+}
 
 __all__ = sorted(
     [name for name in globals() if name[0].isupper()] + [*_LATER, "errors", "__version__"]
@@ -54,9 +60,9 @@ __all__ = sorted(
 
 def __getattr__(name):
     if name in _LATER:
-        from . import cluster_resolver
+        from importlib import import_module
 
-        return getattr(cluster_resolver, name)
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -79,6 +79,10 @@ class EmbeddedError(KubeError):
     """The embedded cluster does not start."""
 
 
+class LaunchError(KubeError):
+    """A run does not start: its code cannot be packed or sent, or the cluster refuses it."""
+
+
 class PodError(KubeError, RuntimeError):
     """A pod does not make a task: it does not run, has no address, is matched twice."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import longshore
 import longshore.cluster_resolver
+import longshore.zenml
 
 from pods import WithCluster
 
@@ -26,6 +27,7 @@ class Documents(WithCluster):
     def test_docstrings(self):
         self.check(doctest.testmod(longshore))
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
+        self.check(doctest.testmod(longshore.zenml))
 
     def test_the_document(self):
         self.check(doctest.testfile(str(DOCUMENT), module_relative=False, globs=self.globals(), optionflags=doctest.ELLIPSIS))
