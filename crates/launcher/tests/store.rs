@@ -17,7 +17,7 @@ use longshore_launcher::{
     bootstrap::{BootstrapError, Places, fetch_into},
     bundle::pack,
     pod::{Download, PodBundle, PodConfig, PodRole},
-    store::{DeliverOptions, Delivery, Sent, SignedUrl, StoreError, deliver},
+    store::{DeliverOptions, Delivery, Sent, SignedUrl, StoreError, again, deliver},
 };
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 use s3::{BUCKET, Fault, S3, SECRET};
@@ -171,6 +171,23 @@ async fn a_small_bundle_is_sent_at_once_and_another_size_is_replaced() {
     let info = send(&server, &bundle).await.unwrap();
     assert_eq!(with(&server.seen(), "PUT").len(), 1);
     fetch(&info).unwrap();
+}
+
+#[tokio::test]
+async fn what_was_sent_before_is_fetched_again() {
+    let server = S3::start();
+    let bundle = bundle(1000);
+    let gone = again(&bundle.sha256, &store(), options(&server)).await;
+    let gone = gone.unwrap_err();
+    assert!(matches!(gone, StoreError::Gone { .. }), "{gone}");
+    assert!(gone.to_string().contains(&object(&bundle)), "{gone}");
+    let sent = send(&server, &bundle).await.unwrap();
+    server.seen();
+    let found = again(&bundle.sha256, &store(), options(&server)).await;
+    let found = found.unwrap();
+    assert_eq!((found.size, &found.sha256), (sent.size, &sent.sha256));
+    assert!(with(&server.seen(), "PUT").is_empty());
+    fetch(&found).unwrap();
 }
 
 #[tokio::test]

@@ -34,7 +34,8 @@ impl Scene {
         let desk = Desk::new();
         desk.longshore(&["up"]).expect(0);
         let repository = desk.code();
-        let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml/.");
+        let stand_in =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml_stand_in/.");
         let mut copy = Command::new("cp");
         let copied = copy.arg("-r").arg(stand_in).arg(&repository).status();
         assert!(copied.unwrap().success());

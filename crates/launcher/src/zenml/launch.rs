@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use longshore_client::Cluster;
+use tokio::sync::oneshot;
 
 use super::{
     OrchestratorKubernetesBackend, PipelineConfig, ZenmlError, described, labels::Labels,
@@ -12,7 +13,7 @@ use crate::{
     bundle::{self, Bundle, BundleError, PackOptions, Report},
     plan::Plan,
     preflight::{self, Purpose},
-    runs::Run,
+    runs::{self, Run},
     store::{self, BundleInfo, DeliverOptions, Store, validity},
     submit::{SubmitError, submit},
 };
@@ -140,8 +141,21 @@ async fn check(cluster: &Cluster, plan: &Plan) -> Result<Vec<String>, ZenmlError
     }
 }
 
+/// Creates the run's objects. Who does not wait for it any more leaves nothing behind:
+/// a request that is on its way cannot be called back, so it is let arrive.
 async fn start(cluster: &Cluster, plan: &Plan) -> Result<Run, ZenmlError> {
-    submit(cluster, plan).await.map_err(|error| match &error {
+    let (tell, told) = oneshot::channel();
+    let (cluster, submitted) = (cluster.clone(), plan.clone());
+    tokio::spawn(async move {
+        let result = submit(&cluster, &submitted).await;
+        if let Err(Ok(run)) = tell.send(result)
+            && let Err(error) = runs::remove(&cluster, &run).await
+        {
+            tracing::warn!(%error, run = %run.name, "a run that nobody wants is left");
+        }
+    });
+    let result = told.await.map_err(|_| longshore_client::Error::Closed)?;
+    result.map_err(|error| match &error {
         SubmitError::Create { source, .. } if source.is_already_exists() => ZenmlError::Exists {
             name: plan.run.to_string(),
             namespace: plan.namespace.clone(),

@@ -105,10 +105,8 @@ fn the_job() {
 
 #[test]
 fn the_pod_reads_the_text_that_was_given() {
-    let text = format!(
-        r#"{{"pipeline": {{"z": 1, "args": {{"name": "a"}}, "b": 123456789012345678901234567890}}, "artifact_store": "s3://b"}}"#
-    );
-    let config = PipelineConfig::from_json(&text).unwrap();
+    let text = r#"{"pipeline": {"z": 1, "args": {"name": "a"}, "b": 123456789012345678901234567890}, "artifact_store": "s3://b"}"#;
+    let config = PipelineConfig::from_json(text).unwrap();
     let plan = backend().plan(&config, None).unwrap();
     assert_eq!(file(&plan, "pipeline.json"), text);
     // Without a bundle there is nothing to fetch.

@@ -23,7 +23,7 @@ from longshore import OrchestratorKubernetesBackend, PipelineRun
 from longshore import zenml as preset
 
 UUID = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10"
-STAND_IN = Path(__file__).parents[3] / "launcher/tests/zenml"
+STAND_IN = Path(__file__).parents[3] / "launcher/tests/zenml_stand_in"
 DOCUMENT = Path(__file__).parents[4] / "docs/zenml.md"
 
 
@@ -144,6 +144,9 @@ def here(folder):
 class Scene(unittest.TestCase):
     """A cluster that runs pods, a repository with its stand-in for ZenML, and a store."""
 
+    #: Of the repository, beside the code.
+    data = b""
+
     def setUp(self):
         self.assertIsNotNone(shutil.which("longshore"), "pods need the program: `cargo build --package longshore-cli`")
         folder = tempfile.TemporaryDirectory()
@@ -155,6 +158,7 @@ class Scene(unittest.TestCase):
         for path in (self.artifacts, self.temporary, self.repository / ".zenml", self.repository / "venv"):
             path.mkdir()
         (self.repository / "venv/pyvenv.cfg").write_text("x")
+        (self.repository / "data").write_bytes(self.data)
         self.embedded = longshore.EmbeddedCluster()
         self.addCleanup(self.embedded.stop)
         self.enter(here(self.repository / "digits"))
@@ -169,6 +173,9 @@ class Scene(unittest.TestCase):
 
 
 class Pipelines(Scene):
+    # More than is packed in memory.
+    data = os.urandom(5 << 20)
+
     def test_a_pipeline_runs(self):
         given = config(self.artifacts)
         before = copy.deepcopy(given)
@@ -185,7 +192,7 @@ class Pipelines(Scene):
         told = self.told()
         self.assertEqual(told["config"], before)
         self.assertEqual(list(told["config"]), list(before), "the keys keep their order")
-        self.assertEqual(told["files"], [".git", "digits", "zenml"])
+        self.assertEqual(told["files"], [".git", "data", "digits", "zenml"])
         self.assertNotIn("hunter2", json.dumps([told["arguments"], told["environment"]]))
         job = self.embedded.cluster.view("jobs", "default").fetch(run.name)
         self.assertNotIn("hunter2", json.dumps(job.raw))
