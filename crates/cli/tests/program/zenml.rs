@@ -135,7 +135,7 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         (&told["folder"], &told["repository"]),
         (&"/longshore/work".into(), &"/longshore/work".into())
     );
-    assert_eq!(told["files"], json!([".git", "digits", "zenml"]));
+    assert_eq!(told["files"], json!([".git", ".zenml", "digits", "zenml"]));
     assert_eq!(
         told["path"].as_array().unwrap().last().unwrap(),
         "/longshore/work"

@@ -23,11 +23,19 @@ def local_config(config):
     return config
 
 
-def make_repository(folder):
-    """ZenML's repositories are git's, whose history is not sent along."""
+def make_repository(folder, config):
+    """What ZenML wants to find beside the code, and what is not sent along."""
     if not os.path.exists(os.path.join(folder, ".git")) and shutil.which("git"):
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.call(["git", "init", "--quiet", folder], **quiet)
+    state = os.path.join(folder, ".zenml")
+    if not os.path.exists(state) and "artifact_store" in config and "metadata" in config:
+        settings = {key: config[key] for key in ("artifact_store", "metadata")}
+        settings["pipelines_dir"] = os.path.join(folder, "pipelines")
+        os.mkdir(state, 0o700)
+        # ZenML reads YAML, which JSON is.
+        with open(os.path.join(state, ".zenml_config"), "w", encoding="utf-8") as file:
+            json.dump(settings, file)
 
 
 def main():
@@ -37,7 +45,7 @@ def main():
     # What lies beside this file is no module.
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or folder) != HERE]
     sys.path.append(folder)
-    make_repository(folder)
+    make_repository(folder, config)
     try:
         from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend
         from zenml.repo.repo import Repository

@@ -192,7 +192,7 @@ class Pipelines(Scene):
         told = self.told()
         self.assertEqual(told["config"], before)
         self.assertEqual(list(told["config"]), list(before), "the keys keep their order")
-        self.assertEqual(told["files"], [".git", "data", "digits", "zenml"])
+        self.assertEqual(told["files"], [".git", ".zenml", "data", "digits", "zenml"])
         self.assertNotIn("hunter2", json.dumps([told["arguments"], told["environment"]]))
         job = self.embedded.cluster.view("jobs", "default").fetch(run.name)
         self.assertNotIn("hunter2", json.dumps(job.raw))
@@ -232,8 +232,7 @@ class Pipelines(Scene):
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "backend = longshore.OrchestratorKubernetesBackend(kubernetes_config_path=sys.argv[1])\n"
             "run = backend.run(json.loads(sys.argv[2]))\n"
-            "print('waiting', flush=True)\n"
-            "try:\n    run.wait()\n"
+            "try:\n    print('waiting', flush=True)\n    run.wait()\n"
             "except KeyboardInterrupt:\n    print('interrupted', run.exit_code)\n"
         )
         words = [sys.executable, "-B", "-c", program, str(self.embedded.kubeconfig), json.dumps(config(self.artifacts))]

@@ -1,5 +1,6 @@
 """The repository that a pipeline runs in."""
 
+import json
 import os
 
 
@@ -10,6 +11,8 @@ class Repository:
         # As ZenML's own: it is git's, too.
         if not os.path.isdir(os.path.join(path, ".git")):
             raise ValueError(path + " is no git repository")
+        with open(os.path.join(path, ".zenml", ".zenml_config")) as file:
+            self.settings = json.load(file)
         self.path = path
 
     @staticmethod
