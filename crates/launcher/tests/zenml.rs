@@ -9,7 +9,10 @@ use std::{
 };
 
 use fake::{Answer, Asked, Fake, list, status};
-use longshore_launcher::zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError};
+use longshore_launcher::{
+    why::why,
+    zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
+};
 use serde_json::json;
 
 /// A cluster where all is well, but for what the test says.
@@ -136,4 +139,46 @@ async fn what_the_cluster_refuses_is_told() {
     assert!(refused.to_string().contains("exceeded quota"), "{refused}");
     let undone = "DELETE /api/v1/namespaces/default/secrets/zenml-a";
     assert!(forbidden.writes().iter().any(|write| write == undone));
+}
+
+/// What the Job's own events say is heard, though it is called as its run.
+#[tokio::test]
+async fn a_pod_that_is_refused_is_explained() {
+    let backend = OrchestratorKubernetesBackend::default();
+    let mut job = backend.create_job_object(&config()).unwrap();
+    job["metadata"]["uid"] = json!("u");
+    job["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let said = "Error creating: pods \"zenml-a-0-x\" is forbidden: exceeded quota: small, \
+                requested: pods=1, used: pods=1, limited: pods=1";
+    let event = |about: &str, uid: &str| {
+        json!({
+            "metadata": {"name": format!("{about}.1"), "namespace": "default"},
+            "type": "Warning", "reason": "FailedCreate", "message": said, "count": 3,
+            "lastTimestamp": "2026-01-01T00:01:00Z",
+            "involvedObject": {"kind": "Job", "name": about, "uid": uid},
+        })
+    };
+    let answer = |about: &'static str, uid: &'static str| {
+        let (job, event) = (job.clone(), event(about, uid));
+        cluster(move |asked| match asked.path.rsplit('/').next() {
+            Some("jobs") if asked.method == "GET" => {
+                Some(list("Job", "batch/v1", vec![job.clone()]))
+            }
+            Some("events") => Some(list("Event", "v1", vec![event.clone()])),
+            _ => None,
+        })
+    };
+    let launched = backend
+        .launch_job(&cluster(|_| None).cluster(), &config())
+        .await;
+    let run = launched.unwrap().run;
+    let explained = why(&answer("zenml-a", "u").cluster(), &run).await.unwrap();
+    let explanation = explained.explanation.unwrap();
+    assert!(
+        explanation.cause.contains("the quota \"small\""),
+        "{explanation:?}"
+    );
+    // Another's says nothing about it.
+    let explained = why(&answer("zenml-ab", "v").cluster(), &run).await.unwrap();
+    assert_eq!(explained.explanation, None);
 }

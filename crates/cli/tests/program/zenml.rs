@@ -2,7 +2,7 @@
 //! pod's program, the code and the config come together, and the end comes back.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -10,13 +10,16 @@ use std::{
 use longshore::{
     Cluster,
     launcher::{
-        Event, Follow, FollowOptions, Outcome, Run,
+        Event, Follow, FollowOptions, Outcome, Run, runs,
         zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
     },
 };
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::{
+    desk::Desk,
+    s3::{BUCKET, S3},
+};
 
 const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
 const SECRET: &str = "hunter2-in-the-config";
@@ -275,4 +278,72 @@ async fn what_keeps_it_from_running_is_told() {
             .starts_with("longshore: the image has no ZenML 0.3 ("),
         "{lines:?}"
     );
+}
+
+const CHILD: &str = "LONGSHORE_TEST_ZENML";
+
+/// What the next test starts, with a store's credentials in its environment.
+#[test]
+#[ignore = "another test starts it"]
+fn child() {
+    let Some(words) = env::var_os(CHILD) else {
+        return;
+    };
+    let words: Value = serde_json::from_str(words.to_str().unwrap()).unwrap();
+    let backend = OrchestratorKubernetesBackend {
+        kubernetes_config_path: words["kubeconfig"].as_str().unwrap().into(),
+        ..OrchestratorKubernetesBackend::default()
+    };
+    let config = PipelineConfig::from_value(words["config"].clone()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let code = runtime.block_on(async {
+        let cluster = backend.connect().await.unwrap();
+        let repository = words["repository"].as_str().unwrap();
+        let launched = backend
+            .run(&cluster, repository.as_ref(), &config)
+            .await
+            .unwrap();
+        let tar_path = launched.tar_path.unwrap();
+        assert!(tar_path.starts_with("s3://"), "{tar_path}");
+        assert_eq!(end(&cluster, &launched.run).await.1.exit_code, 0);
+        // Again, with what is there.
+        runs::remove(&cluster, &launched.run).await.unwrap();
+        let again = backend
+            .launch_job(&cluster, &launched.config)
+            .await
+            .unwrap();
+        end(&cluster, &again.run).await.1.exit_code
+    });
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn code_goes_to_an_object_store_and_to_pods_without_credentials() {
+    let server = S3::start();
+    let scene = Scene::new();
+    let mut config = scene.config("training_far");
+    config["artifact_store"] = json!(format!("s3://{BUCKET}/team"));
+    // It cannot write where nothing is mounted.
+    let pipeline = "import os\n\ndef run(config, repository):\n    assert not [name for name in os.environ if name.startswith('AWS_')]\n";
+    fs::write(scene.repository.join("digits/pipeline.py"), pipeline).unwrap();
+    let words = json!({
+        "kubeconfig": scene.desk.data().join("kubeconfig"),
+        "repository": scene.repository,
+        "config": config,
+    });
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["zenml::child", "--exact", "--ignored", "--nocapture"])
+        .env(CHILD, words.to_string())
+        .envs(server.settings())
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr),
+    );
+    assert!(child.status.success(), "{out}\n{err}");
+    assert_eq!(files(&server.file("team/staging/bundles")).len(), 1);
+    let seen = server.seen();
+    let sent = seen.iter().filter(|line| line.starts_with("PUT ")).count();
+    assert_eq!(sent, 1, "{seen:#?}");
 }

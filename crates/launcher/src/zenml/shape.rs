@@ -41,6 +41,7 @@ pub(super) fn spec(
         ..backend.settings.clone()
     };
     let namespace = backend.namespace.as_ref();
+    let namespace = namespace.filter(|namespace| !namespace.is_empty());
     let namespace = namespace.or(backend.settings.namespace.as_ref());
     let flags = Flags {
         namespace: Some(

@@ -136,6 +136,8 @@ class OrchestratorKubernetesBackend(_Base):
         }
         self._source = f"{__name__}.OrchestratorKubernetesBackend"
         self._immutable = False
+        #: What was launched last: ZenML's ``pipeline.run`` does not hand it on.
+        self.last_run = None
         # What is wrong with the parameters is known at once.
         self._backend()
 
@@ -172,8 +174,7 @@ class OrchestratorKubernetesBackend(_Base):
             run.wait()
         return run
 
-    @staticmethod
-    def _launched(native, config):
+    def _launched(self, native, config):
         told = native.packed
         if told is not None:
             left_out = ", ".join(told["left_out_examples"][:3])
@@ -181,7 +182,8 @@ class OrchestratorKubernetesBackend(_Base):
         for warning in native.warnings:
             _log.warning("%s", warning)
         _log.info("launched %s", native.name)
-        return PipelineRun(native, _with_tar_path(config, native.tar_path))
+        self.last_run = PipelineRun(native, _with_tar_path(config, native.tar_path))
+        return self.last_run
 
 
 def _with_tar_path(config, tar_path):
