@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+# Where code is that was sent along.
+WORK = "/longshore/work"
 LOCAL = "zenml.backends.orchestrator.base.orchestrator_base_backend"
 
 
@@ -45,7 +47,9 @@ def main():
     # What lies beside this file is no module.
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or folder) != HERE]
     sys.path.append(folder)
-    make_repository(folder, config)
+    # A folder of the image is as it shall be.
+    if folder == WORK:
+        make_repository(folder, config)
     try:
         from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend
         from zenml.repo.repo import Repository

@@ -99,7 +99,9 @@ fn the_job() {
     assert!(!jobs.contains(SECRET) && !jobs.contains("mysql"));
     let pipeline: Value = serde_json::from_str(&file(&plan, "pipeline.json")).unwrap();
     assert_eq!(pipeline, config());
-    assert!(file(&plan, "run_pipeline.py").contains("OrchestratorBaseBackend().run(config)"));
+    let program = file(&plan, "run_pipeline.py");
+    assert!(program.contains("OrchestratorBaseBackend().run(config)"));
+    assert!(program.contains(&format!("WORK = {:?}", names::WORK)));
     assert!(file(&plan, "run.json").contains(&bundle().sha256));
 }
 

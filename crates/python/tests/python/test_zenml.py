@@ -212,6 +212,21 @@ class Pipelines(Scene):
             self.assertEqual(again.wait(logs=False), 3)
         self.assertEqual((again.name, out.getvalue()), ("again-training-again", ""))
 
+    def test_the_image_has_the_code(self):
+        subprocess.run(["git", "init", "--quiet", str(self.repository)], check=True)
+        (self.repository / ".zenml/.zenml_config").write_text("{}")
+        settings = self.folder / "longshore.toml"
+        settings.write_text(f"[[template.spec.containers]]\nname = 'main'\nworkingDir = '{self.repository}'\n")
+        self.backend.settings = settings
+        files = sorted(path.name for path in self.repository.iterdir())
+        given = config(self.artifacts)
+        run = self.backend.launch_job(given)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(run.wait(), 0, run.reason)
+        self.assertEqual(run.config, given)
+        told = self.told()
+        self.assertEqual((told["folder"], told["files"]), (str(self.repository), files))
+
     def test_others_go_on_while_it_waits(self):
         (self.repository / "digits/pipeline.py").write_text("import time\ndef run(*_):\n    time.sleep(600)\n")
         run = self.backend.run(config(self.artifacts))
