@@ -176,7 +176,7 @@ fn zenml(py: Python<'_>, error: &ZenmlError) -> PyResult<PyErr> {
         | ZenmlError::ImagePullPolicy { .. }
         | ZenmlError::Key { .. }
         | ZenmlError::Settings(_)
-        | ZenmlError::Roles
+        | ZenmlError::OneJob { .. }
         | ZenmlError::TooLarge { .. }
         | ZenmlError::TarPath { .. } => one(py, "InvalidError", &text),
         _ => one(py, "LaunchError", &text),

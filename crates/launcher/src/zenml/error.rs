@@ -58,9 +58,12 @@ pub enum ZenmlError {
     /// A setting of the launcher has no meaning.
     #[error(transparent)]
     Settings(#[from] ConfigError),
-    /// A pipeline is one task.
-    #[error("a pipeline runs as one task: leave `roles` out of the settings")]
-    Roles,
+    /// A pipeline is one task of one Job.
+    #[error("a pipeline runs as one Job: leave `{key}` out of the settings")]
+    OneJob {
+        /// The setting.
+        key: &'static str,
+    },
     /// The config does not fit a Secret.
     #[error(
         "the pipeline's config has {size} bytes, more than the {SECRET_LIMIT} that fit a Secret; keep data in the artifact store, and its place in the config"

@@ -29,8 +29,14 @@ pub(super) fn spec(
     config: &PipelineConfig,
     labels: &Labels,
 ) -> Result<RunSpec, ZenmlError> {
-    if !backend.settings.roles.is_empty() {
-        return Err(ZenmlError::Roles);
+    let given = &backend.settings;
+    let more = [
+        ("roles", !given.roles.is_empty()),
+        ("cron", given.cron.is_some()),
+        ("jobset", given.jobset == Some(true)),
+    ];
+    if let Some((key, _)) = more.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(ZenmlError::OneJob { key });
     }
     let settings = Settings {
         name: None,

@@ -157,15 +157,19 @@ fn settings_add_what_zenml_has_no_parameter_for() {
         (&json!("nvidia"), &json!("trainer"))
     );
     assert_eq!(pod["initContainers"][0]["name"], "install");
-    let roles = Settings::parse("[roles.a]\ncommand = 'x'\n", "longshore.toml".as_ref()).unwrap();
-    let backend = OrchestratorKubernetesBackend {
-        settings: roles,
-        ..backend
-    };
-    assert!(matches!(
-        backend.plan(&read(&config()), None),
-        Err(ZenmlError::Roles)
-    ));
+    for (text, key) in [
+        ("[roles.a]\ncommand = 'x'\n", "roles"),
+        ("cron = '@daily'\n", "cron"),
+        ("jobset = true\n", "jobset"),
+    ] {
+        let settings = Settings::parse(text, "longshore.toml".as_ref()).unwrap();
+        let backend = OrchestratorKubernetesBackend {
+            settings,
+            ..self::backend()
+        };
+        let problem = backend.plan(&read(&config()), None).unwrap_err();
+        assert!(problem.to_string().contains(&format!("leave `{key}` out")));
+    }
 }
 
 #[test]
