@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path, process::Stdio};
 
-use crate::desk::{Answer, Desk};
+use crate::{
+    desk::{Answer, Desk},
+    s3::{BUCKET, S3},
+};
 
 /// A block between fences: what follows the first one, and what is in it.
 struct Block<'a> {
@@ -39,8 +42,8 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
 }
 
 /// Runs a document at a desk: blocks with a name become files, those in `sh` are
-/// run and must succeed.
-fn play(document: &str) {
+/// run and must succeed. What one exports, the others do not have: `variables` do.
+fn play(document: &str, variables: &[(String, String)]) {
     let desk = Desk::new();
     let folder = desk.code();
     let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
@@ -60,6 +63,7 @@ fn play(document: &str) {
         } else if block.language == "sh" {
             let mut shell = desk.shell(&block.text);
             shell.env("PATH", &path).stdin(Stdio::null());
+            shell.envs(variables.iter().cloned());
             let answer = Answer::new(&shell.output().unwrap());
             assert_eq!(
                 answer.code, 0,
@@ -74,5 +78,13 @@ fn play(document: &str) {
 
 #[test]
 fn the_launchers_page() {
-    play("launcher.md");
+    play("launcher.md", &[]);
+}
+
+#[test]
+fn the_page_of_stores() {
+    let server = S3::start();
+    let mut variables = server.settings();
+    variables.push(("BUCKET".to_owned(), BUCKET.to_owned()));
+    play("stores.md", &variables);
 }

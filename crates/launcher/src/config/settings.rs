@@ -339,7 +339,7 @@ mod tests {
             .to_string();
         assert!(
             error.starts_with(
-                "unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count"
+                "longshore.toml:2:1: unknown key `roles.worker.replicas`; valid keys in [roles.worker]: affinity, command, count"
             ),
             "{error}"
         );
