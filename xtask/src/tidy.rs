@@ -33,7 +33,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("longshore", &["client", "resolver", "launcher", "model", "embedded"], &[]),
     ("cli", &["longshore", "embedded"], &[]),
     ("python", &["longshore", "embedded"], &[]),
-    ("conformance", &["longshore", "embedded"], &[]),
+    ("conformance", &["longshore", "embedded"], &["node"]),
     ("bench", &["longshore", "embedded"], &[]),
 ];
 

@@ -3,8 +3,10 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use clap::Args;
+use longshore::model::Quantity;
 use longshore_embedded::{
-    Layout,
+    Layout, LogLimits,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -38,6 +40,54 @@ pub(crate) struct Wish {
     pub(crate) on_demand: bool,
     pub(crate) faults: bool,
     pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) logs: LogArgs,
+}
+
+/// How much is kept of each container's log, as the kubelet is told it.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LogArgs {
+    /// How large a file of a container's log may grow before the next is begun [default: 10Mi]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    container_log_max_size: Option<u64>,
+    /// How many such files are kept of a container's run [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    container_log_max_files: Option<u32>,
+}
+
+impl LogArgs {
+    pub(crate) fn limits(&self) -> LogLimits {
+        let usual = LogLimits::default();
+        LogLimits {
+            max_size: self.container_log_max_size.unwrap_or(usual.max_size),
+            max_files: self.container_log_max_files.unwrap_or(usual.max_files),
+        }
+    }
+
+    /// The same as arguments.
+    fn again(&self) -> impl Iterator<Item = OsString> {
+        let size = self.container_log_max_size;
+        let files = self.container_log_max_files;
+        let size = size.map(|size| format!("--container-log-max-size={size}"));
+        let files = files.map(|files| format!("--container-log-max-files={files}"));
+        size.into_iter().chain(files).map(OsString::from)
+    }
+}
+
+/// A number of bytes, as in `10Mi`.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let quantity = text
+        .parse::<Quantity>()
+        .map_err(|error| error.to_string())?;
+    let bytes = quantity.value();
+    if bytes < 1.0 || bytes >= 2_f64.powi(53) {
+        return Err("a size is 1 or more, as 10Mi".to_owned());
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is in range"
+    )]
+    Ok(bytes as u64)
 }
 
 /// Starts the background process and waits until it serves.
@@ -64,6 +114,7 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     if let Some(file) = &wish.kubeconfig {
         arguments.extend(["--kubeconfig".into(), file.into()]);
     }
+    arguments.extend(wish.logs.again());
     let options = SpawnOptions {
         program,
         arguments,

@@ -117,6 +117,13 @@ impl Judge {
         &self.target.kubeconfig
     }
 
+    /// The command line of the real server, for tests that start another one on
+    /// the same store, to end it as they like.
+    #[must_use]
+    pub fn apiserver(&self) -> &[String] {
+        &self.target.apiserver
+    }
+
     /// `127.0.0.1:6443`, for tests that open connections of their own.
     #[must_use]
     pub fn authority(&self) -> &str {

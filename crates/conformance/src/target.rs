@@ -29,6 +29,9 @@ struct Real {
     kubeconfig: PathBuf,
     /// Base of etcd's HTTP gateway, `http://127.0.0.1:2379`.
     etcd: String,
+    /// The command line of the server.
+    #[serde(default)]
+    apiserver: Vec<String>,
 }
 
 /// The server of one test.
@@ -42,6 +45,8 @@ pub(crate) struct Target {
     pub(crate) server: Option<Server>,
     /// The real one's.
     pub(crate) etcd: Option<String>,
+    /// The real one's command line.
+    pub(crate) apiserver: Vec<String>,
 }
 
 impl Target {
@@ -62,6 +67,7 @@ impl Target {
                 token,
                 server: Some(server),
                 etcd: None,
+                apiserver: Vec::new(),
             };
         };
         let text = fs::read(&file).unwrap_or_else(|error| panic!("{REAL}={file:?}: {error}"));
@@ -75,6 +81,7 @@ impl Target {
             token,
             server: None,
             etcd: Some(real.etcd),
+            apiserver: real.apiserver,
         }
     }
 }

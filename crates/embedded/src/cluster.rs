@@ -151,6 +151,7 @@ impl EmbeddedCluster {
                 data_dir,
                 path_prepend: options.program_dir.clone(),
                 access,
+                log_limits: options.log_limits,
             })
             .await
             .map(Some)

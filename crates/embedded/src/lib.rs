@@ -43,6 +43,7 @@ pub use layout::Layout;
 pub use longshore_apiserver::{
     Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
+pub use longshore_node::LogLimits;
 pub use options::Options;
 
 /// Name of the cluster, context, user and node of an embedded cluster.

@@ -2,6 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use longshore_node::LogLimits;
+
 /// Options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
 /// default is an ephemeral cluster in process, with a node, without sockets.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub struct Options {
     /// A folder that comes first in the `PATH` of pods: that of the program
     /// `longshore`.
     pub program_dir: Option<PathBuf>,
+    /// How much the node keeps of each container's log.
+    pub log_limits: LogLimits,
 }
 
 impl Default for Options {
@@ -45,6 +49,7 @@ impl Default for Options {
             node: true,
             faults: false,
             program_dir: None,
+            log_limits: LogLimits::default(),
         }
     }
 }

@@ -1,15 +1,14 @@
 //! Follows a run to its end: progress, the merged logs of all tasks, and the
 //! outcome.
 
+mod asking;
 mod event;
 mod reader;
+mod signs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -24,14 +23,15 @@ use tokio::{
 
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{Around, Cause},
-    look::{self, Look},
+    explain::Around,
     names::{self, Task},
     runs::{self, Run},
     track::{Seen, Step, Track},
 };
+use asking::WONDER;
 pub use event::{Ending, Event, LogLine, Outcome, Progress, RoleProgress};
 use reader::Reader;
+use signs::Signs;
 
 /// Why a run cannot be followed any more.
 #[derive(Debug, thiserror::Error)]
@@ -90,16 +90,16 @@ const QUEUE: usize = 1024;
 /// How long the logs that belong to the outcome may stay silent before the
 /// outcome is told without them.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long the logs of other tasks are still read after that.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// How soon the cluster is asked again why something waits; then each time
-/// after twice as long, but not longer than the second.
-const WONDER: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
-/// How long such a question may take.
-const LOOK: Duration = Duration::from_secs(2);
-
+/// The logs of other tasks are read until nothing has come for a while, but not
+/// longer than the second.
+const FAREWELL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// How long a cluster is waited for that does not answer, and how soon it is
+/// asked again.
+const AWAY: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(500);
 impl Follow {
-    /// Begins to follow a run.
+    /// Begins to follow a run. It is known to be there: a server that cannot be
+    /// reached just now is waited for, up to a minute.
     ///
     /// # Errors
     /// The run's pods or Jobs cannot be listed.
@@ -109,7 +109,16 @@ impl Follow {
         options: FollowOptions,
     ) -> Result<Self, Error> {
         let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
-        let (pods, jobs) = futures::try_join!(pods.cache(), jobs.cache())?;
+        let begin = Instant::now();
+        let (pods, jobs) = loop {
+            match futures::try_join!(pods.cache(), jobs.cache()) {
+                Err(error) if error.is_unreachable() && begin.elapsed() < AWAY => {
+                    tracing::info!(%error, "the run is followed when the cluster answers again");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                caches => break caches?,
+            }
+        };
         let (sender, events) = mpsc::channel(QUEUE);
         let driver = Driver::new(cluster.clone(), run.clone(), options, sender);
         let worker = tokio::spawn(driver.run(pods, jobs));
@@ -142,22 +151,28 @@ struct Driver {
     last_lines: BTreeMap<String, String>,
     /// Tells readers that their pod is over.
     over: BTreeMap<String, watch::Sender<bool>>,
-    /// Counts the lines that readers hand on.
-    lines: Arc<AtomicU64>,
+    /// What readers do.
+    signs: Arc<Signs>,
+    /// It has been told that the cluster does not answer.
+    told_away: bool,
     decided: Option<Decided>,
     /// A question to the cluster that is on its way, when the last was asked,
     /// and how soon the next may be.
-    question: JoinSet<Around>,
+    question: JoinSet<Option<Around>>,
     asked: Option<Instant>,
     pause: Duration,
+    /// Whether what has been seen is to be looked at again before a task is
+    /// given up, and when it was.
+    doubts: bool,
+    fresh: Option<Instant>,
 }
 
 struct Decided {
     outcome: Outcome,
     evidence: BTreeSet<String>,
-    /// Since when no line has come, and how many had come by then.
+    /// Since when readers have given no sign, and how many they had by then.
     quiet_since: Instant,
-    lines: u64,
+    signs: u64,
     drained_at: Option<Instant>,
 }
 
@@ -182,11 +197,14 @@ impl Driver {
             open: BTreeSet::new(),
             last_lines: BTreeMap::new(),
             over: BTreeMap::new(),
-            lines: Arc::default(),
+            signs: Arc::default(),
+            told_away: false,
             decided: None,
             question: JoinSet::new(),
             asked: None,
             pause: WONDER[0],
+            doubts: false,
+            fresh: None,
         }
     }
 
@@ -213,6 +231,9 @@ impl Driver {
         self.see(Seen::Synced).await?;
         let mut ticks = tokio::time::interval(Duration::from_millis(500));
         loop {
+            if std::mem::take(&mut self.doubts) {
+                self.look_again().await?;
+            }
             if self.finish_if_done().await? {
                 return Ok(Ok(()));
             }
@@ -233,58 +254,19 @@ impl Driver {
                         }
                     }
                 }
-                Some(Ok(around)) = self.question.join_next() => {
-                    self.see(Seen::Around(Box::new(around))).await?;
+                Some(answer) = self.question.join_next() => {
+                    if let Ok(Some(around)) = answer {
+                        self.see(Seen::Around(Box::new(around))).await?;
+                    }
                 }
                 _ = ticks.tick() => {
                     self.wonder();
+                    self.tell_away().await?;
                     self.see(Seen::Tick).await?;
                 }
                 () = self.events.closed() => return Err(Unheard),
             }
         }
-    }
-
-    /// Asks why something waits that should have begun.
-    fn wonder(&mut self) {
-        let now = Instant::now();
-        let is_due = self
-            .asked
-            .is_none_or(|asked| now.duration_since(asked) >= self.pause);
-        if is_due && self.question.is_empty() && self.track.wonders(Timestamp::now()) {
-            // Nodes are many, and change little: they are looked at once.
-            let is_first = self.asked.is_none();
-            self.asked = Some(now);
-            if !is_first {
-                self.pause = (self.pause * 2).min(WONDER[1]);
-            }
-            let (cluster, run) = (self.cluster.clone(), self.run.clone());
-            let look = Look {
-                warnings: true,
-                nodes: is_first,
-                quotas: false,
-            };
-            self.question
-                .spawn(async move { look::around(&cluster, &run, look, LOOK).await.0 });
-        }
-    }
-
-    /// The outcome with what the cluster knows beside pods and Jobs. Asked
-    /// before the rest of the run is stopped, which takes pods away.
-    async fn retold(&mut self, outcome: Outcome) -> Outcome {
-        let kind = outcome.explanation.as_ref().map(|known| known.kind);
-        let Some(kind) = kind.filter(|kind| !kind.is_plain()) else {
-            return outcome;
-        };
-        let look = Look {
-            warnings: false,
-            nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
-            quotas: false,
-        };
-        let (around, _) = look::around(&self.cluster, &self.run, look, LOOK).await;
-        let told = self.track.retell(around, Timestamp::now());
-        told.filter(|told| told.ending == outcome.ending)
-            .unwrap_or(outcome)
     }
 
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), Unheard> {
@@ -337,6 +319,16 @@ impl Driver {
                 Step::Ended { uid } => {
                     self.over_of(&uid).send_replace(true);
                 }
+                // Only time has passed: the watch may be behind, as while the
+                // server is away, and the task may have begun long since.
+                Step::Decided { outcome, evidence }
+                    if outcome.ending == Ending::NotStarted
+                        && evidence.is_empty()
+                        && !self.is_fresh() =>
+                {
+                    self.track.reconsider();
+                    self.doubts = true;
+                }
                 Step::Decided { outcome, evidence } => {
                     let outcome = self.retold(outcome).await;
                     self.stop_rest(&outcome).await;
@@ -344,7 +336,7 @@ impl Driver {
                         outcome,
                         evidence,
                         quiet_since: Instant::now(),
-                        lines: self.lines.load(Ordering::Relaxed),
+                        signs: self.signs.given(),
                         drained_at: None,
                     });
                 }
@@ -377,7 +369,7 @@ impl Driver {
             tail: self.options.tail,
             over: self.over_of(&uid).subscribe(),
             events: self.events.clone(),
-            lines: self.lines.clone(),
+            signs: self.signs.clone(),
         };
         self.readers.spawn(async move {
             let last_line = reader.read().await;
@@ -405,7 +397,17 @@ impl Driver {
             // A JobSet ends by itself what served the others.
             jobs.retain(|job| job.jobset().is_none());
         }
-        if let Err(error) = runs::stop(&self.cluster, &self.run, &jobs, &notes).await {
+        let begin = Instant::now();
+        let stopped = loop {
+            let stopped = runs::stop(&self.cluster, &self.run, &jobs, &notes).await;
+            match stopped {
+                Err(error) if error.is_unreachable() && begin.elapsed() < AWAY => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                stopped => break stopped,
+            }
+        };
+        if let Err(error) = stopped {
             tracing::warn!(%error, "a role of the ended run goes on");
         }
     }
@@ -417,10 +419,10 @@ impl Driver {
             return Ok(false);
         };
         let now = Instant::now();
-        let lines = self.lines.load(Ordering::Relaxed);
+        let signs = self.signs.given();
         // Readers that wait for room are not silent.
-        if lines != decided.lines || self.events.capacity() == 0 {
-            (decided.lines, decided.quiet_since) = (lines, now);
+        if signs != decided.signs || self.events.capacity() == 0 {
+            (decided.signs, decided.quiet_since) = (signs, now);
         }
         let waits = self
             .open
@@ -430,7 +432,9 @@ impl Driver {
             return Ok(false);
         }
         let drained = *decided.drained_at.get_or_insert(now);
-        if !self.open.is_empty() && now.duration_since(drained) < FAREWELL {
+        let quiet = now.duration_since(decided.quiet_since.max(drained));
+        let parting = now.duration_since(drained);
+        if !self.open.is_empty() && quiet < FAREWELL[0] && parting < FAREWELL[1] {
             return Ok(false);
         }
         let mut outcome = decided.outcome.clone();

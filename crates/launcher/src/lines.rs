@@ -1,7 +1,13 @@
 //! Complete lines from a log's bytes, each once, also when the connection
 //! breaks and the log is read again. Pure.
 
+mod recent;
+
+use std::hash::{BuildHasher, RandomState};
+
 use jiff::Timestamp;
+
+use recent::{Recent, Verdict};
 
 /// Longer lines are handed on in parts: memory stays bounded.
 const LONGEST: usize = 1 << 20;
@@ -12,157 +18,133 @@ const LONGEST: usize = 1 << 20;
 pub(crate) struct Lines {
     buffer: Vec<u8>,
     /// What is in the buffer continues a line that was handed on in part.
-    in_line: bool,
-    /// The time of the last line handed on, and how many lines of that very
-    /// time were.
-    last: Option<(Timestamp, usize)>,
-    /// While reading again: what was handed on before.
-    known: Option<(Timestamp, usize)>,
+    begun: Option<Begun>,
+    /// A line that may be the rest of an old one: the next line tells.
+    doubtful: Option<(Timestamp, u64, String)>,
+    recent: Recent,
+    hasher: RandomState,
+}
+
+/// A line of which parts were handed on.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    time: Option<Timestamp>,
+    parts: u32,
+    /// The whole line is an old one.
+    old: bool,
 }
 
 impl Lines {
+    /// Of a log of which only the last lines are read.
+    pub(crate) fn of_tail() -> Self {
+        Self {
+            recent: Recent::of_tail(),
+            ..Self::default()
+        }
+    }
+
     /// Begins to read again after a break. Gives the time to ask from; what
     /// the server sends again from before is left out.
     pub(crate) fn resume(&mut self) -> Option<Timestamp> {
-        self.buffer.clear();
-        self.in_line = false;
-        self.known = self.last;
-        self.last.map(|(time, _)| time)
+        self.buffer = Vec::new();
+        (self.begun, self.doubtful) = (None, None);
+        self.recent.resume()
     }
 
     /// Takes bytes, gives the lines that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            self.buffer.extend_from_slice(&rest[..end]);
-            rest = &rest[end + 1..];
-            lines.extend(self.take());
-            self.in_line = false;
-        }
-        self.buffer.extend_from_slice(rest);
-        if self.buffer.len() > LONGEST {
-            lines.extend(self.take());
-            self.in_line = true;
+        while !rest.is_empty() {
+            let room = LONGEST + 1 - self.buffer.len();
+            let next = &rest[..rest.len().min(room)];
+            if let Some(end) = next.iter().position(|byte| *byte == b'\n') {
+                self.buffer.extend_from_slice(&next[..end]);
+                rest = &rest[end + 1..];
+                let whole = std::mem::take(&mut self.buffer);
+                self.take(&whole, true, &mut lines);
+                self.begun = None;
+            } else {
+                self.buffer.extend_from_slice(next);
+                rest = &rest[next.len()..];
+                if self.buffer.len() > LONGEST {
+                    // Always at the same place, so that a part is known again.
+                    let left = self.buffer.split_off(boundary(&self.buffer));
+                    let part = std::mem::replace(&mut self.buffer, left);
+                    self.take(&part, false, &mut lines);
+                }
+            }
         }
         lines
     }
 
     /// At the log's true end: the last line, if no newline ended it.
-    pub(crate) fn finish(&mut self) -> Option<String> {
-        if self.buffer.is_empty() {
-            None
-        } else {
-            self.take()
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.buffer.is_empty() {
+            let last = std::mem::take(&mut self.buffer);
+            self.take(&last, true, &mut lines);
         }
+        lines.extend(self.doubtful.take().map(|(_, _, line)| line));
+        lines
     }
 
-    fn take(&mut self) -> Option<String> {
-        let raw = std::mem::take(&mut self.buffer);
-        let text = String::from_utf8_lossy(&raw);
-        if self.in_line {
-            return Some(text.into_owned());
-        }
-        let (time, line) = match text.split_once(' ') {
-            Some((time, line)) => (time.parse::<Timestamp>().ok(), line),
-            // An empty line may come without the space.
-            None => (text.parse().ok(), ""),
-        };
-        let Some(time) = time else {
-            return Some(text.into_owned());
-        };
-        if let Some((known, count)) = self.known {
-            if time < known {
-                return None;
+    /// A line, or the next part of one, unless it was handed on before.
+    fn take(&mut self, raw: &[u8], is_whole: bool, lines: &mut Vec<String>) {
+        let text = String::from_utf8_lossy(raw);
+        let (mut begun, text) = match self.begun {
+            Some(begun) => (begun, &*text),
+            None => {
+                let (time, text) = without_time(&text);
+                let (parts, old) = (0, false);
+                (Begun { time, parts, old }, text)
             }
-            if time == known && count > 0 {
-                self.known = Some((known, count - 1));
-                return None;
-            }
-            self.known = None;
-        }
-        self.last = match self.last {
-            Some((last, count)) if last == time => Some((last, count + 1)),
-            _ => Some((time, 1)),
         };
-        Some(line.to_owned())
+        let mark = self.hasher.hash_one((begun.time, begun.parts, text));
+        let verdict = match begun.time {
+            _ if begun.old => Verdict::Old,
+            Some(time) => self.recent.meet(time, mark, begun.parts > 0),
+            None => Verdict::New,
+        };
+        if let Some((time, mark, line)) = self.doubtful.take()
+            && verdict != Verdict::Known
+        {
+            self.recent.keep(time, mark);
+            lines.push(line);
+        }
+        match (verdict, begun.time) {
+            (Verdict::Known, _) => {}
+            (Verdict::Old, _) => begun.old = true,
+            (Verdict::Doubtful, Some(time)) if is_whole => {
+                self.doubtful = Some((time, mark, text.to_owned()));
+            }
+            (Verdict::Doubtful, Some(time)) => {
+                self.recent.keep(time, mark);
+                lines.push(text.to_owned());
+            }
+            _ => lines.push(text.to_owned()),
+        }
+        begun.parts += 1;
+        self.begun = Some(begun);
     }
+}
+
+/// A line's time, if it has one, and the rest.
+fn without_time(text: &str) -> (Option<Timestamp>, &str) {
+    // An empty line may come without the space.
+    let (time, line) = text.split_once(' ').unwrap_or((text, ""));
+    match time.parse() {
+        Ok(time) => (Some(time), line),
+        Err(_) => (None, text),
+    }
+}
+
+/// Where to cut what is longer than [`LONGEST`]: not within a character.
+fn boundary(bytes: &[u8]) -> usize {
+    let is_inside = |at: &usize| bytes[*at] & 0b1100_0000 == 0b1000_0000;
+    let mut places = (LONGEST - 3..=LONGEST).rev();
+    places.find(|at| !is_inside(at)).unwrap_or(LONGEST)
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const A: &str = "2026-01-01T00:00:01.5Z";
-    const B: &str = "2026-01-01T00:00:02.000000001Z";
-
-    #[test]
-    fn lines_come_whole_and_without_their_time() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.push(format!("{A} he").as_bytes()), [""; 0]);
-        assert_eq!(
-            lines.push(format!("llo\n{A} \n{B} wor").as_bytes()),
-            ["hello", ""]
-        );
-        assert_eq!(lines.push(b"ld"), [""; 0]);
-        assert_eq!(lines.finish().unwrap(), "world");
-        assert_eq!(lines.finish(), None);
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_and_lines_without_time_come_too() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.push(b"plain\n\xff\n"), ["plain", "\u{fffd}"]);
-    }
-
-    #[test]
-    fn a_very_long_line_comes_in_parts() {
-        let mut lines = Lines::default();
-        let long = "x".repeat(LONGEST + 10);
-        let first = lines.push(format!("{A} {long}").as_bytes());
-        let second = lines.push(b"yz w\n");
-        assert_eq!(first.concat() + &second.concat(), long + "yz w");
-        assert_eq!(lines.push(format!("{B} next\n").as_bytes()), ["next"]);
-    }
-
-    proptest! {
-        /// However the log is cut into pieces and wherever the connection
-        /// breaks: each line comes once and in order.
-        #[test]
-        fn nothing_is_lost_or_doubled(
-            steps in proptest::collection::vec((0_i64..3, "[a-z ]{0,6}"), 0..30),
-            breaks in proptest::collection::vec(0_usize..400, 0..5),
-            piece in 1_usize..40,
-        ) {
-            let mut time = 1_700_000_000_000_000_000_i64;
-            let mut log = Vec::new();
-            let mut expected = Vec::new();
-            for (step, text) in steps {
-                time += i64::from(i32::try_from(step).unwrap()) * 400_000_000;
-                let time = Timestamp::from_nanosecond(time.into()).unwrap();
-                log.push((time, format!("{time} {text}\n")));
-                expected.push(text);
-            }
-            let mut lines = Lines::default();
-            let mut got = Vec::new();
-            for cut in breaks.into_iter().map(Some).chain([None]) {
-                // Servers know whole seconds only.
-                let since = lines.resume().map(|time| time.as_second());
-                let text: String = log
-                    .iter()
-                    .filter(|(time, _)| since.is_none_or(|since| time.as_second() >= since))
-                    .map(|(_, line)| line.as_str())
-                    .collect();
-                let end = cut.unwrap_or(text.len()).min(text.len());
-                for bytes in text.as_bytes()[..end].chunks(piece) {
-                    got.extend(lines.push(bytes));
-                }
-            }
-            got.extend(lines.finish());
-            prop_assert_eq!(got, expected);
-        }
-    }
-}
+mod tests;

@@ -28,6 +28,27 @@ pub(crate) struct Look {
     pub(crate) quotas: bool,
 }
 
+/// What there is to know, if events could be seen or may not be: an answer that
+/// did not come says nothing.
+pub(crate) async fn answered(
+    cluster: &Cluster,
+    run: &Run,
+    look: Look,
+    limit: Duration,
+) -> Option<Around> {
+    let (events, around) = futures::join!(
+        tokio::time::timeout(limit, events(cluster, run, look.warnings)),
+        beside_events(cluster, run, look, limit),
+    );
+    let (mut around, _) = around;
+    match events.ok()? {
+        Ok(events) => around.events = events,
+        Err(error) if error.is_forbidden() => {}
+        Err(_) => return None,
+    }
+    Some(around)
+}
+
 /// What there is to know, and what could not be seen.
 pub(crate) async fn around(
     cluster: &Cluster,
@@ -35,8 +56,23 @@ pub(crate) async fn around(
     look: Look,
     limit: Duration,
 ) -> (Around, Vec<String>) {
-    let (events, nodes, quotas) = futures::join!(
+    let (events, beside) = futures::join!(
         seen("events", limit, events(cluster, run, look.warnings)),
+        beside_events(cluster, run, look, limit),
+    );
+    let (mut around, unseen) = beside;
+    let (events, problem) = events;
+    around.events = events.unwrap_or_default();
+    (around, problem.into_iter().chain(unseen).collect())
+}
+
+async fn beside_events(
+    cluster: &Cluster,
+    run: &Run,
+    look: Look,
+    limit: Duration,
+) -> (Around, Vec<String>) {
+    let (nodes, quotas) = futures::join!(
         wanted(look.nodes, seen("nodes", limit, nodes(cluster))),
         wanted(
             look.quotas,
@@ -45,12 +81,7 @@ pub(crate) async fn around(
     );
     let mut unseen = Vec::new();
     let mut note = |what: Option<String>| unseen.extend(what);
-    let (events, problem) = events;
-    note(problem);
-    let mut around = Around {
-        events: events.unwrap_or_default(),
-        ..Around::default()
-    };
+    let mut around = Around::default();
     if let Some((nodes, problem)) = nodes {
         around.nodes = nodes;
         note(problem);

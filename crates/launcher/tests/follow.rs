@@ -4,64 +4,22 @@
 
 mod fake;
 
-use fake::{Answer, Asked, End, Fake, Script, list, status};
-use longshore_launcher::{
-    Event, Follow, FollowOptions, Outcome, RunName,
-    follow::Ending,
-    runs::{Run, RunRole},
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
 };
+
+use fake::{
+    Answer, Asked, End, Fake, Script, list,
+    run::{ended, event, follow, follow_with, job, pod, run, texts},
+    status,
+};
+use futures::{StreamExt, stream};
+use longshore_launcher::{FollowOptions, follow::Ending};
 use serde_json::{Value, json};
-
-fn run(roles: &[(&str, u32, bool)]) -> Run {
-    let role = |(name, count, service): &(&str, u32, bool)| RunRole {
-        name: (*name).to_owned(),
-        count: *count,
-        service: *service,
-    };
-    Run {
-        name: RunName::existing("demo-ab2cd").unwrap(),
-        namespace: "default".into(),
-        schedule: None,
-        roles: roles.iter().map(role).collect(),
-    }
-}
-
-fn job(role: &str) -> Value {
-    json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {
-            "name": format!("demo-ab2cd-{role}"), "namespace": "default", "uid": format!("job-{role}"),
-            "resourceVersion": "5", "labels": {"longshore.dev/run": "demo-ab2cd", "longshore.dev/role": role},
-        },
-        "spec": {"backoffLimit": 0},
-        "status": {},
-    })
-}
-
-fn pod(role: &str, version: &str, state: Value, phase: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": format!("demo-ab2cd-{role}-0-x"), "namespace": "default", "uid": format!("pod-{role}"),
-            "resourceVersion": version,
-            "labels": {
-                "longshore.dev/run": "demo-ab2cd", "longshore.dev/role": role,
-                "batch.kubernetes.io/job-completion-index": "0",
-            },
-        },
-        "status": {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]},
-    })
-}
-
-fn ended(role: &str, code: i32) -> Value {
-    let state = json!({"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:09Z"}});
-    pod(
-        role,
-        "9",
-        state,
-        if code == 0 { "Succeeded" } else { "Failed" },
-    )
-}
 
 /// What the cluster tells of the pod of `main`.
 fn lost_node() -> Value {
@@ -71,10 +29,6 @@ fn lost_node() -> Value {
         "reason": "NodeNotReady", "message": "Node is not ready",
         "involvedObject": {"kind": "Pod", "name": "demo-ab2cd-main-0-x", "uid": "pod-main"},
     })
-}
-
-fn event(kind: &str, object: Value) -> String {
-    format!("{}\n", json!({"type": kind, "object": object}))
 }
 
 /// Answers lists and watches; logs come from the test.
@@ -103,28 +57,6 @@ fn cluster(
             path => panic!("asked for {path}"),
         }
     })
-}
-
-async fn follow(fake: &Fake, run: &Run) -> (Vec<String>, Outcome) {
-    let mut follow = Follow::start(&fake.cluster(), run, FollowOptions::default())
-        .await
-        .unwrap();
-    let mut lines = Vec::new();
-    while let Some(event) = follow.next().await {
-        match event.unwrap() {
-            Event::Log(line) => lines.push(format!("{} | {}", line.task, line.line)),
-            Event::Finished(outcome) => {
-                assert!(follow.next().await.is_none(), "nothing comes after the end");
-                return (lines, outcome);
-            }
-            _ => {}
-        }
-    }
-    panic!("no end was told");
-}
-
-fn texts(lines: &[&str]) -> Vec<String> {
-    lines.iter().map(ToString::to_string).collect()
 }
 
 #[tokio::test]
@@ -234,4 +166,151 @@ async fn the_end_is_told_with_what_events_know() {
     assert_eq!(outcome.exit_code, 7);
     let asked = fake.asked.lock().unwrap();
     assert!(!asked.iter().any(|asked| asked.path.ends_with("/events")));
+}
+
+/// Answers for the first `times`, and then as it does later.
+fn first<T>(times: usize, answer: impl Fn() -> T, then: impl Fn() -> T) -> impl Fn() -> T {
+    let left = AtomicUsize::new(times);
+    move || {
+        let is_first = left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        if is_first.is_ok() { answer() } else { then() }
+    }
+}
+
+fn whole_log() -> Answer {
+    Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n"]), End::Ends)
+}
+
+#[tokio::test]
+async fn a_log_is_read_when_the_server_is_there_again() {
+    // Longer than one that refuses would be asked.
+    let log = first(9, || Answer::Away, whole_log);
+    let pods = vec![ended("main", 7)];
+    let fake = cluster(vec![job("main")], pods, vec![], move |_| log());
+    let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(lines, ["main/0 | one"]);
+    assert_eq!(outcome.exit_code, 7);
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_know_its_pods_yet_is_asked_again() {
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let unknown = || fake::status(404, "NotFound", "pods \"x\" not found");
+    let one = || Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n"]), End::StaysOpen);
+    let log = first(5, unknown, one);
+    let events = stream::once(async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok(event("MODIFIED", ended("main", 0)))
+    });
+    let events = Mutex::new(Some(events.chain(stream::pending()).boxed()));
+    let fake = cluster(
+        vec![job("main")],
+        vec![running],
+        vec![],
+        move |asked| match asked.query.contains("follow=true") {
+            true => log(),
+            false => whole_log(),
+        },
+    );
+    let fake = fake.with(move |asked| {
+        let is_watch = asked.path.ends_with("/pods") && asked.query.contains("watch=");
+        is_watch.then(|| Answer::Live(events.lock().unwrap().take().unwrap()))
+    });
+    let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(lines, ["main/0 | one"]);
+    assert_eq!(outcome.exit_code, 0);
+}
+
+/// The connection is dead, and nobody has said so.
+#[tokio::test]
+async fn a_connection_that_brings_nothing_more_does_not_hide_the_end_of_a_log() {
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let fake = cluster(
+        vec![job("main")],
+        vec![running],
+        vec![event("MODIFIED", ended("main", 0))],
+        |asked| match asked.query.contains("follow=true") {
+            true => Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n2026-"]), End::StaysOpen),
+            false => Answer::Stream(
+                texts(&["2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n"]),
+                End::Ends,
+            ),
+        },
+    );
+    let (lines, _) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(lines, ["main/0 | one", "main/0 | two"]);
+}
+
+#[tokio::test]
+async fn the_rest_is_stopped_when_the_server_is_there_again() {
+    let running = pod("ps", "8", json!({"running": {}}), "Running");
+    let fake = cluster(
+        vec![job("ps"), job("worker")],
+        vec![running, ended("worker", 3)],
+        vec![],
+        |asked| match asked.path.contains("worker") {
+            true => whole_log(),
+            false => Answer::Stream(vec![], End::StaysOpen),
+        },
+    );
+    let away = first(6, || true, || false);
+    let fake = fake.with(move |asked| (asked.method == "PATCH" && away()).then_some(Answer::Away));
+    let (_, outcome) = follow(&fake, &run(&[("ps", 1, true), ("worker", 1, false)])).await;
+    assert_eq!(outcome.exit_code, 3);
+    assert!(
+        fake.writes()
+            .iter()
+            .filter(|path| path.ends_with("-ps"))
+            .count()
+            > 2
+    );
+}
+
+#[tokio::test]
+async fn a_run_is_followed_when_the_server_answers_again() {
+    let fake = cluster(vec![job("main")], vec![ended("main", 5)], vec![], |_| {
+        whole_log()
+    });
+    let away = first(6, || true, || false);
+    let fake = fake.with(move |_| away().then_some(Answer::Away));
+    let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(outcome.exit_code, 5);
+}
+
+/// A task that seems to wait may have begun while nobody could be asked.
+#[tokio::test]
+async fn no_task_is_given_up_on_what_was_seen_before_the_server_went_away() {
+    let waits = json!({"waiting": {"reason": "ImagePullBackOff", "message": "later"}});
+    for (later, code) in [
+        (ended("main", 0), 0),
+        (pod("main", "9", waits.clone(), "Pending"), 4),
+    ] {
+        let begin = Instant::now();
+        let fake = cluster(vec![job("main")], vec![later], vec![], |_| whole_log());
+        let waits = pod("main", "8", waits.clone(), "Pending");
+        let fake = fake.with(move |asked| {
+            let is_pods = asked.path.ends_with("/pods");
+            let away = Duration::from_millis(500)..Duration::from_secs(4);
+            match begin.elapsed() {
+                now if away.contains(&now) => Some(Answer::Away),
+                now if now < away.start && is_pods && asked.query.contains("watch=") => {
+                    let cut = stream::once(async {
+                        tokio::time::sleep(Duration::from_millis(400)).await;
+                        Err(std::io::Error::other("cut"))
+                    });
+                    Some(Answer::Live(cut.boxed()))
+                }
+                now if now < away.start && is_pods => Some(list("Pod", "v1", vec![waits.clone()])),
+                _ => None,
+            }
+        });
+        let options = FollowOptions {
+            start_timeout: Duration::from_secs(1),
+            ..FollowOptions::default()
+        };
+        let run = run(&[("main", 1, false)]);
+        let (_, outcome) = follow_with(&fake, &run, options).await;
+        assert_eq!(outcome.exit_code, code, "{outcome:?}");
+        assert!(begin.elapsed() > Duration::from_secs(4));
+    }
 }

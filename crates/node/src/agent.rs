@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, Error, LogReader, Sessions,
+    ApiAccess, Error, LogLimits, LogReader, Sessions,
     address::Addresses,
     events::Events,
     hosts::Hosts,
@@ -45,6 +45,8 @@ pub struct Options {
     pub path_prepend: Option<PathBuf>,
     /// How pods reach the API; `None`: they are not told.
     pub access: Option<ApiAccess>,
+    /// How much is kept of each container's log.
+    pub log_limits: LogLimits,
 }
 
 /// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
@@ -71,6 +73,7 @@ impl NodeAgent {
             data_dir,
             path_prepend,
             access,
+            log_limits,
         } = options;
         let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
             path: data_dir.clone(),
@@ -113,7 +116,7 @@ impl NodeAgent {
             let hosts = hosts.clone();
             async move { hosts.maintain().await }
         });
-        let logs = LogStore::new(data.join("logs"));
+        let logs = LogStore::new(data.join("logs"), log_limits);
         let present: HashSet<String> = cache
             .items()
             .iter()

@@ -19,6 +19,9 @@
 //! **Sessions.** [`Sessions`] runs commands in a container's namespaces, attaches
 //! to its streams (`stdin`, `stdinOnce`, `tty`), and connects to its pod's ports.
 //!
+//! **Logs** go over several files of bounded size ([`LogLimits`]); who reads them
+//! sees one, as far back as files are kept.
+//!
 //! **What is not enforced.** Requests and limits, probes (a running container
 //! counts as ready), security contexts apart from `runAsUser` and `runAsGroup`
 //! when the agent is root.
@@ -45,5 +48,5 @@ mod volumes;
 pub use access::ApiAccess;
 pub use agent::{NodeAgent, Options};
 pub use error::Error;
-pub use logs::{LogQuery, LogReadError, LogReader};
+pub use logs::{LogLimits, LogQuery, LogReadError, LogReader};
 pub use streams::{Session, SessionError, SessionInput, SessionOutput, Sessions, Wanted};

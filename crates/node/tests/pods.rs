@@ -7,7 +7,7 @@ use futures::StreamExt;
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::{Cluster, DeleteOptions, WatchEvent};
 use longshore_engine::Engine;
-use longshore_node::{LogQuery, LogReadError, NodeAgent, Options};
+use longshore_node::{LogLimits, LogQuery, LogReadError, NodeAgent, Options};
 use serde_json::{Value, json};
 
 /// Long enough for any step on a busy machine; nothing waits for it to pass.
@@ -46,6 +46,7 @@ impl Stage {
             data_dir: self.folder.path().to_owned(),
             path_prepend: None,
             access: None,
+            log_limits: LogLimits::default(),
         };
         self.agent = Some(NodeAgent::start(options).await.unwrap());
     }

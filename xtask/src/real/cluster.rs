@@ -114,6 +114,10 @@ impl Cluster {
             "--service-cluster-ip-range=10.0.0.0/24".into(),
             "--disable-admission-plugins=ServiceAccount".into(),
         ]);
+        let words = std::iter::once(server.get_program()).chain(server.get_args());
+        let words: Vec<_> = words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         let mut apiserver = Running::start("kube-apiserver", server, folder)?;
         let url = format!("https://127.0.0.1:{secure}");
         apiserver.until(|| {
@@ -126,7 +130,9 @@ impl Cluster {
 
         let kubeconfig = file("kubeconfig");
         write(&kubeconfig, &kubeconfig_text(&url))?;
-        let description = serde_json::json!({"kubeconfig": kubeconfig, "etcd": etcd_url});
+        let description = serde_json::json!({
+            "kubeconfig": kubeconfig, "etcd": etcd_url, "apiserver": words,
+        });
         write(&file("real.json"), &description.to_string())?;
         println!(
             "{version} with etcd is ready ({:.1} s)",

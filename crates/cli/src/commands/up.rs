@@ -9,7 +9,7 @@ use longshore_embedded::{
 };
 
 use crate::{
-    embedded::{self, Wish},
+    embedded::{self, LogArgs, Wish},
     env,
     error::{self, Error, Kind, Result},
     ui,
@@ -42,6 +42,8 @@ pub(crate) struct UpArgs {
     /// tests of programs that talk to Kubernetes; see docs/faults.md.
     #[arg(long)]
     faults: bool,
+    #[command(flatten)]
+    logs: LogArgs,
     /// Run in this process until Ctrl-C
     #[arg(long)]
     foreground: bool,
@@ -116,6 +118,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 on_demand: false,
                 faults: args.faults,
                 kubeconfig: kubeconfig.clone(),
+                logs: args.logs.clone(),
             };
             ("is up", embedded::spawn(layout, &wish).await?)
         }
@@ -167,6 +170,7 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
         kubeconfig,
         on_demand: args.on_demand,
         faults: args.faults,
+        log_limits: args.logs.limits(),
         program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
     }
 }

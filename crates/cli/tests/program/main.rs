@@ -5,6 +5,7 @@
 
 mod again;
 mod bad_input;
+mod cutter;
 mod desk;
 mod documents;
 mod help;
@@ -21,5 +22,6 @@ mod run;
 mod s3;
 mod schedules;
 mod stores;
+mod survival;
 mod why;
 mod zenml;

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use longshore_node::LogLimits;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Record, STEP, find, record, usage};
@@ -26,6 +27,8 @@ pub struct ServeOptions {
     pub faults: bool,
     /// Comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
+    /// How much the node keeps of each container's log.
+    pub log_limits: LogLimits,
 }
 
 /// How long an ending cluster is waited for before the folder counts as busy.
@@ -56,6 +59,7 @@ pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result
         node: true,
         faults: options.faults,
         program_dir: options.program_dir.clone(),
+        log_limits: options.log_limits,
     });
     let cluster = start.await?;
     let layout = cluster.layout().clone();

@@ -147,6 +147,8 @@ causes! {
     /// Somebody deleted the pod.
     Deleted = "deleted",
 
+    /// The cluster does not answer.
+    ClusterAway = "cluster-away",
     /// The namespace is missing, or going away.
     Namespace = "namespace",
     /// The user lacks rights.

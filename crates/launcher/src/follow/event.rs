@@ -22,7 +22,8 @@ use crate::{explain::Explanation, names::Task};
 pub enum Event {
     /// How far the roles have come, whenever that changes.
     Progress(Progress),
-    /// Something holds a task up; it may still mend.
+    /// Something holds a task up, or the cluster does not answer; it may still
+    /// mend.
     Waiting(Explanation),
     /// A complete line of a task's log.
     Log(LogLine),

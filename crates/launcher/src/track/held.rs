@@ -1,6 +1,6 @@
 //! What holds tasks up before they begin, and since when.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
@@ -99,6 +99,18 @@ impl Track {
             goes_on && u32::try_from(pods).is_ok_and(|pods| pods < role.count)
         };
         waits || (waited(self.began, now) >= SOON && self.roles.iter().any(lacks))
+    }
+
+    /// The decision is taken back: it was made too soon.
+    pub(crate) fn reconsider(&mut self) {
+        self.decided = false;
+    }
+
+    /// The pods that are not over and not among these.
+    pub(crate) fn pods_but(&self, there: &BTreeSet<&str>) -> Vec<String> {
+        let pods = self.pods.iter();
+        let gone = pods.filter(|(uid, pod)| !pod.is_over() && !there.contains(uid.as_str()));
+        gone.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// The decision once more, with what else the cluster knows by now.

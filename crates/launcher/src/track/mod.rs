@@ -260,33 +260,44 @@ impl Track {
                 }
             })
             .collect();
-        for (index, pod) in self.pods_of(&role.name) {
+        for (index, attempts) in self.attempts(&role.name) {
             let Some(state) = states.get_mut(index as usize) else {
                 continue;
             };
-            let new = if pod.has_succeeded() {
-                State::Succeeded
+            // Who was replaced has been forgiven: the newest pod speaks for
+            // the task, unless one has done it already.
+            let done = attempts.iter().find(|pod| pod.has_succeeded());
+            let Some(pod) = done.or(attempts.last()).copied() else {
+                continue;
+            };
+            if pod.has_succeeded() {
+                *state = State::Succeeded;
+            } else if matches!(state, State::Succeeded) {
+                // The Job knows of a success whose pod is gone.
             } else if pod.has_failed() {
                 // A pod that somebody deletes ends by a signal: the task's
                 // failure only if the Job says so too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
-                if !gives_up || (deleted && job.is_none_or(|job| job.failure().is_none())) {
-                    continue;
+                if gives_up && !(deleted && job.is_none_or(|job| job.failure().is_none())) {
+                    *state = State::Failed(pod);
                 }
-                State::Failed(pod)
             } else if pod.has_started() {
-                State::Running
-            } else {
-                continue;
-            };
-            match (&state, &new) {
-                (State::Succeeded, _) => {}
-                (State::Failed(old), State::Failed(new_pod))
-                    if finished(old) <= finished(new_pod) => {}
-                _ => *state = new,
+                *state = State::Running;
             }
         }
         states
+    }
+
+    /// The pods of each task of a role, the oldest first.
+    fn attempts(&self, role: &str) -> BTreeMap<u32, Vec<&PodEvidence>> {
+        let mut attempts: BTreeMap<u32, Vec<&PodEvidence>> = BTreeMap::new();
+        for (index, pod) in self.pods_of(role) {
+            attempts.entry(index).or_default().push(pod);
+        }
+        for pods in attempts.values_mut() {
+            pods.sort_by_key(|pod| (pod.metadata.creation_timestamp, finished(pod)));
+        }
+        attempts
     }
 
     fn all_succeeded(&self, role: &RunRole) -> bool {

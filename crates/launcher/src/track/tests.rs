@@ -209,6 +209,56 @@ fn with_retries_a_failed_pod_is_not_the_end() {
     assert_eq!(outcome(&steps).unwrap().0.exit_code, 1);
 }
 
+/// A further pod of a task, which replaces those made before it.
+fn attempt(number: i64, deleted: bool, index: u32, status: Value) -> Seen {
+    let Seen::Pod(mut seen) = pod("main", index, status) else {
+        panic!()
+    };
+    // The newest has the first uid: nothing hangs on that order.
+    seen.metadata.uid = format!("{}-{index}", 9 - number);
+    seen.metadata.creation_timestamp = Some(at(number));
+    seen.metadata.deletion_timestamp = deleted.then(|| at(number));
+    Seen::Pod(seen)
+}
+
+#[test]
+fn a_deleted_pod_that_was_replaced_is_not_why_the_run_failed() {
+    for order in [[0, 1], [1, 0]] {
+        let mut track = track(&[role("main", 1)]);
+        track.see(changed_job("main", json!({}), json!({}), 3), at(0));
+        let pods = [
+            attempt(1, true, 0, ended(143, 2)),
+            attempt(3, false, 0, ended(7, 5)),
+        ];
+        for which in order {
+            assert_eq!(outcome(&track.see(pods[which].clone(), at(5))), None);
+        }
+        track.see(Seen::PodGone("8-0".into()), at(5));
+        let status = condition("Failed", "PodFailurePolicy");
+        let steps = track.see(changed_job("main", status, json!({}), 3), at(6));
+        let (found, evidence) = outcome(&steps).unwrap();
+        assert_eq!((found.exit_code, evidence), (7, vec!["6-0"]));
+    }
+}
+
+#[test]
+fn an_attempt_that_was_forgiven_is_not_why_the_run_failed() {
+    let mut track = track(&[role("main", 2)]);
+    track.see(changed_job("main", json!({}), json!({}), 1), at(0));
+    track.see(attempt(1, false, 0, ended(1, 2)), at(2));
+    let steps = track.see(attempt(3, false, 0, running()), at(3));
+    assert_eq!(counts(&steps), [(1, 1, 0, 0)]);
+    track.see(attempt(1, false, 1, ended(7, 4)), at(4));
+    let status = condition("Failed", "BackoffLimitExceeded");
+    let steps = track.see(changed_job("main", status, json!({}), 1), at(5));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(
+        (found.exit_code, found.task.as_ref().unwrap().index),
+        (7, 1)
+    );
+    assert_eq!(counts(&steps), [(0, 1, 0, 1)]);
+}
+
 #[test]
 fn a_failed_job_waits_for_the_pod_that_tells_why() {
     let mut track = track(&[role("main", 1)]);

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
+pub(crate) mod run;
+
 use std::{
     collections::VecDeque,
-    convert::Infallible,
     future::Future,
     io,
     pin::Pin,
@@ -13,7 +14,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::{
+    StreamExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
@@ -25,6 +29,10 @@ pub(crate) enum Answer {
     Json(u16, Value),
     /// Pieces of a stream that then ends properly, or breaks, or stays open.
     Stream(Vec<String>, End),
+    /// Pieces as they come.
+    Live(BoxStream<'static, io::Result<String>>),
+    /// Nobody answers.
+    Away,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,6 +68,18 @@ impl Fake {
         }
     }
 
+    /// The same, but for what is answered here.
+    pub(crate) fn with(
+        self,
+        first: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Self {
+        let handler = self.handler.clone();
+        Self {
+            handler: Arc::new(move |asked| first(asked).unwrap_or_else(|| handler(asked))),
+            ..self
+        }
+    }
+
     pub(crate) fn cluster(&self) -> Cluster {
         Cluster::from_service(self.clone(), "default")
     }
@@ -80,10 +100,10 @@ where
     B::Error: std::fmt::Debug,
 {
     type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, io::Error>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         Poll::Ready(Ok(()))
     }
 
@@ -105,20 +125,22 @@ where
                 fake.asked.lock().unwrap().push(asked.clone());
                 (fake.handler)(&asked)
             };
-            let (code, pieces, end) = match answer {
-                Answer::Json(code, value) => (code, vec![value.to_string()], End::Ends),
-                Answer::Stream(pieces, end) => (200, pieces, end),
+            let (code, pieces) = match answer {
+                Answer::Json(code, value) => (code, stream::iter([Ok(value.to_string())]).boxed()),
+                Answer::Stream(pieces, end) => {
+                    let pieces = stream::iter(pieces.into_iter().map(Ok));
+                    let rest = match end {
+                        End::Ends => stream::empty().boxed(),
+                        End::Breaks => stream::iter([Err(io::Error::other("cut"))]).boxed(),
+                        End::StaysOpen => stream::pending().boxed(),
+                    };
+                    (200, pieces.chain(rest).boxed())
+                }
+                Answer::Live(pieces) => (200, pieces),
+                Answer::Away => return Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
             };
-            let frames = pieces
-                .into_iter()
-                .map(|piece| Ok(Frame::data(Bytes::from(piece))));
-            let frames = stream::iter(frames.collect::<Vec<_>>());
-            let rest = match end {
-                End::Ends => stream::empty().boxed(),
-                End::Breaks => stream::iter([Err(io::Error::other("cut"))]).boxed(),
-                End::StaysOpen => stream::pending().boxed(),
-            };
-            let body = StreamBody::new(frames.chain(rest)).boxed_unsync();
+            let frames = pieces.map_ok(|piece| Frame::data(Bytes::from(piece)));
+            let body = StreamBody::new(frames).boxed_unsync();
             let response = Response::builder().status(code);
             Ok(response
                 .header("content-type", "application/json")

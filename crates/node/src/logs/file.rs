@@ -1,19 +1,18 @@
 //! Where log files are, and who writes them now.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, fs, io, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// How far a file is written.
+use super::place::{self, LogFile, LogLimits};
+
+/// How far a log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Bytes in the file, whole records.
+    /// The file that grows.
+    pub(crate) segment: u32,
+    /// Bytes in it, whole records.
     pub(crate) length: u64,
     /// Whether no more will come.
     pub(crate) ended: bool,
@@ -39,13 +38,15 @@ struct Pod {
 #[derive(Debug)]
 pub(crate) struct LogStore {
     folder: PathBuf,
+    limits: LogLimits,
     pods: Mutex<HashMap<String, Pod>>,
 }
 
 impl LogStore {
-    pub(crate) fn new(folder: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(folder: PathBuf, limits: LogLimits) -> Arc<Self> {
         Arc::new(Self {
             folder,
+            limits,
             pods: Mutex::default(),
         })
     }
@@ -90,25 +91,15 @@ impl LogStore {
         }
     }
 
-    /// A new file for a container's run; `progress` tells readers how far it is.
+    /// A log for a container's run; `progress` tells readers how far it is.
     pub(crate) fn create(
         &self,
         uid: &str,
         container: &str,
         restart: u32,
         progress: watch::Receiver<Progress>,
-    ) -> io::Result<fs::File> {
-        let folder = self.folder.join(uid).join(container);
-        fs::create_dir_all(&folder)?;
-        let mut options = fs::OpenOptions::new();
-        let file = options
-            .append(true)
-            .create(true)
-            .open(path(&folder, restart))?;
-        // Only the last two runs can be asked for.
-        if let Some(old) = restart.checked_sub(2) {
-            let _ = fs::remove_file(path(&folder, old));
-        }
+    ) -> io::Result<LogFile> {
+        let file = LogFile::create(self.folder_of(uid, container), restart, self.limits)?;
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
             state.current = Some((restart, progress));
@@ -133,43 +124,28 @@ impl LogStore {
             .clone()
     }
 
+    /// The folder of a container's files.
+    pub(super) fn folder_of(&self, uid: &str, container: &str) -> PathBuf {
+        self.folder.join(uid).join(container)
+    }
+
     /// The runs of a container that have a file, oldest first.
     pub(super) fn runs(&self, uid: &str, container: &str) -> Vec<u32> {
-        let entries = fs::read_dir(self.folder.join(uid).join(container));
-        let mut runs: Vec<u32> = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| {
-                entry
-                    .file_name()
-                    .to_str()?
-                    .strip_suffix(".log")?
-                    .parse()
-                    .ok()
-            })
-            .collect();
-        runs.sort_unstable();
+        let files = place::files(&self.folder_of(uid, container)).into_iter();
+        let mut runs: Vec<u32> = files.map(|(run, _)| run).collect();
+        runs.dedup();
         runs
     }
 
-    /// Opens a run's file, with its progress if it is written now.
-    pub(super) fn open(
+    /// How far a run is written, if it is written now.
+    pub(super) fn progress(
         &self,
         uid: &str,
         container: &str,
         restart: u32,
-    ) -> io::Result<(fs::File, Option<watch::Receiver<Progress>>)> {
-        let file = fs::File::open(path(&self.folder.join(uid).join(container), restart))?;
+    ) -> Option<watch::Receiver<Progress>> {
         let pods = self.pods.lock();
-        let current = pods
-            .get(uid)
-            .and_then(|pod| pod.state.get(container)?.current.clone());
-        let progress = current.and_then(|(run, progress)| (run == restart).then_some(progress));
-        Ok((file, progress))
+        let (run, progress) = pods.get(uid)?.state.get(container)?.current.clone()?;
+        (run == restart).then_some(progress)
     }
-}
-
-fn path(folder: &Path, restart: u32) -> PathBuf {
-    folder.join(format!("{restart}.log"))
 }

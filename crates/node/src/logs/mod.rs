@@ -2,11 +2,17 @@
 //! pod, container and restart until the pod is deleted, and read back.
 
 mod file;
+mod place;
 mod reader;
+mod reading;
 mod record;
 mod writer;
 
 pub(crate) use file::{LogStore, Progress};
+pub use place::LogLimits;
 pub use reader::{LogQuery, LogReadError, LogReader};
 pub(crate) use record::Stream;
 pub(crate) use writer::{LogWriter, capture};
+
+#[cfg(test)]
+mod rotation_tests;

@@ -1,19 +1,12 @@
 //! Reads logs back, and follows those that are being written.
 
-use std::{fs::File, io, os::unix::fs::FileExt, sync::Arc};
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use futures::Stream;
 use jiff::Timestamp;
-use tokio::sync::watch;
 
-use super::{
-    file::{LogStore, Progress},
-    record::{self, Filter},
-};
-
-/// Bytes read from a file at once.
-const CHUNK: usize = 64 * 1024;
+use super::{file::LogStore, reading::Reading};
 
 /// Which log, and how much of it.
 #[derive(Debug, Clone, Default)]
@@ -99,22 +92,9 @@ impl LogReader {
                 "the log of container \"{container}\" in pod \"{pod}\" cannot be read: {error}"
             ))
         };
-        let (file, progress) = self.store.open(uid, &container, run).map_err(failed)?;
-        let length = match &progress {
-            Some(progress) => progress.borrow().length,
-            None => file.metadata().map_err(failed)?.len(),
-        };
-        let position = match query.tail_lines {
-            Some(count) => find_tail(&file, length, count).map_err(failed)?,
-            None => 0,
-        };
-        let state = Reading {
-            file,
-            progress: progress.filter(|_| query.follow),
-            length,
-            position,
-            filter: Filter::new(query.since, query.timestamps, query.limit_bytes),
-        };
+        let progress = self.store.progress(uid, &container, run);
+        let folder = self.store.folder_of(uid, &container);
+        let state = Reading::open(folder, run, progress, &query).map_err(failed)?;
         Ok(futures::stream::unfold(state, |mut state| async move {
             let chunk = state.next().await?;
             Some((chunk, state))
@@ -142,107 +122,18 @@ impl LogReader {
     }
 }
 
-/// Where the last lines begin, reading backwards only as far as needed.
-fn find_tail(file: &File, length: u64, count: u64) -> io::Result<u64> {
-    let mut size = (CHUNK as u64).min(length);
-    loop {
-        let mut end = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut end, length - size)?;
-        // What comes before the first newline may be the end of a record.
-        let whole = if size == length {
-            0
-        } else {
-            end.iter()
-                .position(|byte| *byte == b'\n')
-                .map_or(end.len(), |at| at + 1)
-        };
-        let start = record::tail_start(&end[whole..], count);
-        if start > 0 || size == length {
-            return Ok(length - size + (whole + start) as u64);
-        }
-        size = (size * 4).min(length);
-    }
-}
-
-struct Reading {
-    file: File,
-    /// Only when following.
-    progress: Option<watch::Receiver<Progress>>,
-    length: u64,
-    position: u64,
-    filter: Filter,
-}
-
-impl Reading {
-    async fn next(&mut self) -> Option<io::Result<Bytes>> {
-        let mut out = Vec::new();
-        while out.is_empty() {
-            if self.filter.is_done() {
-                return None;
-            }
-            if self.position >= self.length && !self.wait_for_more().await {
-                return None;
-            }
-            if let Err(error) = self.read(&mut out) {
-                self.progress = None;
-                self.position = self.length;
-                return Some(Err(error));
-            }
-        }
-        Some(Ok(Bytes::from(out)))
-    }
-
-    /// Whether there is more to read.
-    async fn wait_for_more(&mut self) -> bool {
-        let position = self.position;
-        let Some(progress) = &mut self.progress else {
-            return false;
-        };
-        let moved = |progress: &Progress| progress.length > position || progress.ended;
-        match progress
-            .wait_for(moved)
-            .await
-            .map(|progress| progress.length)
-        {
-            Ok(length) => self.length = length,
-            // The writer is gone; its last word stays.
-            Err(_) => self.length = progress.borrow().length,
-        }
-        self.position < self.length
-    }
-
-    /// Reads whole records from `position`, at least one.
-    fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
-        let left = usize::try_from(self.length - self.position).unwrap_or(usize::MAX);
-        let mut buffer = vec![0; left.min(CHUNK)];
-        self.file.read_exact_at(&mut buffer, self.position)?;
-        // Records are shorter than a chunk, so there is a newline in it, unless
-        // the machine stopped while the last one was written.
-        let whole = buffer
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(buffer.len(), |at| at + 1);
-        for line in buffer[..whole].split(|byte| *byte == b'\n') {
-            if let Some(record) = record::parse(line) {
-                self.filter.pass(&record, out);
-            }
-        }
-        self.position += whole as u64;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{
-        logs::{LogWriter, capture},
+        logs::{LogLimits, LogWriter, Progress, capture},
         sandbox::Output,
         streams::Attachment,
     };
     use futures::StreamExt;
     use std::io::Write as _;
+    use tokio::sync::watch;
 
     fn pipe(end: io::PipeReader) -> Option<Output> {
         let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
@@ -287,7 +178,7 @@ mod tests {
     #[tokio::test]
     async fn present_and_previous_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::new(folder.path().to_owned());
+        let store = LogStore::new(folder.path().to_owned(), LogLimits::default());
         let reader = LogReader::new(store.clone());
         assert!(matches!(
             read(&reader, query()).await,
@@ -315,7 +206,10 @@ mod tests {
         store.set_waiting("u", "c", Some("CrashLoopBackOff"));
         assert_eq!(read(&reader, previous).await.unwrap(), "second\n");
 
-        let later = LogReader::new(LogStore::new(folder.path().to_owned()));
+        let later = LogReader::new(LogStore::new(
+            folder.path().to_owned(),
+            LogLimits::default(),
+        ));
         let named = LogQuery {
             container: "c".to_owned(),
             ..query()
@@ -331,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn following_ends_with_the_container() {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::new(folder.path().to_owned());
+        let store = LogStore::new(folder.path().to_owned(), LogLimits::default());
         store.add_pod("u", vec!["c".to_owned()]);
         let (sender, progress) = watch::channel(Progress::default());
         let file = store.create("u", "c", 0, progress).unwrap();
@@ -366,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn tails_of_long_logs() {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::new(folder.path().to_owned());
+        let store = LogStore::new(folder.path().to_owned(), LogLimits::default());
         store.add_pod("u", vec!["c".to_owned()]);
         let text: String = (0..2000)
             .map(|line| format!("line {line} {}\n", "x".repeat(60)))

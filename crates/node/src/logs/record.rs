@@ -55,6 +55,13 @@ pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
+/// Whether the last of these records is a part of a line that goes on.
+pub(super) fn is_open(records: &[u8]) -> bool {
+    let records = records.strip_suffix(b"\n").unwrap_or(records);
+    let last = records.rsplit(|byte| *byte == b'\n').next();
+    last.and_then(parse).is_some_and(|record| !record.full)
+}
+
 /// What of the records a reader wants; fed record by record.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
@@ -62,6 +69,9 @@ pub(super) struct Filter {
     timestamps: bool,
     left: Option<u64>,
     line_goes_on: bool,
+    /// Whether the line that goes on is one that the reader wants: the time of
+    /// its first record decides.
+    wanted: bool,
 }
 
 impl Filter {
@@ -71,6 +81,7 @@ impl Filter {
             timestamps,
             left: limit,
             line_goes_on: false,
+            wanted: true,
         }
     }
 
@@ -81,16 +92,17 @@ impl Filter {
 
     /// Appends what the reader sees of `record`.
     pub(super) fn pass(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
-        if let Some(since) = self.since
-            && record
-                .time
-                .parse::<Timestamp>()
-                .is_ok_and(|time| time < since)
-        {
+        let begins = !self.line_goes_on;
+        self.line_goes_on = !record.full;
+        if begins && let Some(since) = self.since {
+            let time = record.time.parse::<Timestamp>();
+            self.wanted = !time.is_ok_and(|time| time < since);
+        }
+        if !self.wanted {
             return;
         }
         let before = out.len();
-        if self.timestamps && !self.line_goes_on {
+        if self.timestamps && begins {
             out.extend_from_slice(record.time.as_bytes());
             out.push(b' ');
         }
@@ -98,13 +110,19 @@ impl Filter {
         if record.full {
             out.push(b'\n');
         }
-        self.line_goes_on = !record.full;
         if let Some(left) = &mut self.left {
             let added = ((out.len() - before) as u64).min(*left);
             out.truncate(before + added as usize);
             *left -= added;
         }
     }
+}
+
+/// How many lines end in `records`, which ends with a newline.
+pub(super) fn lines(records: &[u8]) -> u64 {
+    let records = records.split_inclusive(|byte| *byte == b'\n');
+    let ended = records.filter(|line| !is_open(line));
+    ended.count() as u64
 }
 
 /// Where the last `count` lines begin in `records`, which ends with a newline.
@@ -183,6 +201,11 @@ mod tests {
         );
         assert_eq!(
             read(&all, Filter::new(Some(at(3)), false, None)),
+            b"three\n"
+        );
+        // The rest of a line that began before is no line.
+        assert_eq!(
+            read(&all, Filter::new(Some(at(2)), false, None)),
             b"three\n"
         );
         assert_eq!(read(&all, Filter::new(None, false, Some(5))), b"one\nt");

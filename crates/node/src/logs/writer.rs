@@ -1,13 +1,12 @@
 //! From a container's pipes into its log file, and to who is attached.
 
-use std::{fs::File, io::Write as _};
-
 use bytes::{Buf, BytesMut};
 use jiff::Timestamp;
 use tokio::{io::AsyncReadExt, sync::watch};
 
 use super::{
     file::Progress,
+    place::LogFile,
     record::{self, LONGEST, Stream},
 };
 use crate::{sandbox::Output, streams::Attachment};
@@ -18,17 +17,20 @@ const TAIL: usize = 2048;
 /// Writes one run's records and tells followers.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
-    file: File,
+    file: LogFile,
     progress: watch::Sender<Progress>,
     tail: Vec<u8>,
+    /// The last record was a part of a line.
+    amid_a_line: bool,
     failed: bool,
 }
 
 impl LogWriter {
     /// Over a file from [`super::LogStore::create`].
-    pub(crate) fn new(file: File, progress: watch::Sender<Progress>) -> Self {
-        let length = file.metadata().map_or(0, |metadata| metadata.len());
+    pub(crate) fn new(file: LogFile, progress: watch::Sender<Progress>) -> Self {
+        let (segment, length) = file.end();
         progress.send_replace(Progress {
+            segment,
             length,
             ended: false,
         });
@@ -36,6 +38,7 @@ impl LogWriter {
             file,
             progress,
             tail: Vec::new(),
+            amid_a_line: false,
             failed: false,
         }
     }
@@ -44,14 +47,22 @@ impl LogWriter {
         if records.is_empty() || self.failed {
             return;
         }
-        if let Err(error) = self.file.write_all(records) {
+        if self.file.is_full(records.len(), self.amid_a_line)
+            && let Err(error) = self.file.rotate()
+        {
+            tracing::warn!(%error, "a container's log goes on in a file that is too large");
+        }
+        if let Err(error) = self.file.write(records) {
             // A full disk must not stop the container.
             tracing::warn!(%error, "a container's log could not be written; the rest is lost");
             self.failed = true;
             return;
         }
-        self.progress
-            .send_modify(|progress| progress.length += records.len() as u64);
+        self.amid_a_line = record::is_open(records);
+        let (segment, length) = self.file.end();
+        self.progress.send_modify(|progress| {
+            (progress.segment, progress.length) = (segment, length);
+        });
     }
 
     fn remember(&mut self, text: &[u8]) {
@@ -142,7 +153,12 @@ struct Source {
     pipe: Option<Output>,
     stream: Stream,
     pending: BytesMut,
+    /// How much to read at once: more from those who write more.
+    room: usize,
 }
+
+/// The least and the most that is read at once.
+const ROOM: [usize; 2] = [256, 32 * 1024];
 
 impl Source {
     fn new(pipe: Option<Output>, stream: Stream) -> Self {
@@ -150,13 +166,21 @@ impl Source {
             pipe,
             stream,
             pending: BytesMut::new(),
+            room: ROOM[0],
         }
     }
 
     /// Reads more into what is pending; never comes back at the end.
     async fn read(&mut self) -> std::io::Result<usize> {
         match &mut self.pipe {
-            Some(pipe) => pipe.read_buf(&mut self.pending).await,
+            Some(pipe) => {
+                self.pending.reserve(self.room);
+                let count = pipe.read_buf(&mut self.pending).await?;
+                if count >= self.room {
+                    self.room = (self.room * 2).min(ROOM[1]);
+                }
+                Ok(count)
+            }
             None => std::future::pending().await,
         }
     }
@@ -216,13 +240,17 @@ mod tests {
     /// has had no chance to hear of it.
     #[tokio::test]
     async fn a_stop_takes_what_is_in_the_pipes() {
-        use std::io::{Read as _, Seek as _};
+        use std::io::Write as _;
 
         use tokio::net::unix::pipe::Receiver;
 
-        let mut file = tempfile::tempfile().unwrap();
+        use crate::logs::LogLimits;
+
+        let folder = tempfile::tempdir().unwrap();
+        let limits = LogLimits::default();
+        let file = LogFile::create(folder.path().to_owned(), 0, limits).unwrap();
         let (progress, _) = watch::channel(Progress::default());
-        let writer = LogWriter::new(file.try_clone().unwrap(), progress);
+        let writer = LogWriter::new(file, progress);
         let pipe = || {
             let (end, sender) = std::io::pipe().unwrap();
             let end = Receiver::from_owned_fd(end.into()).unwrap();
@@ -235,9 +263,7 @@ mod tests {
             capture(writer, output, errors, &Attachment::default(), stopped).await,
             "last words\n"
         );
-        file.rewind().unwrap();
-        let mut text = String::new();
-        file.read_to_string(&mut text).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("0.log")).unwrap();
         assert!(text.ends_with("last words\n"), "{text}");
     }
 

@@ -1,0 +1,153 @@
+//! The node agent as a real server's kubelet: it runs what is bound to its
+//! node, and serves the logs where the server asks for them.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::TcpListener,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{body::Frame, service::service_fn};
+use hyper_util::rt::TokioIo;
+use longshore::{Cluster, client::Patch};
+use longshore_node::{LogLimits, LogQuery, LogReader, NodeAgent, Options};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
+};
+
+type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// A node of a cluster. A drop kills it, with all that runs on it.
+pub(crate) struct Kubelet {
+    _agent: NodeAgent,
+    server: JoinHandle<()>,
+}
+
+/// The uids of pods by their names: the server asks by name.
+pub(crate) type Uids = Arc<Mutex<HashMap<String, String>>>;
+
+impl Kubelet {
+    /// Starts it on a folder, which an earlier one may have used.
+    pub(crate) async fn start(cluster: &Cluster, name: &str, folder: PathBuf, uids: &Uids) -> Self {
+        let agent = NodeAgent::start(Options {
+            cluster: cluster.clone(),
+            name: name.to_owned(),
+            data_dir: folder,
+            path_prepend: None,
+            access: None,
+            // Small: the log is rotated while it is followed.
+            log_limits: LogLimits {
+                max_size: 2000,
+                max_files: 1000,
+            },
+        });
+        let agent = agent.await.unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        listener.set_nonblocking(true).unwrap();
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        let (reader, uids) = (agent.logs(), uids.clone());
+        let server = tokio::spawn(serve(listener, acceptor(), reader, uids));
+        let endpoints = json!({"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}});
+        let patch = Patch::strategic(json!({"status": endpoints}));
+        cluster.nodes().patch_status(name, &patch).await.unwrap();
+        Self {
+            _agent: agent,
+            server,
+        }
+    }
+}
+
+impl Drop for Kubelet {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn acceptor() -> TlsAcceptor {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve(
+    listener: tokio::net::TcpListener,
+    acceptor: TlsAcceptor,
+    reader: LogReader,
+    uids: Uids,
+) {
+    // Its connections end with it.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        let (acceptor, reader, uids) = (acceptor.clone(), reader.clone(), uids.clone());
+        connections.spawn(async move {
+            let Ok(stream) = acceptor.accept(socket).await else {
+                return;
+            };
+            let answer = service_fn(move |request| {
+                let (reader, uids) = (reader.clone(), uids.clone());
+                async move { Ok::<_, Infallible>(log(&request, &reader, &uids).await) }
+            });
+            let http = hyper::server::conn::http1::Builder::new();
+            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
+}
+
+/// `/containerLogs/NAMESPACE/POD/CONTAINER?…`
+async fn log<B>(request: &Request<B>, reader: &LogReader, uids: &Uids) -> Response<Body> {
+    let path: Vec<&str> = request.uri().path().split('/').collect();
+    let ["", "containerLogs", namespace, pod, container] = path[..] else {
+        return refused(404, "no such path");
+    };
+    let query = request
+        .uri()
+        .query()
+        .unwrap_or_default()
+        .replace("%3A", ":");
+    let value = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+    };
+    let is_set = |name: &str| value(name).is_some_and(|value| value == "true");
+    let query = LogQuery {
+        namespace: namespace.to_owned(),
+        pod: pod.to_owned(),
+        uid: uids.lock().unwrap().get(pod).cloned().unwrap_or_default(),
+        container: container.to_owned(),
+        follow: is_set("follow"),
+        timestamps: is_set("timestamps"),
+        tail_lines: value("tailLines").and_then(|lines| lines.parse().ok()),
+        since: value("sinceTime").and_then(|time| time.parse().ok()),
+        ..LogQuery::default()
+    };
+    match reader.open(query).await {
+        Ok(stream) => {
+            let frames = stream.map_ok(Frame::data).boxed();
+            Response::new(StreamBody::new(frames).boxed_unsync())
+        }
+        Err(error) => refused(404, &error.to_string()),
+    }
+}
+
+fn refused(code: u16, text: &str) -> Response<Body> {
+    let body = Full::new(Bytes::from(text.to_owned()));
+    let body = body.map_err(|never| match never {}).boxed_unsync();
+    Response::builder().status(code).body(body).unwrap()
+}

@@ -1,0 +1,127 @@
+//! A server of a test's own, which can be ended and started again: the real
+//! one, on the store of the one that is judged, or an embedded one.
+
+use std::{
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use longshore::{
+    Cluster,
+    embedded::{EmbeddedCluster, Options},
+};
+use longshore_conformance::Judge;
+
+/// A real server takes its time.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct OwnServer {
+    folder: tempfile::TempDir,
+    /// The real one's command line; empty: it is an embedded one.
+    words: Vec<String>,
+    kubeconfig: PathBuf,
+    running: Option<Running>,
+}
+
+enum Running {
+    Real(Child),
+    Embedded(Box<EmbeddedCluster>),
+}
+
+impl OwnServer {
+    pub(crate) async fn start(judge: &Judge) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        let words = words_of(judge, folder.path(), &kubeconfig);
+        let mut server = Self {
+            folder,
+            words,
+            kubeconfig,
+            running: None,
+        };
+        server.start_again().await;
+        server
+    }
+
+    /// A client of it, as of another process.
+    pub(crate) async fn cluster(&self) -> Cluster {
+        let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig), None);
+        cluster.await.unwrap()
+    }
+
+    /// Ends it: the real one at once.
+    pub(crate) async fn end(&mut self) {
+        match self.running.take() {
+            Some(Running::Real(mut child)) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            Some(Running::Embedded(cluster)) => cluster.stop().await,
+            None => {}
+        }
+    }
+
+    /// Starts it where it was, and waits until it serves.
+    pub(crate) async fn start_again(&mut self) {
+        self.running = Some(match self.words.split_first() {
+            Some((program, words)) => {
+                let log = File::create(self.folder.path().join("log")).unwrap();
+                let mut command = Command::new(program);
+                command.args(words).stdin(Stdio::null());
+                command.stdout(Stdio::null()).stderr(log);
+                Running::Real(command.spawn().unwrap())
+            }
+            None => {
+                let options = Options {
+                    ephemeral: false,
+                    data_dir: Some(self.folder.path().join("data")),
+                    listen: Some(([127, 0, 0, 1], 0).into()),
+                    kubeconfig: Some(self.kubeconfig.clone()),
+                    ..Options::server()
+                };
+                Running::Embedded(Box::new(EmbeddedCluster::start(options).await.unwrap()))
+            }
+        });
+        let cluster = self.cluster().await;
+        let begin = Instant::now();
+        while let Err(error) = cluster.proxy().get("/api/v1/namespaces/default", &[]).await {
+            assert!(begin.elapsed() < PATIENCE, "{error}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        if let Some(Running::Real(child)) = &mut self.running {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The real server's command line, with a port and certificates of its own.
+fn words_of(judge: &Judge, folder: &Path, kubeconfig: &Path) -> Vec<String> {
+    if !judge.is_real() {
+        return Vec::new();
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let text = std::fs::read_to_string(judge.kubeconfig()).unwrap();
+    let authority = format!("127.0.0.1:{port}");
+    std::fs::write(kubeconfig, text.replace(judge.authority(), &authority)).unwrap();
+    let kept = judge.apiserver().iter().filter(|word| {
+        let own = ["--secure-port", "--cert-dir"];
+        !own.iter().any(|own| word.starts_with(own))
+    });
+    let own = [
+        format!("--secure-port={port}"),
+        format!("--cert-dir={}", folder.join("certificates").display()),
+        // The names of nodes are no names of machines here.
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
+    ];
+    kept.cloned().chain(own).collect()
+}

@@ -1,0 +1,167 @@
+//! What was handed on lately of a log, by which it is known again when it is
+//! sent again.
+//!
+//! Servers take the time to read from in whole seconds. Lines may have equal
+//! times, and times that go back a little, since two streams are written into
+//! one log; and the file that had the first of them may be rotated away. So
+//! lines are known by their time and text.
+
+use std::collections::{HashMap, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How many lines are known again one by one.
+const KEPT: usize = 4096;
+/// How far times may go back.
+const MARGIN: SignedDuration = SignedDuration::from_secs(1);
+
+/// Whether a line is to be handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    New,
+    /// It was handed on before the break.
+    Known,
+    /// It comes from before all that is known.
+    Old,
+    /// It is old if a known one comes next, and new otherwise. A kubelet may
+    /// begin amid a long line, with what it had split off of it.
+    Doubtful,
+}
+
+/// Marks of the lines of the last seconds, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    kept: VecDeque<(Timestamp, u64)>,
+    /// The latest time, unless the clock was set back.
+    high: Option<Timestamp>,
+    /// The time of the newest line of the last seconds that is not kept, and
+    /// how many of just that time there were.
+    dropped: Option<(Timestamp, usize)>,
+    again: Option<Again>,
+    /// Of a log that is read from its last lines on: the time of the first.
+    begin: Option<Timestamp>,
+    of_tail: bool,
+}
+
+/// A log that is read again.
+#[derive(Debug)]
+struct Again {
+    /// Lines that are known, and have not come again yet.
+    left: HashMap<u64, usize>,
+    dropped: Option<(Timestamp, usize)>,
+    since: Timestamp,
+    last: Timestamp,
+    is_first: bool,
+    met: bool,
+}
+
+impl Recent {
+    pub(super) fn of_tail() -> Self {
+        Self {
+            of_tail: true,
+            ..Self::default()
+        }
+    }
+
+    /// Begins to read again; gives the time to ask from.
+    pub(super) fn resume(&mut self) -> Option<Timestamp> {
+        let last = self.high?;
+        let since = start(last);
+        let mut left = HashMap::with_capacity(self.kept.len());
+        for (_, mark) in &self.kept {
+            *left.entry(*mark).or_default() += 1;
+        }
+        self.again = Some(Again {
+            left,
+            dropped: self.dropped,
+            since,
+            last,
+            is_first: true,
+            met: false,
+        });
+        Some(since)
+    }
+
+    /// Judges a line, and keeps its mark if it is new. A `part` that is not the
+    /// first of its line is new unless it is known.
+    pub(super) fn meet(&mut self, time: Timestamp, mark: u64, part: bool) -> Verdict {
+        let begin = self.begin.filter(|_| self.of_tail);
+        if let Some(again) = &mut self.again {
+            let verdict = again.meet(time, mark, begin);
+            // Later than this nothing comes again.
+            if time.as_second() > again.last.as_second() + MARGIN.as_secs() {
+                self.again = None;
+            }
+            match verdict {
+                Verdict::Known => return verdict,
+                Verdict::Old | Verdict::Doubtful if !part => return verdict,
+                _ => {}
+            }
+        }
+        self.begin.get_or_insert(time);
+        self.keep(time, mark);
+        Verdict::New
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.kept.len() + self.again.as_ref().map_or(0, |again| again.left.len())
+    }
+
+    pub(super) fn keep(&mut self, time: Timestamp, mark: u64) {
+        let set_back = |high: &Timestamp| time.duration_until(*high) > MARGIN;
+        let high = self.high.filter(|high| !set_back(high));
+        let high = high.map_or(time, |high| high.max(time));
+        self.high = Some(high);
+        let start = start(high);
+        while self.kept.front().is_some_and(|(old, _)| *old < start) {
+            self.kept.pop_front();
+        }
+        self.dropped = self.dropped.filter(|(old, _)| (start..=high).contains(old));
+        if self.kept.len() >= KEPT
+            && let Some((old, _)) = self.kept.pop_front()
+        {
+            self.dropped = match self.dropped {
+                Some((time, count)) if time == old => Some((time, count + 1)),
+                _ => Some((old, 1)),
+            };
+        }
+        self.kept.push_back((time, mark));
+    }
+}
+
+impl Again {
+    fn meet(&mut self, time: Timestamp, mark: u64, begin: Option<Timestamp>) -> Verdict {
+        let is_first = std::mem::take(&mut self.is_first);
+        if let Some(count) = self.left.get_mut(&mark) {
+            *count -= 1;
+            if *count == 0 {
+                self.left.remove(&mark);
+            }
+            self.met = true;
+            return Verdict::Known;
+        }
+        let was_dropped = match &mut self.dropped {
+            Some((dropped, count)) if time == *dropped && *count > 0 => {
+                *count -= 1;
+                true
+            }
+            Some((dropped, _)) => time < *dropped,
+            None => false,
+        };
+        let before_tail = !self.met && begin.is_some_and(|begin| time <= begin);
+        if time < self.since || was_dropped || before_tail {
+            Verdict::Old
+        } else if is_first && time < self.last {
+            Verdict::Doubtful
+        } else {
+            Verdict::New
+        }
+    }
+}
+
+/// The first moment from which lines are asked for when the last was of `time`.
+fn start(time: Timestamp) -> Timestamp {
+    let second = Timestamp::from_second(time.as_second()).unwrap_or(time);
+    second.checked_sub(MARGIN).unwrap_or(second)
+}

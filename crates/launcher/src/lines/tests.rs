@@ -1,0 +1,285 @@
+//! Tests of cutting logs into lines, and of knowing lines again.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const A: &str = "2026-01-01T00:00:01.5Z";
+const B: &str = "2026-01-01T00:00:02.000000001Z";
+
+#[test]
+fn lines_come_whole_and_without_their_time() {
+    let mut lines = Lines::default();
+    assert_eq!(lines.push(format!("{A} he").as_bytes()), [""; 0]);
+    assert_eq!(
+        lines.push(format!("llo\n{A} \n{B} wor").as_bytes()),
+        ["hello", ""]
+    );
+    assert_eq!(lines.push(b"ld"), [""; 0]);
+    assert_eq!(lines.finish(), ["world"]);
+    assert_eq!(lines.finish(), [""; 0]);
+}
+
+#[test]
+fn bytes_that_are_no_text_and_lines_without_time_come_too() {
+    let mut lines = Lines::default();
+    assert_eq!(lines.push(b"plain\n\xff\n"), ["plain", "\u{fffd}"]);
+}
+
+#[test]
+fn a_very_long_line_comes_in_parts_once() {
+    let long = format!("{}y", "é".repeat(LONGEST * 3 / 2));
+    let log = format!("{A} {long}\n{B} next\n");
+    for (first, piece) in [
+        (0, 7000),
+        (LONGEST + 100, 65_536),
+        (LONGEST * 5 / 2, 1 << 20),
+    ] {
+        let mut lines = Lines::default();
+        let mut got = lines.push(&log.as_bytes()[..first]);
+        lines.resume();
+        for bytes in log.as_bytes().chunks(piece) {
+            got.extend(lines.push(bytes));
+        }
+        assert_eq!(got.pop().unwrap(), "next");
+        assert!(got.iter().all(|part| part.len() <= LONGEST));
+        assert!(got.concat() == long, "broken after {first}");
+    }
+}
+
+/// What a server sends of a log, of which lines may be gone.
+fn sent(log: &[(Timestamp, String)], since: Option<Timestamp>) -> String {
+    // Servers know whole seconds only.
+    let is_wanted =
+        |time: &Timestamp| since.is_none_or(|since| time.as_second() >= since.as_second());
+    let wanted = log.iter().filter(|(time, _)| is_wanted(time));
+    wanted
+        .map(|(time, text)| format!("{time} {text}\n"))
+        .collect()
+}
+
+#[test]
+fn lines_of_one_time_are_known_again_when_the_first_of_them_are_rotated_away() {
+    let time: Timestamp = A.parse().unwrap();
+    let log: Vec<_> = (0..6).map(|n| (time, n.to_string())).collect();
+    let mut lines = Lines::default();
+    let mut got = lines.push(sent(&log[..4], None).as_bytes());
+    let since = lines.resume();
+    got.extend(lines.push(sent(&log[3..], since).as_bytes()));
+    assert_eq!(got, ["0", "1", "2", "3", "4", "5"]);
+}
+
+#[test]
+fn of_a_tail_nothing_from_before_it_comes_when_it_is_read_again() {
+    let time: Timestamp = A.parse().unwrap();
+    let log: Vec<_> = (0..6).map(|n| (time, n.to_string())).collect();
+    let mut lines = Lines::of_tail();
+    let mut got = lines.push(sent(&log[3..5], None).as_bytes());
+    let since = lines.resume();
+    got.extend(lines.push(sent(&log, since).as_bytes()));
+    assert_eq!(got, ["3", "4", "5"]);
+}
+
+#[test]
+fn the_rest_of_a_long_line_is_no_line() {
+    // A kubelet judges the parts in which it keeps a long line one by one.
+    let mut lines = Lines::default();
+    let log = format!("2026-01-01T00:00:00.9Z long\n{B} next\n");
+    assert_eq!(lines.push(log.as_bytes()), ["long", "next"]);
+    lines.resume();
+    let again = format!("{A} ng\n{B} next\n{B} last\n");
+    assert_eq!(lines.push(again.as_bytes()), ["last"]);
+}
+
+#[test]
+fn more_lines_of_a_second_than_are_kept_are_known_again() {
+    let base: Timestamp = A.parse().unwrap();
+    for step in [0, 3_000] {
+        let at = |n: i64| base + jiff::SignedDuration::from_nanos(n / 3 * step);
+        let log: Vec<_> = (0..20_000).map(|n| (at(n), n.to_string())).collect();
+        let mut lines = Lines::default();
+        let mut got = lines.push(sent(&log[..15_000], None).as_bytes());
+        let since = lines.resume();
+        got.extend(lines.push(sent(&log[..17_000], since).as_bytes()));
+        let since = lines.resume();
+        got.extend(lines.push(sent(&log, since).as_bytes()));
+        assert!(got.iter().eq(log.iter().map(|(_, text)| text)));
+        assert!(lines.recent.len() <= 5_000);
+    }
+}
+
+#[test]
+fn nothing_is_lost_when_the_clock_is_set_back() {
+    let at = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
+    let times = [100, 101, 102, 5, 6, 7];
+    let log: Vec<_> = times.map(|time| (at(time), time.to_string())).into();
+    let mut lines = Lines::default();
+    let mut got = lines.push(sent(&log[..5], None).as_bytes());
+    let since = lines.resume();
+    got.extend(lines.push(sent(&log, since).as_bytes()));
+    assert!(got.ends_with(&["7".to_owned()]), "{got:?}");
+    for line in &log {
+        assert!(got.contains(&line.1), "{line:?}");
+    }
+}
+
+/// What happens to a log and to its reader.
+#[derive(Debug, Clone)]
+enum Happens {
+    /// Lines are written: how much later each is than the one before, in steps
+    /// of 0.4 s, and whether it was late for the log.
+    Written(Vec<(u8, bool)>),
+    /// So many bytes come through, in pieces.
+    Read(usize, usize),
+    /// The connection breaks.
+    Breaks,
+    /// New readers do not find all but the last lines.
+    Rotated(usize),
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    let line = (0_u8..4, proptest::bool::weighted(0.2));
+    prop_oneof![
+        3 => proptest::collection::vec(line, 1..8).prop_map(Happens::Written),
+        4 => (0_usize..300, 1_usize..60).prop_map(|(bytes, piece)| Happens::Read(bytes, piece)),
+        2 => Just(Happens::Breaks),
+        1 => (0_usize..4).prop_map(Happens::Rotated),
+    ]
+}
+
+/// A log as its node has it, with a reader, and what the reader must have got.
+#[derive(Default)]
+struct World {
+    now: i64,
+    log: Vec<(Timestamp, String)>,
+    /// The first line that a new reader finds.
+    first: usize,
+    /// What the connection still has to bring: lines, and how much of the
+    /// first of them has come.
+    connection: Option<(Vec<usize>, usize)>,
+    /// How far the connection has been given lines.
+    told: usize,
+    since: Option<Timestamp>,
+    lines: Lines,
+    got: Vec<String>,
+    expected: BTreeSet<usize>,
+}
+
+impl World {
+    fn text(&self, line: usize) -> String {
+        sent(&self.log[line..=line], None)
+    }
+
+    /// A connection brings what was there when it was made, and what is
+    /// written later, rotated or not.
+    fn fill(&mut self) {
+        let since = self.since;
+        let is_wanted = |time: Timestamp| since.is_none_or(|since| time >= since);
+        let (first, log) = (self.first, &self.log);
+        let (waiting, _) = self.connection.get_or_insert_with(|| {
+            self.told = first;
+            (Vec::new(), 0)
+        });
+        waiting.extend((self.told..log.len()).filter(|line| is_wanted(log[*line].0)));
+        self.told = log.len();
+    }
+
+    fn read(&mut self, mut bytes: usize, piece: usize) {
+        self.fill();
+        while let Some((waiting, come)) = self.connection.take() {
+            let Some(line) = waiting.first().copied().filter(|_| bytes > 0) else {
+                self.connection = Some((waiting, come));
+                return;
+            };
+            let text = self.text(line);
+            let next =
+                &text.as_bytes()[come..text.len().min(come.saturating_add(bytes.min(piece)))];
+            bytes -= next.len();
+            let got = self.lines.push(next);
+            self.got.extend(got);
+            if come + next.len() == text.len() {
+                self.expected.insert(line);
+                self.connection = Some((waiting[1..].to_vec(), 0));
+            } else {
+                self.connection = Some((waiting, come + next.len()));
+            }
+        }
+    }
+
+    fn see(&mut self, happens: Happens) {
+        match happens {
+            Happens::Written(lines) => {
+                for (step, is_late) in lines {
+                    self.now += i64::from(step) * 400_000_000;
+                    // Two streams are written into one log.
+                    let late = if is_late { 300_000_000 } else { 0 };
+                    let time = 1_700_000_000_000_000_000 + self.now - late;
+                    let time = Timestamp::from_nanosecond(time.into()).unwrap();
+                    let number = self.log.len();
+                    self.log.push((time, format!("{number}")));
+                }
+                if self.connection.is_some() {
+                    self.fill();
+                }
+            }
+            Happens::Read(bytes, piece) => self.read(bytes, piece),
+            Happens::Breaks => {
+                self.connection = None;
+                self.since = self.lines.resume();
+            }
+            Happens::Rotated(left) => {
+                self.first = self.first.max(self.log.len().saturating_sub(left));
+            }
+        }
+    }
+}
+
+proptest! {
+    /// However the log is cut into pieces, wherever the connection breaks, and
+    /// whatever is rotated away meanwhile: each line that came through comes
+    /// once and in order.
+    #[test]
+    fn what_the_connection_brought_comes_once_and_in_order(
+        all in proptest::collection::vec(happens(), 0..40)
+    ) {
+        let mut world = World::default();
+        for happens in all {
+            world.see(happens);
+        }
+        world.read(usize::MAX, usize::MAX);
+        let last = world.lines.finish();
+        world.got.extend(last);
+        let expected: Vec<String> = world.expected.iter().map(ToString::to_string).collect();
+        prop_assert_eq!(world.got, expected);
+    }
+
+    /// Also lines with the same text and time, as long as none is rotated away.
+    #[test]
+    fn nothing_is_lost_or_doubled(
+        steps in proptest::collection::vec((0_i64..3, "[a-z ]{0,6}"), 0..30),
+        breaks in proptest::collection::vec(0_usize..400, 0..5),
+        piece in 1_usize..40,
+    ) {
+        let mut time = 1_700_000_000_000_000_000_i64;
+        let mut log = Vec::new();
+        for (step, text) in steps {
+            time += step * 400_000_000;
+            log.push((Timestamp::from_nanosecond(time.into()).unwrap(), text));
+        }
+        let mut lines = Lines::default();
+        let mut got = Vec::new();
+        for cut in breaks.into_iter().map(Some).chain([None]) {
+            let text = sent(&log, lines.resume());
+            let end = cut.unwrap_or(text.len()).min(text.len());
+            for bytes in text.as_bytes()[..end].chunks(piece) {
+                got.extend(lines.push(bytes));
+            }
+        }
+        got.extend(lines.finish());
+        let expected: Vec<_> = log.into_iter().map(|(_, text)| text).collect();
+        prop_assert_eq!(got, expected);
+    }
+}

@@ -1,0 +1,212 @@
+//! Tests of logs that go over several files while they are written and read.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, io, io::Write as _, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use tokio::sync::watch;
+
+use super::{
+    LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture, record::LONGEST,
+};
+use crate::{sandbox::Output, streams::Attachment};
+
+const LIMITS: LogLimits = LogLimits {
+    max_size: 4000,
+    max_files: 3,
+};
+
+/// A container that is about to write, and a log reader.
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Arc<LogStore>,
+    reader: LogReader,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::new(folder.path().to_owned(), LIMITS);
+        store.add_pod("u", vec!["c".to_owned()]);
+        let reader = LogReader::new(store.clone());
+        Self {
+            folder,
+            store,
+            reader,
+        }
+    }
+
+    /// A run of the container; it goes on until its pipe is dropped.
+    fn run(&self, restart: u32) -> (io::PipeWriter, tokio::task::JoinHandle<String>) {
+        let (sender, progress) = watch::channel(Progress::default());
+        let file = self.store.create("u", "c", restart, progress).unwrap();
+        let (end, pipe) = io::pipe().unwrap();
+        let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
+        let writer = LogWriter::new(file, sender);
+        let capturing = tokio::spawn(async move {
+            let (_keep, stop) = watch::channel(false);
+            let attachment = Attachment::default();
+            capture(writer, Some(Output::Pipe(end)), None, &attachment, stop).await
+        });
+        (pipe, capturing)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path().join("u/c")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort_by_key(|name| name.len());
+        names
+    }
+
+    async fn read(&self, query: LogQuery) -> Vec<String> {
+        let mut stream = std::pin::pin!(self.reader.open(query).await.unwrap());
+        let mut all = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            all.extend_from_slice(&chunk.unwrap());
+        }
+        let text = String::from_utf8(all).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn query() -> LogQuery {
+    LogQuery {
+        uid: "u".to_owned(),
+        ..LogQuery::default()
+    }
+}
+
+fn following() -> LogQuery {
+    LogQuery {
+        follow: true,
+        ..query()
+    }
+}
+
+/// Numbered lines, written piece by piece: as much in all as many files hold.
+async fn write(mut pipe: io::PipeWriter, lines: std::ops::Range<u32>) {
+    for line in lines {
+        writeln!(pipe, "line {line}").unwrap();
+        if line % 40 == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+fn numbered(lines: std::ops::Range<u32>) -> Vec<String> {
+    lines.map(|line| format!("line {line}")).collect()
+}
+
+#[tokio::test]
+async fn who_follows_gets_every_line_of_a_log_that_is_rotated() {
+    let stage = Stage::new();
+    let (pipe, capturing) = stage.run(0);
+    let followers = async {
+        tokio::join!(
+            stage.read(following()),
+            stage.read(following()),
+            write(pipe, 0..3000)
+        )
+    };
+    let (first, second, ()) = followers.await;
+    assert_eq!(first, numbered(0..3000));
+    assert_eq!(second, first);
+    capturing.await.unwrap();
+    // It went over many files, of which the last are kept.
+    let files = stage.files();
+    assert_eq!(files.len(), 3, "{files:?}");
+    assert!(files.iter().all(|name| *name != "0.log"), "{files:?}");
+    let sizes = files.iter().map(|name| {
+        let path = stage.folder.path().join("u/c").join(name);
+        fs::metadata(path).unwrap().len()
+    });
+    assert!(sizes.into_iter().all(|size| size <= LIMITS.max_size));
+}
+
+#[tokio::test]
+async fn what_is_kept_is_read_as_one() {
+    let stage = Stage::new();
+    let (pipe, capturing) = stage.run(0);
+    write(pipe, 0..1000).await;
+    capturing.await.unwrap();
+    let all = stage.read(query()).await;
+    let kept = u32::try_from(all.len()).unwrap();
+    assert!((100..1000).contains(&kept), "{kept}");
+    assert_eq!(all, numbered(1000 - kept..1000));
+    // Tails go over files, too.
+    for count in [0, 1, 30, 99, 170, 5000] {
+        let tail = LogQuery {
+            tail_lines: Some(count),
+            ..query()
+        };
+        let wanted = u32::try_from(count).unwrap().min(kept);
+        assert_eq!(stage.read(tail).await, numbered(1000 - wanted..1000));
+    }
+    // From a time on: what is written long before is not even opened.
+    let timed = LogQuery {
+        timestamps: true,
+        ..query()
+    };
+    let timed = stage.read(timed).await;
+    let at = timed.len() / 2;
+    let time = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
+    let since = LogQuery {
+        since: Some(time(&timed[at])),
+        ..query()
+    };
+    let first = timed.iter().position(|line| time(line) == time(&timed[at]));
+    assert_eq!(stage.read(since).await, all[first.unwrap()..]);
+
+    // A later agent finds the same, and goes on where it ended.
+    let later = LogStore::new(stage.folder.path().to_owned(), LIMITS);
+    let later = LogReader::new(later);
+    let named = LogQuery {
+        container: "c".to_owned(),
+        tail_lines: Some(1),
+        ..query()
+    };
+    let mut stream = std::pin::pin!(later.open(named).await.unwrap());
+    assert_eq!(stream.next().await.unwrap().unwrap(), "line 999\n");
+    let (pipe, capturing) = stage.run(0);
+    write(pipe, 1000..1010).await;
+    capturing.await.unwrap();
+    assert!(stage.read(query()).await.ends_with(&numbered(990..1010)));
+}
+
+#[tokio::test]
+async fn files_of_runs_that_nobody_can_ask_for_go() {
+    let stage = Stage::new();
+    for run in 0..3 {
+        let (pipe, capturing) = stage.run(run);
+        write(pipe, 0..300).await;
+        capturing.await.unwrap();
+    }
+    let files = stage.files();
+    assert!(
+        files.iter().all(|name| !name.starts_with("0.")),
+        "{files:?}"
+    );
+    let previous = LogQuery {
+        previous: true,
+        ..query()
+    };
+    let last = stage.read(previous).await;
+    assert_eq!(last.last().unwrap(), "line 299");
+}
+
+#[tokio::test]
+async fn a_long_line_stays_in_one_file_if_it_ends_in_time() {
+    let stage = Stage::new();
+    let (mut pipe, capturing) = stage.run(0);
+    let reading = stage.read(following());
+    let long = "x".repeat(LONGEST * 3);
+    let writing = async {
+        let text = format!("before\n{long}\nafter\n");
+        let written = tokio::task::spawn_blocking(move || pipe.write_all(text.as_bytes()));
+        written.await.unwrap().unwrap();
+    };
+    let (lines, ()) = tokio::join!(reading, writing);
+    assert_eq!(lines, ["before", &long, "after"]);
+    capturing.await.unwrap();
+}
