@@ -5,7 +5,7 @@ use std::{collections::HashMap, fs, io, path::PathBuf, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::place::{self, LogFile, LogLimits};
+use super::place::{self, LogFile, LogLimits, Readers};
 
 /// How far a log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,7 +24,15 @@ struct Container {
     /// Why it waits, if it does.
     waiting: Option<String>,
     /// The restart that is written now, and its progress.
-    current: Option<(u32, watch::Receiver<Progress>)>,
+    current: Option<Current>,
+}
+
+/// A run that is written now.
+#[derive(Debug, Clone)]
+struct Current {
+    restart: u32,
+    progress: watch::Receiver<Progress>,
+    readers: Readers,
 }
 
 #[derive(Debug, Default)]
@@ -102,7 +110,11 @@ impl LogStore {
         let file = LogFile::create(self.folder_of(uid, container), restart, self.limits)?;
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
-            state.current = Some((restart, progress));
+            state.current = Some(Current {
+                restart,
+                progress,
+                readers: file.readers(),
+            });
             state.waiting = None;
         }
         Ok(file)
@@ -137,15 +149,15 @@ impl LogStore {
         runs
     }
 
-    /// How far a run is written, if it is written now.
+    /// How far a run is written, if it is written now, and who reads it.
     pub(super) fn progress(
         &self,
         uid: &str,
         container: &str,
         restart: u32,
-    ) -> Option<watch::Receiver<Progress>> {
+    ) -> Option<(watch::Receiver<Progress>, Readers)> {
         let pods = self.pods.lock();
-        let (run, progress) = pods.get(uid)?.state.get(container)?.current.clone()?;
-        (run == restart).then_some(progress)
+        let current = pods.get(uid)?.state.get(container)?.current.clone()?;
+        (current.restart == restart).then_some((current.progress, current.readers))
     }
 }

@@ -5,7 +5,16 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
 };
+
+use parking_lot::Mutex;
+
+/// So many times as many files as usual are kept for readers who are slow.
+const FOR_READERS: u32 = 10;
 
 /// How much of a container's log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +23,8 @@ pub struct LogLimits {
     /// kubelet's `containerLogMaxSize`.
     pub max_size: u64,
     /// So many files are kept of a run, the one that grows among them: the
-    /// kubelet's `containerLogMaxFiles`. At least two.
+    /// kubelet's `containerLogMaxFiles`. At least two; and more for a while, if
+    /// somebody reads them who is slower than the container.
     pub max_files: u32,
 }
 
@@ -60,6 +70,27 @@ pub(super) fn segments(folder: &Path, run: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Who reads a log, and in which segment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Readers(Arc<Mutex<Vec<Weak<AtomicU32>>>>);
+
+impl Readers {
+    /// One more, as long as what it gets lives.
+    pub(super) fn join(&self, segment: u32) -> Arc<AtomicU32> {
+        let place = Arc::new(AtomicU32::new(segment));
+        self.0.lock().push(Arc::downgrade(&place));
+        place
+    }
+
+    /// The segment of the one who is furthest behind.
+    fn last(&self) -> Option<u32> {
+        let mut readers = self.0.lock();
+        readers.retain(|reader| reader.strong_count() > 0);
+        let places = readers.iter().filter_map(Weak::upgrade);
+        places.map(|place| place.load(Ordering::Relaxed)).min()
+    }
+}
+
 /// A run's log as it is written.
 #[derive(Debug)]
 pub(crate) struct LogFile {
@@ -69,6 +100,7 @@ pub(crate) struct LogFile {
     file: fs::File,
     length: u64,
     limits: LogLimits,
+    readers: Readers,
 }
 
 impl LogFile {
@@ -90,7 +122,12 @@ impl LogFile {
             segment,
             file,
             limits,
+            readers: Readers::default(),
         })
+    }
+
+    pub(super) fn readers(&self) -> Readers {
+        self.readers.clone()
     }
 
     /// The segment that is written, and its length.
@@ -111,8 +148,12 @@ impl LogFile {
         self.segment += 1;
         self.length = 0;
         let kept = self.limits.max_files.max(2);
+        let but = |kept: u32| (self.segment + 1).saturating_sub(kept);
+        // What somebody is about to read stays, within reason.
+        let first = self.readers.last().unwrap_or(u32::MAX).min(but(kept));
+        let first = first.max(but(kept.saturating_mul(FOR_READERS)));
         for old in segments(&self.folder, self.run) {
-            if old + kept <= self.segment {
+            if old < first {
                 let _ = fs::remove_file(path(&self.folder, self.run, old));
             }
         }

@@ -6,6 +6,10 @@ use std::{
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -16,7 +20,7 @@ use tokio::sync::watch;
 use super::{
     LogQuery,
     file::Progress,
-    place,
+    place::{self, Readers},
     record::{self, Filter},
 };
 
@@ -37,15 +41,19 @@ pub(super) struct Reading {
     /// Only when following.
     progress: Option<watch::Receiver<Progress>>,
     filter: Filter,
+    /// Keeps the segments that are still to be read.
+    place: Arc<AtomicU32>,
 }
 
 impl Reading {
     pub(super) fn open(
         folder: PathBuf,
         run: u32,
-        progress: Option<watch::Receiver<Progress>>,
+        written: Option<(watch::Receiver<Progress>, Readers)>,
         query: &LogQuery,
     ) -> io::Result<Self> {
+        let (progress, readers) = written.unzip();
+        let place = readers.unwrap_or_default().join(0);
         // First where it ends: what is rotated meanwhile is not missed.
         let written = progress.as_ref().map(|progress| *progress.borrow());
         let mut files = open_all(&folder, run)?;
@@ -80,6 +88,7 @@ impl Reading {
         }
         let first = files.into_iter().next();
         let (segment, file) = first.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        place.store(segment, Ordering::Relaxed);
         Ok(Self {
             folder,
             run,
@@ -89,6 +98,7 @@ impl Reading {
             end,
             progress: progress.filter(|_| query.follow),
             filter: Filter::new(query.since, query.timestamps, query.limit_bytes),
+            place,
         })
     }
 
@@ -137,6 +147,7 @@ impl Reading {
             match File::open(place::path(&self.folder, self.run, segment)) {
                 Ok(file) => {
                     (self.segment, self.file, self.position) = (segment, file, 0);
+                    self.place.store(segment, Ordering::Relaxed);
                     return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -85,13 +85,14 @@ fn following() -> LogQuery {
 }
 
 /// Numbered lines, written piece by piece: as much in all as many files hold.
-async fn write(mut pipe: io::PipeWriter, lines: std::ops::Range<u32>) {
+async fn write(mut pipe: io::PipeWriter, lines: std::ops::Range<u32>) -> io::PipeWriter {
     for line in lines {
         writeln!(pipe, "line {line}").unwrap();
         if line % 40 == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+    pipe
 }
 
 fn numbered(lines: std::ops::Range<u32>) -> Vec<String> {
@@ -103,11 +104,9 @@ async fn who_follows_gets_every_line_of_a_log_that_is_rotated() {
     let stage = Stage::new();
     let (pipe, capturing) = stage.run(0);
     let followers = async {
-        tokio::join!(
-            stage.read(following()),
-            stage.read(following()),
-            write(pipe, 0..3000)
-        )
+        tokio::join!(stage.read(following()), stage.read(following()), async {
+            drop(write(pipe, 0..3000).await)
+        })
     };
     let (first, second, ()) = followers.await;
     assert_eq!(first, numbered(0..3000));
@@ -124,11 +123,38 @@ async fn who_follows_gets_every_line_of_a_log_that_is_rotated() {
     assert!(sizes.into_iter().all(|size| size <= LIMITS.max_size));
 }
 
+/// A reader is slower than the container.
+#[tokio::test]
+async fn what_somebody_is_about_to_read_is_kept_within_reason() {
+    let stage = Stage::new();
+    let (mut pipe, capturing) = stage.run(0);
+    let mut slow = Box::pin(stage.reader.open(following()).await.unwrap());
+    let mut got = Vec::new();
+    for part in [0..1500, 1500..1600, 1600..1700] {
+        let last = format!("line {}\n", part.end - 1);
+        pipe = write(pipe, part).await;
+        while !got.ends_with(last.as_bytes()) {
+            let next = tokio::time::timeout(Duration::from_secs(20), slow.next()).await;
+            got.extend_from_slice(&next.unwrap().unwrap().unwrap());
+        }
+    }
+    let text = String::from_utf8(got).unwrap();
+    assert!(text.lines().eq(numbered(0..1700)));
+    // What is read goes, as always.
+    assert!(stage.files().len() <= 4, "{:?}", stage.files());
+    // Who does not read at all does not fill the disk.
+    drop(write(pipe, 0..5000).await);
+    capturing.await.unwrap();
+    let files = stage.files().len();
+    assert!((4..=30).contains(&files), "{files}");
+    drop(slow);
+}
+
 #[tokio::test]
 async fn what_is_kept_is_read_as_one() {
     let stage = Stage::new();
     let (pipe, capturing) = stage.run(0);
-    write(pipe, 0..1000).await;
+    drop(write(pipe, 0..1000).await);
     capturing.await.unwrap();
     let all = stage.read(query()).await;
     let kept = u32::try_from(all.len()).unwrap();
@@ -169,7 +195,7 @@ async fn what_is_kept_is_read_as_one() {
     let mut stream = std::pin::pin!(later.open(named).await.unwrap());
     assert_eq!(stream.next().await.unwrap().unwrap(), "line 999\n");
     let (pipe, capturing) = stage.run(0);
-    write(pipe, 1000..1010).await;
+    drop(write(pipe, 1000..1010).await);
     capturing.await.unwrap();
     assert!(stage.read(query()).await.ends_with(&numbered(990..1010)));
 }
@@ -179,7 +205,7 @@ async fn files_of_runs_that_nobody_can_ask_for_go() {
     let stage = Stage::new();
     for run in 0..3 {
         let (pipe, capturing) = stage.run(run);
-        write(pipe, 0..300).await;
+        drop(write(pipe, 0..300).await);
         capturing.await.unwrap();
     }
     let files = stage.files();
