@@ -38,8 +38,14 @@ pub(super) fn start(kubeconfig: PathBuf) {
         runtime.block_on(async {
             let cluster = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
             let cluster = cluster.unwrap();
-            // The cluster ends before the thread does.
-            while look(&cluster).await.is_ok() {
+            loop {
+                match look(&cluster).await {
+                    // The cluster ends before the thread does.
+                    Err(error) if error.is_unreachable() => break,
+                    // As every controller: what cannot be done now is done later.
+                    Err(error) => eprintln!("JobSet's stand-in: {error}"),
+                    Ok(()) => {}
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         });
