@@ -29,6 +29,7 @@ pub(super) fn definition() -> Value {
 }
 
 /// Works until the process ends.
+#[expect(clippy::print_stderr, reason = "a test that fails shows it")]
 pub(super) fn start(kubeconfig: PathBuf) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
