@@ -2,13 +2,78 @@
 //! the limits, and nothing outside the folder is written or can be reached through
 //! what was.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
 
-use longshore_archive::{Limits, Unpack, unpack};
+use longshore_archive::{ENTRY_HEADER_BYTES, Limits, Unpack, unpack};
 
 pub fn check(data: &[u8]) {
     unpacked(data, false);
     unpacked(data, true);
+    headers(data);
+}
+
+/// Reads the input as a list of entries whose contents are as long as they say, which
+/// may be terabytes, and asserts that no more of them is read than the limits allow.
+fn headers(data: &[u8]) {
+    let limits = Limits {
+        bytes: 1 << 16,
+        entries: 8,
+    };
+    let archive = data.chunks_exact(4).take(8).fold(
+        Box::new(io::empty()) as Box<dyn Read>,
+        |archive, entry| {
+            let [kind, content, size, factor] = entry else {
+                return archive;
+            };
+            let kind = b"0125LKxgS67"[usize::from(*kind) % 11];
+            let size = u64::from(*size) << (factor % 48);
+            let content = io::repeat(*content).take(size.next_multiple_of(512));
+            Box::new(
+                archive
+                    .chain(io::Cursor::new(header(kind, size)))
+                    .chain(content),
+            )
+        },
+    );
+    let mut archive = Counted(archive, 0);
+    let folder = tempfile::tempdir().unwrap();
+    let options = Unpack {
+        limits,
+        as_found: true,
+    };
+    let _ = unpack(&mut archive, folder.path(), &options, |_| {});
+    let most = limits.bytes + (limits.entries + 1) * (ENTRY_HEADER_BYTES + (16 << 10));
+    assert!(archive.1 <= most, "{} bytes were read", archive.1);
+}
+
+/// A header of an entry without a name of its own.
+fn header(kind: u8, size: u64) -> [u8; 512] {
+    let mut header = [0; 512];
+    header[0] = b'f';
+    header[100..107].copy_from_slice(b"0000644");
+    header[124..128].copy_from_slice(&[0x80, 0, 0, 0]);
+    header[128..136].copy_from_slice(&size.to_be_bytes());
+    header[148..156].fill(b' ');
+    header[156] = kind;
+    header[257..265].copy_from_slice(b"ustar  \0");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    header
+}
+
+/// An archive, and how much was read of it.
+struct Counted<R>(R, u64);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        self.1 += count as u64;
+        Ok(count)
+    }
 }
 
 fn unpacked(data: &[u8], as_found: bool) {

@@ -11,6 +11,7 @@
 
 pub mod bodies;
 pub mod crds;
+pub mod merges;
 pub mod patches;
 pub mod protobuf;
 pub mod requests;
@@ -18,6 +19,7 @@ pub mod selectors;
 pub mod server;
 pub mod streams;
 pub mod tokens;
+pub mod yaml;
 
 /// A property, by the name of its target.
 pub type Check = fn(&[u8]);
@@ -26,10 +28,12 @@ pub type Check = fn(&[u8]);
 pub const TARGETS: &[(&str, Check)] = &[
     ("bodies", bodies::check),
     ("crds", crds::check),
+    ("merges", merges::check),
     ("patches", patches::check),
     ("protobuf", protobuf::check),
     ("requests", requests::check),
     ("selectors", selectors::check),
     ("streams", streams::check),
     ("tokens", tokens::check),
+    ("yaml", yaml::check),
 ];

@@ -97,6 +97,7 @@ impl Server {
         let api = ApiServer::new(Options {
             engine: engine.clone(),
             token: None,
+            token_key: None,
             node_logs: Arc::new(NoLogs),
             node_streams,
             faults: false,

@@ -1,10 +1,22 @@
-//! Who may ask: whoever shows the bearer token. A few paths tell nothing
-//! private and are open, as probes need them.
+//! Authentication: who sends a request. The administrator shows the cluster's
+//! bearer token or a client certificate of the cluster's authority, a service
+//! account a token of its own. Until there is authorization, every
+//! authenticated user may do everything. A few paths tell nothing private and
+//! are open, as probes need them.
+
+use std::sync::{Arc, LazyLock};
 
 use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 
-use crate::{fault::Fault, route::Route};
+use crate::{
+    fault::Fault,
+    route::Route,
+    server::Shared,
+    service::ApiService,
+    tokens::{self, ISSUER, Refusal},
+    user::User,
+};
 
 /// A bearer token, kept as its digest.
 #[derive(Clone)]
@@ -24,54 +36,92 @@ impl Token {
             .fold(0, |differs, (a, b)| differs | (a ^ b))
             == 0
     }
+}
 
-    /// Refuses requests that show another token or none.
-    pub(crate) fn check(&self, headers: &HeaderMap, route: Option<&Route>) -> Result<(), Fault> {
-        if matches!(route, Some(Route::Health(..) | Route::Version)) {
-            return Ok(());
-        }
-        let shown = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim());
-        match shown {
-            Some(shown) if self.matches(shown) => Ok(()),
-            _ => Err(Fault::unauthorized()),
-        }
+/// Where requests come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Caller {
+    /// From this process, which may do everything.
+    InProcess,
+    /// From a connection, with the user of its client certificate.
+    Network(Option<Arc<User>>),
+}
+
+/// The user of a request; 401 when it shows no valid credentials. A token
+/// decides alone; the connection's certificate counts for requests without.
+pub(crate) fn authenticate(
+    service: &ApiService,
+    headers: &HeaderMap,
+    route: Option<&Route>,
+) -> Result<Arc<User>, Fault> {
+    let Caller::Network(certified) = &service.caller else {
+        return Ok(User::administrator());
+    };
+    let shared = &*service.shared;
+    if shared.token.is_none() {
+        return Ok(User::administrator());
     }
+    let user = match headers.get(header::AUTHORIZATION) {
+        Some(value) => {
+            let token = value.to_str().ok().and_then(bearer);
+            let found = token.and_then(|token| user_of(shared, token, own_audience()).ok());
+            found.map(|(user, _)| user)
+        }
+        None => certified.clone(),
+    };
+    match user {
+        Some(user) => Ok(user),
+        None if matches!(route, Some(Route::Health(..) | Route::Version)) => Ok(User::anonymous()),
+        None => Err(Fault::unauthorized()),
+    }
+}
+
+/// The token in the value of an `Authorization` header.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The audiences of this server.
+pub(crate) fn own_audience() -> &'static [String] {
+    static OWN: LazyLock<[String; 1]> = LazyLock::new(|| [ISSUER.to_owned()]);
+    &*OWN
+}
+
+/// The user of a token for one of `audiences`, and which of these it is for.
+pub(crate) fn user_of(
+    shared: &Shared,
+    token: &str,
+    audiences: &[String],
+) -> Result<(Arc<User>, Vec<String>), Refusal> {
+    if shared.token.as_ref().is_some_and(|own| own.matches(token)) {
+        // It is for every audience.
+        return Ok((User::administrator(), audiences.to_vec()));
+    }
+    let key = shared.token_key.as_ref().ok_or(Refusal::Foreign)?;
+    let found = tokens::authenticate(&shared.engine, key, token, audiences);
+    found.map(|(user, common)| (Arc::new(user), common))
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
-    fn only_the_token_opens_the_door() {
+    fn only_the_token_matches() {
         let token = Token::new("secret");
-        let check = |value: &str, route: &Route| {
-            let mut headers = HeaderMap::new();
-            if !value.is_empty() {
-                headers.insert(header::AUTHORIZATION, value.parse().unwrap());
-            }
-            token
-                .check(&headers, Some(route))
-                .map_err(|fault| fault.status().code)
-        };
-        assert_eq!(check("Bearer secret", &Route::Groups), Ok(()));
-        assert_eq!(check("bearer secret", &Route::Groups), Ok(()));
-        for wrong in [
-            "",
-            "Bearer secre",
-            "Bearer secrett",
-            "Basic secret",
-            "secret",
-            "Bearer ",
-        ] {
-            assert_eq!(check(wrong, &Route::Groups), Err(401), "{wrong:?}");
+        assert!(token.matches("secret"));
+        for wrong in ["", "secre", "secrett", "Secret"] {
+            assert!(!token.matches(wrong), "{wrong:?}");
         }
-        assert_eq!(check("", &Route::Health("livez", None)), Ok(()));
+    }
+
+    #[test]
+    fn bearer_tokens() {
+        assert_eq!(bearer("Bearer secret"), Some("secret"));
+        assert_eq!(bearer("bearer  secret "), Some("secret"));
+        for wrong in ["Basic secret", "secret", "", "Bearer"] {
+            assert_eq!(bearer(wrong), None, "{wrong:?}");
+        }
     }
 }

@@ -32,6 +32,9 @@ enum Inner {
     Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
+/// What is smaller is copied rather than sent as a part of its own, in bytes.
+pub(crate) const COPIED: usize = 16 << 10;
+
 impl Body {
     /// No bytes.
     #[must_use]
@@ -43,6 +46,20 @@ impl Body {
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self(Inner::Full((!bytes.is_empty()).then_some(bytes)))
+    }
+
+    /// A JSON document and a line break, as Go's encoder writes them. Large ones
+    /// are not copied for that.
+    pub(crate) fn line(document: Bytes) -> Self {
+        if document.len() > COPIED {
+            let length = document.len() as u64 + 1;
+            let parts = [document, Bytes::from_static(b"\n")];
+            return Self::chunks(Box::new(parts.into_iter()), Some(length));
+        }
+        let mut line = Vec::with_capacity(document.len() + 1);
+        line.extend_from_slice(&document);
+        line.push(b'\n');
+        Self::full(line)
     }
 
     /// Chunks that are `length` bytes long together, when that is known.
@@ -153,13 +170,22 @@ impl http_body::Body for Body {
 /// to keep little in memory.
 const CHUNK: usize = 64 * 1024;
 
-/// Joins small pieces into chunks of about 64 KiB.
+/// Joins small pieces into chunks of about 64 KiB. Large ones are passed on as
+/// they are, not copied: a client that does not read holds what is shared.
 pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Chunks {
+    let mut large = None;
     Box::new(std::iter::from_fn(move || {
+        if let Some(large) = large.take() {
+            return Some(large);
+        }
         let mut chunk = Vec::new();
         for piece in pieces.by_ref() {
-            if chunk.is_empty() && piece.len() >= CHUNK {
-                return Some(piece);
+            if piece.len() >= COPIED {
+                if chunk.is_empty() {
+                    return Some(piece);
+                }
+                large = Some(piece);
+                break;
             }
             if chunk.is_empty() {
                 chunk.reserve(CHUNK + CHUNK / 4);
@@ -168,6 +194,10 @@ pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static)
             if chunk.len() >= CHUNK {
                 break;
             }
+        }
+        // Not the room of a whole chunk for a few bytes between large pieces.
+        if chunk.len() < CHUNK / 4 {
+            chunk.shrink_to_fit();
         }
         (!chunk.is_empty()).then(|| chunk.into())
     }))
@@ -213,6 +243,18 @@ mod tests {
         let chunks: Vec<Bytes> = coalesce(pieces()).collect();
         assert!(chunks.len() < 10, "{}", chunks.len());
         assert_eq!(chunks.concat(), plain);
+    }
+
+    #[test]
+    fn large_pieces_are_not_copied() {
+        let small = Bytes::from_static(b"small");
+        let large = Bytes::from(vec![1; COPIED]);
+        let pieces = [&small, &large, &small, &small, &large, &large].map(Bytes::clone);
+        let chunks: Vec<Bytes> = coalesce(pieces.clone().into_iter()).collect();
+        assert_eq!(chunks.concat(), pieces.concat());
+        let shared = |chunk: &&Bytes| chunk.as_ptr() == large.as_ptr();
+        assert_eq!(chunks.iter().filter(shared).count(), 3);
+        assert_eq!(chunks.len(), 5);
     }
 
     #[test]

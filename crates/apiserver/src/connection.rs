@@ -14,6 +14,7 @@ use hyper::{
     server::conn::{http1::UpgradeableConnection, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Notify, OwnedSemaphorePermit, Semaphore, watch},
@@ -24,9 +25,11 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tower::Service as _;
 
 use crate::{
-    leftover, limits,
+    auth::{self, Caller},
+    certificate, leftover, limits,
     service::{ApiService, ConnectionDropped, stopped},
     tls::ServerTls,
+    unauthenticated::{Entry, Unauthenticated},
 };
 
 /// What HTTP/1.1 buffers of a connection, in bytes: one read's worth at
@@ -37,7 +40,7 @@ const STREAM_WINDOW: u32 = 256 << 10;
 /// And on all streams of a connection together.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 /// How much of a response waits for a slow reader, in bytes a stream.
-const SEND_BUFFER: usize = 256 << 10;
+const SEND_BUFFER: usize = 64 << 10;
 
 /// All connections of a listener.
 pub(crate) struct Connections {
@@ -45,15 +48,19 @@ pub(crate) struct Connections {
     service: ApiService,
     tasks: JoinSet<()>,
     room: Arc<Semaphore>,
+    unauthenticated: Arc<Unauthenticated>,
 }
 
 impl Connections {
     pub(crate) fn new(tls: ServerTls, service: ApiService) -> Self {
+        let files = getrlimit(Resource::Nofile).current;
+        let (all, unauthenticated) = limits::connections(files);
         Self {
             acceptor: TlsAcceptor::from(tls.0),
             service,
             tasks: JoinSet::new(),
-            room: Arc::new(Semaphore::new(limits::CONNECTIONS)),
+            room: Arc::new(Semaphore::new(all)),
+            unauthenticated: Unauthenticated::new(unauthenticated, limits::UNAUTHENTICATED_TIME),
         }
     }
 
@@ -69,13 +76,15 @@ impl Connections {
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
                 (permit, accepted) = accepted => match (permit, accepted) {
                     (Ok(permit), Ok((stream, _))) => {
-                        let serving =
-                            connection(stream, self.acceptor.clone(), self.service.clone(), permit);
+                        let entry = Arc::new(self.unauthenticated.enter());
+                        let (acceptor, service) = (self.acceptor.clone(), self.service.clone());
+                        let serving = connection(stream, acceptor, service, (permit, entry));
                         self.tasks.spawn(serving);
                     }
                     (_, Err(error)) => {
                         // Out of descriptors, most likely: it passes.
                         tracing::warn!(%error, "cannot accept a connection");
+                        self.unauthenticated.make_room();
                         sleep(Duration::from_millis(100)).await;
                     }
                     // The semaphore is never closed.
@@ -98,7 +107,7 @@ async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     service: ApiService,
-    _room: OwnedSemaphorePermit,
+    (_room, entry): (OwnedSemaphorePermit, Arc<Entry>),
 ) {
     // Events are small and must not wait for more.
     let _ = stream.set_nodelay(true);
@@ -111,13 +120,24 @@ async fn connection(
             Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => return tracing::debug!("TLS handshake took too long"),
         },
+        () = entry.closed() => return tracing::debug!("closed before the TLS handshake was over"),
         () = stopped(stopping) => return,
+    };
+    let certificates = stream.get_ref().1.peer_certificates();
+    let certificate = certificates.and_then(|chain| chain.first());
+    let user = certificate.and_then(|own| certificate::user(own));
+    if user.is_some() {
+        entry.authenticated();
+    }
+    let service = ApiService {
+        caller: Caller::Network(user.map(Arc::new)),
+        ..service
     };
     // The protocol is settled by TLS, so nobody waits for a preface.
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        Box::pin(http2(stream, service)).await;
+        Box::pin(http2(stream, service, entry)).await;
     } else {
-        Box::pin(http1(stream, service)).await;
+        Box::pin(http1(stream, service, entry)).await;
     }
 }
 
@@ -125,6 +145,7 @@ async fn connection(
 /// HTTP/2 would end the one stream only.
 fn handler(
     service: ApiService,
+    entry: Arc<Entry>,
     dropped: Arc<Notify>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
@@ -135,6 +156,12 @@ fn handler(
     hyper::service::service_fn(move |request: Request<Incoming>| {
         // Streams of HTTP/2 end one by one.
         let one_by_one = request.version() == Version::HTTP_2;
+        if !entry.is_authenticated() {
+            match auth::authenticate(&service, request.headers(), None) {
+                Ok(_) => entry.authenticated(),
+                Err(_) => entry.count(),
+            }
+        }
         let (head, body) = request.into_parts();
         let (body, leftover) = leftover::lend(body);
         let answering = service.clone().call(Request::from_parts(head, body));
@@ -151,20 +178,23 @@ fn handler(
     })
 }
 
-async fn http1(stream: TlsStream<TcpStream>, service: ApiService) {
+async fn http1(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Entry>) {
     let stopping = service.stopping.clone();
     let dropped = Arc::new(Notify::new());
     let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits::IDLE_TIME)
         .max_buf_size(HTTP1_BUFFER)
-        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()))
+        .serve_connection(
+            TokioIo::new(stream),
+            handler(service, entry.clone(), dropped.clone()),
+        )
         .with_upgrades();
     let end = |serving: Pin<&mut _>| UpgradeableConnection::graceful_shutdown(serving);
-    drive(serving, end, &dropped, stopping).await;
+    drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
+async fn http2(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Entry>) {
     let stopping = service.stopping.clone();
     let dropped = Arc::new(Notify::new());
     let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
@@ -176,23 +206,34 @@ async fn http2(stream: TlsStream<TcpStream>, service: ApiService) {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
-        .serve_connection(TokioIo::new(stream), handler(service, dropped.clone()));
+        .serve_connection(
+            TokioIo::new(stream),
+            handler(service, entry.clone(), dropped.clone()),
+        );
     let end = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
-    drive(serving, end, &dropped, stopping).await;
+    drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-/// Serves until the client leaves, a fault drops the connection, or the server
-/// stops: then what has begun is still answered, and `end` tells it so.
+/// Serves until the client leaves, does not authenticate in time or has to make
+/// room for others, a fault drops the connection, or the server stops: then what has begun is still answered, and `end` tells it so.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     serving: C,
     end: impl FnOnce(Pin<&mut C>),
-    dropped: &Notify,
+    (entry, dropped): (&Entry, &Notify),
     stopping: watch::Receiver<bool>,
 ) {
     let mut serving = pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
         () = dropped.notified() => return,
+        () = entry.closed() => return tracing::debug!("an unauthenticated connection was closed"),
+        () = entry.expired() => {
+            end(serving.as_mut());
+            match timeout(limits::FAREWELL, serving).await {
+                Ok(ended) => ended,
+                Err(_) => return tracing::debug!("a client did not authenticate in time"),
+            }
+        }
         () = stopped(stopping) => {
             end(serving.as_mut());
             serving.await

@@ -61,7 +61,7 @@ impl Catalog {
                 plural: review.plural.into(),
                 singular: review.kind.to_lowercase(),
                 kind: review.kind.into(),
-                namespaced: false,
+                namespaced: review.namespaced,
                 verbs: vec!["create"],
                 short_names: Vec::new(),
                 categories: Vec::new(),
@@ -279,6 +279,10 @@ fn resource(info: &KindInfo) -> Resource {
                     "eviction" => {
                         of = Some(("policy", "v1"));
                         ("Eviction", &["create"])
+                    }
+                    "token" => {
+                        of = Some(("authentication.k8s.io", "v1"));
+                        ("TokenRequest", &["create"])
                     }
                     _ => return None,
                 };

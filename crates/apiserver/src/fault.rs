@@ -72,6 +72,16 @@ impl Fault {
         )
     }
 
+    /// A request that has to wait for others; its client is asked to try again.
+    pub(crate) fn too_many(message: impl Into<String>) -> Self {
+        let mut fault = Self::new(StatusReason::TooManyRequests, message);
+        fault.status.details = Some(StatusDetails {
+            retry_after_seconds: 1,
+            ..StatusDetails::default()
+        });
+        fault
+    }
+
     pub(crate) fn unauthorized() -> Self {
         Self::new(StatusReason::Unauthorized, "Unauthorized")
     }
@@ -97,6 +107,16 @@ impl Fault {
     /// Options for the log of a pod that break a rule.
     pub(crate) fn invalid_log_options(pod: &str, causes: Vec<StatusCause>) -> Self {
         Self::invalid("PodLogOptions", "PodLogOptions", "", pod, causes)
+    }
+
+    /// A review or a request for a token that breaks a rule.
+    pub(crate) fn invalid_review(
+        kind: &str,
+        group: &str,
+        name: &str,
+        causes: Vec<StatusCause>,
+    ) -> Self {
+        Self::invalid(&format!("{kind}.{group}"), kind, group, name, causes)
     }
 
     fn invalid(shown: &str, kind: &str, group: &str, name: &str, causes: Vec<StatusCause>) -> Self {

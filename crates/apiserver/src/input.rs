@@ -8,6 +8,7 @@ use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
 use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{fault::Fault, limits, twice::Twice, yaml};
 
@@ -54,6 +55,26 @@ pub(crate) async fn read(body: RequestBody) -> Result<Bytes, Fault> {
     }
 }
 
+/// Room for the body of a request until the request is answered. Small bodies
+/// need none.
+///
+/// # Errors
+/// 429 while other requests have taken all room for large bodies.
+pub(crate) fn room(body: &RequestBody) -> Result<Option<SemaphorePermit<'static>>, Fault> {
+    /// In KiB.
+    static ROOM: Semaphore = Semaphore::const_new(limits::BODIES >> 10);
+    let most = http_body::Body::size_hint(body).upper();
+    let most = most.and_then(|most| usize::try_from(most).ok());
+    let size = most.unwrap_or(usize::MAX).min(limits::REQUEST_BODY);
+    if size <= limits::SMALL_BODY {
+        return Ok(None);
+    }
+    let kib = u32::try_from(size.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+    ROOM.try_acquire_many(kib)
+        .map(Some)
+        .map_err(|_| Fault::too_many("too many large requests are being received: try again"))
+}
+
 /// The media type of a request's body, without parameters; empty when the
 /// client names none.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
@@ -90,6 +111,9 @@ pub(crate) async fn object(
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
+    static ROOM: Semaphore = Semaphore::const_new(limits::ASIDE);
+    // The semaphore is never closed.
+    let _room = ROOM.acquire().await;
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| Fault::internal("the server met a fault of its own"))

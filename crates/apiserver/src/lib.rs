@@ -1,7 +1,7 @@
 //! Kubernetes' HTTP API over [`longshore_engine`], as a tower [`Service`].
 //!
 //! [`ApiServer::service`] answers requests in process, without sockets or
-//! authentication; [`ApiServer::serve`] puts TLS and a bearer token before it.
+//! authentication; [`ApiServer::serve`] puts TLS and authentication before it.
 //! Routes, content negotiation, discovery, tables and streams live here, and
 //! so does everything about HTTP; what the requests mean is the engine's.
 //!
@@ -15,8 +15,14 @@
 //! let engine = Engine::open(longshore_engine::Options::default())?;
 //! let node_logs = std::sync::Arc::new(NoLogs);
 //! let node_streams = std::sync::Arc::new(NoStreams);
-//! let server =
-//!     ApiServer::new(Options { engine, token: None, node_logs, node_streams, faults: false });
+//! let server = ApiServer::new(Options {
+//!     engine,
+//!     token: None,
+//!     token_key: None,
+//!     node_logs,
+//!     node_streams,
+//!     faults: false,
+//! });
 //! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
 //! let response = server.service().oneshot(request).await?;
 //! assert_eq!(response.status(), 200);
@@ -28,6 +34,7 @@
 
 mod auth;
 mod body;
+mod certificate;
 mod connection;
 mod discovery;
 mod fault;
@@ -53,10 +60,14 @@ mod spdy;
 mod streams;
 mod table;
 pub mod tls;
+mod tokens;
 mod twice;
+mod unauthenticated;
+mod user;
 mod yaml;
 
 pub use body::Body;
+pub use certificate::ClientCertificate;
 pub use inject::{
     Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
 };
@@ -68,3 +79,4 @@ pub use streams::{
     Session, StreamError, StreamsWanted,
 };
 pub use tls::{Authority, ServerTls, TlsError};
+pub use tokens::TokenKey;

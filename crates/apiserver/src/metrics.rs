@@ -260,6 +260,8 @@ fn path_word(route: &Route) -> &'static str {
         Route::OpenApiV3Index | Route::OpenApiV3(_) => "/openapi/v3",
         Route::CoreVersions => "/api",
         Route::Groups | Route::Group(_) | Route::GroupVersion { .. } => "/apis",
+        Route::OpenIdConfiguration => "/.well-known/openid-configuration",
+        Route::OpenIdKeys => "/openid/v1/jwks",
         Route::Root | Route::Resource(_) | Route::Own(_) => "",
     }
 }

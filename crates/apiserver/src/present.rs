@@ -66,7 +66,7 @@ impl Presenter {
             .is_some_and(|kind| kind.custom.is_none());
         let told = told.then(|| {
             let (version, kind) = (info.api_version(), &info.gvk.kind);
-            format!(r#"{{"apiVersion":"{version}","kind":"{kind}","#)
+            format!(r#"{{"kind":"{kind}","apiVersion":"{version}","#)
         });
         let printer = match custom.and_then(|served| served.custom.clone()) {
             Some(custom) => table::custom_printer(custom),
@@ -80,6 +80,11 @@ impl Presenter {
             told,
             engine: call.shared.engine.clone(),
         })
+    }
+
+    /// Whether the objects are of a custom kind.
+    pub(crate) fn is_custom(&self) -> bool {
+        self.told.is_none()
     }
 
     /// One object.
@@ -206,7 +211,8 @@ impl Presenter {
     }
 }
 
-const END: &[u8] = b"]}";
+/// The end of a list, with the line break that Go's encoder adds.
+const END: &[u8] = b"]}\n";
 
 /// The head, the parts with commas between them, the end.
 fn joined(

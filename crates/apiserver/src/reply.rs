@@ -31,15 +31,30 @@ pub(crate) fn json(code: StatusCode, body: Body) -> Response<Body> {
     with_type(code, "application/json", body)
 }
 
+/// The text of an object: its kind and version come first, as Go writes them.
+pub(crate) fn ordered(object: &Value) -> Bytes {
+    let fields = object.as_object().into_iter().flatten();
+    let first = ["kind", "apiVersion", "metadata"];
+    let rest = fields.filter(|(name, _)| !first.contains(&name.as_str()));
+    let first = first
+        .iter()
+        .filter_map(|name| Some((*name, object.get(*name)?)));
+    let all = first.chain(rest.map(|(name, value)| (name.as_str(), value)));
+    let members: Vec<String> = all
+        .map(|(name, value)| format!("{}:{value}", Value::from(name)))
+        .collect();
+    format!("{{{}}}", members.join(",")).into()
+}
+
 /// A JSON response made of a value.
 pub(crate) fn value(code: StatusCode, value: &Value) -> Response<Body> {
-    json(code, Body::full(value.to_string()))
+    json(code, Body::line(value.to_string().into()))
 }
 
 /// A small complete document, in the encoding asked for.
 pub(crate) fn document(code: StatusCode, encoding: Encoding, document: Bytes) -> Reply {
     match encoding {
-        Encoding::Json => Ok(json(code, Body::full(document))),
+        Encoding::Json => Ok(json(code, Body::line(document))),
         Encoding::Yaml => {
             let value: Value = serde_json::from_slice(&document).map_err(Fault::internal)?;
             let text = longshore_model::yaml::write(&value);
@@ -53,7 +68,7 @@ pub(crate) fn fault(fault: &Fault) -> Response<Body> {
     let status = fault.status();
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(status).unwrap_or_default();
-    let mut response = json(code, Body::full(body));
+    let mut response = json(code, Body::line(body.into()));
     let seconds = status
         .details
         .as_ref()

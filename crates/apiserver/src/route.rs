@@ -21,6 +21,10 @@ pub(crate) enum Route {
     OpenApiV3Index,
     /// `/openapi/v3/{group version}`.
     OpenApiV3(String),
+    /// `/.well-known/openid-configuration`: who issues tokens.
+    OpenIdConfiguration,
+    /// `/openid/v1/jwks`: the keys that verify them.
+    OpenIdKeys,
     /// `/api`.
     CoreVersions,
     /// `/apis`.
@@ -107,6 +111,8 @@ impl Route {
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3Index),
             ["openapi", "v3", rest @ ..] => Some(Self::OpenApiV3(rest.join("/"))),
+            [".well-known", "openid-configuration"] => Some(Self::OpenIdConfiguration),
+            ["openid", "v1", "jwks"] => Some(Self::OpenIdKeys),
             ["api"] => Some(Self::CoreVersions),
             ["apis"] => Some(Self::Groups),
             ["apis", group] => Some(Self::Group((*group).to_owned())),
@@ -265,6 +271,11 @@ mod tests {
             Route::parse("/openapi/v3/apis/batch/v1"),
             Ok(Route::OpenApiV3("apis/batch/v1".into()))
         );
+        assert_eq!(
+            Route::parse("/.well-known/openid-configuration"),
+            Ok(Route::OpenIdConfiguration)
+        );
+        assert_eq!(Route::parse("/openid/v1/jwks"), Ok(Route::OpenIdKeys));
         assert_eq!(
             Route::parse("/longshore.dev/v1/expire"),
             Ok(Route::Own(OwnPath::Expire))

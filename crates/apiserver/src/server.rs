@@ -11,13 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use longshore_engine::Engine;
+use rustix::process::{Resource, getrlimit};
+use sha2::{Digest as _, Sha256};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
 };
 
 use crate::{
-    auth::Token,
+    auth::{Caller, Token},
     connection::Connections,
     inject::Faults,
     limits,
@@ -26,6 +28,7 @@ use crate::{
     service::{ApiService, stopped},
     streams::NodeStreams,
     tls::ServerTls,
+    tokens::TokenKey,
 };
 
 /// What a server is made of.
@@ -35,6 +38,8 @@ pub struct Options {
     /// The bearer token asked for by [`ApiServer::serve`]; `None` asks for
     /// none.
     pub token: Option<String>,
+    /// Signs service account tokens; `None` issues and accepts none.
+    pub token_key: Option<TokenKey>,
     /// Where containers' logs are.
     pub node_logs: Arc<dyn NodeLogs>,
     /// Where containers themselves are: exec, attach, port-forward.
@@ -47,7 +52,6 @@ pub struct Options {
 #[derive(Clone)]
 pub struct ApiServer {
     shared: Arc<Shared>,
-    token: Option<Token>,
 }
 
 /// What all requests share.
@@ -57,11 +61,16 @@ pub(crate) struct Shared {
     pub(crate) node_streams: Arc<dyn NodeStreams>,
     /// Room for sessions.
     pub(crate) sessions: Arc<Semaphore>,
+    /// Room for connections to pods' ports.
+    pub(crate) forwarded: Arc<Semaphore>,
     /// Documents that are costly to make, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
     pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
+    /// The administrator's; the network's clients need none without it.
+    pub(crate) token: Option<Token>,
+    pub(crate) token_key: Option<TokenKey>,
     closing: watch::Sender<bool>,
 }
 
@@ -69,16 +78,32 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     epoch: u64,
-    by_name: BTreeMap<String, Bytes>,
+    by_name: BTreeMap<String, Document>,
+}
+
+/// A document and its `ETag`, each made once.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) bytes: Bytes,
+    pub(crate) tag: Arc<str>,
+}
+
+impl Document {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        let digest = Sha256::digest(&bytes);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
+        let tag = format!("\"{hex}\"").into();
+        Self { bytes, tag }
+    }
 }
 
 impl Documents {
-    pub(crate) fn get(&self, epoch: u64, name: &str) -> Option<Bytes> {
+    pub(crate) fn get(&self, epoch: u64, name: &str) -> Option<Document> {
         let known = self.by_name.get(name).filter(|_| self.epoch == epoch);
         known.cloned()
     }
 
-    pub(crate) fn put(&mut self, epoch: u64, name: &str, document: Bytes) {
+    pub(crate) fn put(&mut self, epoch: u64, name: &str, document: Document) {
         if self.epoch < epoch {
             self.by_name.clear();
             self.epoch = epoch;
@@ -99,6 +124,7 @@ impl ApiServer {
     /// Puts a server together; nothing runs yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        let (sessions, forwarded) = limits::sessions(getrlimit(Resource::Nofile).current);
         let shared = Shared {
             faults: Faults::new(options.engine.clone()),
             metrics: Metrics::default(),
@@ -106,13 +132,15 @@ impl ApiServer {
             engine: options.engine,
             node_logs: options.node_logs,
             node_streams: options.node_streams,
-            sessions: Arc::new(Semaphore::new(limits::SESSIONS)),
+            sessions: Arc::new(Semaphore::new(sessions)),
+            forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
+            token: options.token.as_deref().map(Token::new),
+            token_key: options.token_key,
             closing: watch::Sender::new(false),
         };
         Self {
             shared: Arc::new(shared),
-            token: options.token.as_deref().map(Token::new),
         }
     }
 
@@ -121,7 +149,7 @@ impl ApiServer {
     pub fn service(&self) -> ApiService {
         ApiService {
             shared: self.shared.clone(),
-            token: None,
+            caller: Caller::InProcess,
             feels_faults: true,
             in_process: true,
             stopping: self.shared.closing.subscribe(),
@@ -173,7 +201,7 @@ impl ApiServer {
         let stop = watch::Sender::new(false);
         let service = ApiService {
             shared: self.shared.clone(),
-            token: self.token.clone(),
+            caller: Caller::Network(None),
             feels_faults: true,
             in_process: false,
             stopping: stop.subscribe(),

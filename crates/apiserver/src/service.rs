@@ -16,7 +16,7 @@ use hyper::upgrade::OnUpgrade;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    auth::Token,
+    auth::{self, Caller},
     body::Body,
     fault::Fault,
     handlers, in_process,
@@ -27,14 +27,15 @@ use crate::{
     reply,
     route::{BadPath, Resource, Route},
     server::Shared,
+    user::User,
 };
 
 /// Answers requests in process: no sockets, no authentication. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiService {
     pub(crate) shared: Arc<Shared>,
-    /// Asked for when set: the face to the network.
-    pub(crate) token: Option<Token>,
+    /// Where its requests come from, which says how they are authenticated.
+    pub(crate) caller: Caller,
     /// Whether faults on demand apply to it.
     pub(crate) feels_faults: bool,
     /// Whether its requests come without a connection: upgrades need one made.
@@ -72,6 +73,10 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
+    /// The server's name and port, as the client of HTTP/2 gives them.
+    pub(crate) authority: Option<http::uri::Authority>,
+    /// Who asks.
+    pub(crate) user: Arc<User>,
     pub(crate) stopping: watch::Receiver<bool>,
     /// How to take over the connection, where it can be.
     pub(crate) upgrade: Option<OnUpgrade>,
@@ -131,15 +136,13 @@ impl ApiService {
     async fn answer(self, parts: Parts, body: RequestBody) -> Result<Response<Body>, Failure> {
         let path = parts.uri.path();
         let route = Route::parse(path);
-        if let Some(token) = &self.token {
-            token.check(&parts.headers, route.as_ref().ok())?;
-        }
+        let user = auth::authenticate(&self, &parts.headers, route.as_ref().ok())?;
         let query = Query::parse(parts.uri.query())?;
         let shared = self.shared.clone();
         let tally = shared
             .metrics
             .begin(&parts.method, route.as_ref().ok(), &query);
-        let result = self.handle(parts, route, query, body).await;
+        let result = self.handle((parts, user), route, query, body).await;
         match &result {
             Ok(response) => tally.done(response.status().as_u16()),
             Err(Failure::Fault(fault)) => tally.done(fault.status().code),
@@ -150,7 +153,7 @@ impl ApiService {
 
     async fn handle(
         self,
-        mut parts: Parts,
+        (mut parts, user): (Parts, Arc<User>),
         route: Result<Route, BadPath>,
         query: Query,
         body: RequestBody,
@@ -186,6 +189,8 @@ impl ApiService {
             method: parts.method,
             query,
             headers: parts.headers,
+            authority: parts.uri.authority().cloned(),
+            user,
             stopping: self.stopping.clone(),
             upgrade,
             custom: None,
@@ -275,6 +280,7 @@ async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -
     if streams {
         return handlers::dispatch(call, route, body).await;
     }
+    let _room = input::room(&body)?;
     let patience = params::timeout(&call.query)?;
     match timeout(patience, handlers::dispatch(call, route, body)).await {
         Ok(reply) => reply,

@@ -9,10 +9,13 @@ use std::{
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{
+    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
+    server::danger::ClientCertVerifier,
+};
 
 /// The names a server on this machine is known by.
 pub const LOCAL_NAMES: &[&str] = &[
@@ -40,6 +43,15 @@ pub enum TlsError {
     /// The stored key is damaged.
     #[error("{path} holds no key that can be read: delete it and ca.crt to make new ones")]
     Key {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key that service account tokens are signed with is damaged.
+    #[error(
+        "{path} holds no signing key that can be read: delete it to make a new one; \
+         tokens that were signed with the old one become invalid"
+    )]
+    TokenKey {
         /// The file.
         path: PathBuf,
     },
@@ -89,10 +101,7 @@ impl Authority {
                 .map_err(|_| TlsError::Key { path: key_path })?;
             return Ok(Self { key, pem });
         }
-        fs::create_dir_all(dir).map_err(|source| TlsError::File {
-            path: dir.to_owned(),
-            source,
-        })?;
+        create_folder(dir)?;
         let authority = Self::ephemeral()?;
         write_private(&key_path, &authority.key.serialize_pem())?;
         write_private(&certificate_path, &authority.pem)?;
@@ -117,19 +126,33 @@ impl Authority {
                 all.push(name.as_ref().to_owned());
             }
         }
-        let mut params = CertificateParams::new(all)?;
-        set_validity(&mut params, 3650);
-        params.distinguished_name = common_name("longshore-apiserver");
-        params.key_usages = vec![
-            KeyUsagePurpose::DigitalSignature,
-            KeyUsagePurpose::KeyEncipherment,
-        ];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.use_authority_key_identifier_extension = true;
-        let authority = authority_params(3650)?;
+        let all = CertificateParams::new(all)?;
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &Issuer::from_params(&authority, &self.key))?;
-        server_config(certificate.der().clone(), &key)
+        let certificate = self.sign(&key, 3650, |params| {
+            params.subject_alt_names = all.subject_alt_names;
+            params.distinguished_name = common_name("longshore-apiserver");
+            params.key_usages = vec![
+                KeyUsagePurpose::DigitalSignature,
+                KeyUsagePurpose::KeyEncipherment,
+            ];
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        })?;
+        server_config(certificate.der().clone(), &key, self.client_verifier()?)
+    }
+
+    /// A certificate for `key`, signed by the authority.
+    pub(crate) fn sign(
+        &self,
+        key: &KeyPair,
+        days: i64,
+        describe: impl FnOnce(&mut CertificateParams),
+    ) -> Result<Certificate, TlsError> {
+        let mut params = CertificateParams::default();
+        set_validity(&mut params, days);
+        params.use_authority_key_identifier_extension = true;
+        describe(&mut params);
+        let authority = authority_params(days)?;
+        Ok(params.signed_by(key, &Issuer::from_params(&authority, &self.key))?)
     }
 }
 
@@ -148,6 +171,7 @@ impl std::fmt::Debug for ServerTls {
 fn server_config(
     certificate: CertificateDer<'static>,
     key: &KeyPair,
+    clients: Arc<dyn ClientCertVerifier>,
 ) -> Result<ServerTls, TlsError> {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -155,7 +179,7 @@ fn server_config(
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(failed)?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate], key)
         .map_err(failed)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -197,7 +221,15 @@ fn set_validity(params: &mut CertificateParams, days: i64) {
     params.not_after = day(today.saturating_add(days.days()));
 }
 
-fn read(path: &Path) -> Result<String, TlsError> {
+/// Creates the folder of certificates and keys.
+pub(crate) fn create_folder(dir: &Path) -> Result<(), TlsError> {
+    fs::create_dir_all(dir).map_err(|source| TlsError::File {
+        path: dir.to_owned(),
+        source,
+    })
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, TlsError> {
     fs::read_to_string(path).map_err(|source| TlsError::File {
         path: path.to_owned(),
         source,
@@ -205,7 +237,7 @@ fn read(path: &Path) -> Result<String, TlsError> {
 }
 
 /// Writes a file of mode 0600, whole or not at all.
-fn write_private(path: &Path, text: &str) -> Result<(), TlsError> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), TlsError> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let failed = |source| TlsError::File {
         path: path.to_owned(),

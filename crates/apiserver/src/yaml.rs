@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt};
 
 use longshore_engine::NESTING;
-use longshore_model::text::nesting;
+use longshore_model::{text::nesting, yaml};
 use longshore_schema::parse;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -25,19 +25,16 @@ pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
         Ok((value, _)) => return Ok((value, duplicates(body))),
         Err(_) => {}
     }
-    if nesting(body) > FLOW_DEPTH {
+    if nesting(body) > yaml::DEPTH {
         return Err(format!(
             "error converting YAML to JSON: exceeded max depth: objects may be nested {NESTING} levels deep"
         ));
     }
+    yaml::check(body).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
     let value = serde_yaml_ng::from_slice(body)
         .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     Ok((value, duplicates(body)))
 }
-
-/// How deep brackets may be nested in YAML. The parser takes a time that grows
-/// with the square of that, and refuses far less in the end.
-const FLOW_DEPTH: usize = 400;
 
 /// Fields that are told to be named twice, at most: each takes a look of its
 /// own at the text.
@@ -56,9 +53,7 @@ fn duplicates(body: &[u8]) -> Vec<String> {
 /// The first duplicate after `skipped` of them. The parser knows the line of
 /// what it is at only when that is a mistake: so it is made one.
 fn duplicate(body: &[u8], skipped: usize) -> Option<String> {
-    if nesting(body) > FLOW_DEPTH {
-        return None;
-    }
+    yaml::check(body).ok()?;
     let mut search = Search {
         skipped,
         found: None,
@@ -173,6 +168,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::duplicates;
 
     #[test]
@@ -204,6 +200,20 @@ mod tests {
         for text in ["", "a: 1\nb: 2\n", "{\"a\":1,\"a\":", "a: [", "text", &deep] {
             assert!(duplicates(text.as_bytes()).is_empty(), "{text:.20}");
         }
+    }
+
+    #[test]
+    fn a_bomb_of_aliases_is_refused_before_it_expands() {
+        let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for i in 1..300 {
+            let before = format!("*a{},", i - 1).repeat(10);
+            text += &format!("a{i}: &a{i} [{before}]\n");
+        }
+        let error = super::read(text.as_bytes()).unwrap_err();
+        assert!(error.contains("excessive aliasing"), "{error}");
+        assert!(duplicates(text.as_bytes()).is_empty());
+        let small = super::read(b"a: &a {b: 1}\nc: [*a, *a]\n").unwrap();
+        assert_eq!(small.0["c"][1]["b"], 1);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! One file into an archive, with exactly the length that its header tells.
 
 use std::{
-    fs::File,
     io::{self, Read, Write},
     path::Path,
 };
@@ -32,7 +31,7 @@ pub fn append_file<W: Write>(
     archive: &mut tar::Builder<W>,
     header: &mut Header,
     path: &Path,
-    file: File,
+    file: impl Read,
     size: u64,
 ) -> Result<(), FileError> {
     header.set_size(size);
@@ -50,13 +49,13 @@ pub fn append_file<W: Write>(
 
 /// Reads a file that must have exactly the length it had when it was found,
 /// and keeps apart whether reading or writing failed.
-struct Exact {
-    file: File,
+struct Exact<R> {
+    file: R,
     left: u64,
     problem: Option<FileError>,
 }
 
-impl Read for Exact {
+impl<R: Read> Read for Exact<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);

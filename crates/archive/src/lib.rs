@@ -29,7 +29,7 @@ use std::path::PathBuf;
 pub use file::{FileError, append_file};
 pub use pack::{PackError, pack};
 pub use path::is_confined;
-pub use unpack::{Limits, Unpack, UnpackError, unpack};
+pub use unpack::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError, unpack};
 
 /// What was packed or unpacked so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +38,21 @@ pub struct Moved {
     pub files: u64,
     /// The files' bytes.
     pub bytes: u64,
-    /// What was left out, and why: "is a device".
+    /// What was left out, and why: "is a device". The first [`LEFT_OUT_NAMED`].
     pub left_out: Vec<(PathBuf, String)>,
+    /// How many more were left out.
+    pub left_out_more: u64,
+}
+
+/// How many entries that were left out [`Moved`] names; archives may have millions.
+pub const LEFT_OUT_NAMED: usize = 1000;
+
+impl Moved {
+    fn leave_out(&mut self, path: PathBuf, problem: String) {
+        if self.left_out.len() < LEFT_OUT_NAMED {
+            self.left_out.push((path, problem));
+        } else {
+            self.left_out_more = self.left_out_more.saturating_add(1);
+        }
+    }
 }

@@ -96,7 +96,7 @@ pub fn pack(
             )?;
             moved.bytes += found.len();
         } else {
-            moved.left_out.push((inside, what_it_is(&found).to_owned()));
+            moved.leave_out(inside, what_it_is(&found).to_owned());
             continue;
         }
         moved.files += 1;

@@ -1,9 +1,14 @@
 //! Unpacks an archive that may be hostile.
 
+mod headers;
+
 use std::{
     fs,
-    io::{self, Read, Write as _},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
+    io::{self, Read, Seek as _, Write as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
+    },
     path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
 };
@@ -14,13 +19,17 @@ use crate::{
     Moved,
     path::{clean, is_confined},
 };
+use headers::{Bounded, PATH_BYTES, check_records};
+
+pub use headers::ENTRY_HEADER_BYTES;
 
 /// How much an archive may unpack to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes of all files together.
     pub bytes: u64,
-    /// The most files, folders and links together.
+    /// The most files, folders and links together, with the folders that only
+    /// appear in the paths of others.
     pub entries: u64,
 }
 
@@ -82,7 +91,9 @@ pub enum UnpackError {
 ///
 /// Refused are: absolute paths, `..`, paths through links, links out of the
 /// tree, hard links, devices, pipes, an entry that comes twice, and more than
-/// the limits. Set-user-id and like bits are taken off.
+/// the limits. Set-user-id and like bits are taken off. The headers of an entry
+/// may have [`ENTRY_HEADER_BYTES`], a path and the target of a link 4096 bytes.
+/// Sparse files must be in GNU's format; their holes stay holes.
 ///
 /// # Errors
 /// Names the entry and what is wrong with it. What was written before stays:
@@ -101,40 +112,63 @@ pub fn unpack(
         .saturating_mul(8 * 1024)
         .saturating_add(1 << 20);
     let reader = archive.take(limits.bytes.saturating_add(slack));
+    let (reader, bound) = Bounded::new(reader);
     let mut archive = tar::Archive::new(reader);
     let mut unpacking = Unpacking {
         target,
         options,
         moved: Moved::default(),
+        entries: 0,
     };
-    let mut entries = 0_u64;
-    for entry in archive.entries().map_err(UnpackError::Read)? {
-        let mut entry = entry.map_err(UnpackError::Read)?;
-        entries += 1;
-        if entries > limits.entries {
-            return Err(UnpackError::TooLarge {
-                limit: limits.entries,
-                what: "files",
-            });
-        }
-        if entry.header().entry_type() != EntryType::XGlobalHeader && unpacking.entry(&mut entry)? {
+    let mut entries = archive.entries().map_err(UnpackError::Read)?;
+    loop {
+        bound.begin();
+        let Some(entry) = entries.next() else {
+            return Ok(unpacking.moved);
+        };
+        let mut entry = entry.map_err(|error| match bound.exceeded() {
+            Some(path) => headers_too_large(&path),
+            None => UnpackError::Read(error),
+        })?;
+        bound.end();
+        unpacking.count_entry()?;
+        if entry.header().entry_type() == EntryType::XGlobalHeader {
+            if entry.size() > ENTRY_HEADER_BYTES {
+                let path = entry.path().map_err(UnpackError::Read)?;
+                return Err(headers_too_large(&path));
+            }
+        } else if unpacking.entry(&mut entry)? {
             unpacking.moved.files += 1;
             progress(&unpacking.moved);
         }
+        // What is left of the content is no header of the next entry.
+        io::copy(&mut entry, &mut io::sink()).map_err(UnpackError::Read)?;
     }
-    Ok(unpacking.moved)
+}
+
+fn headers_too_large(path: &Path) -> UnpackError {
+    let problem = format!(
+        "has headers of more than {ENTRY_HEADER_BYTES} bytes (names, PAX records, sparse map)"
+    );
+    refused(path, &problem)
 }
 
 struct Unpacking<'a> {
     target: &'a Path,
     options: &'a Unpack,
     moved: Moved,
+    /// Entries of the archive, and folders made for the paths of others.
+    entries: u64,
 }
 
 impl Unpacking<'_> {
     /// Whether a file or a link was made.
     fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, UnpackError> {
         let path = entry.path().map_err(UnpackError::Read)?.into_owned();
+        let path = short(path)?;
+        if let Err(problem) = check_records(entry) {
+            return self.left_out(&path, &problem);
+        }
         let kind = entry.header().entry_type();
         let inside = clean(&path).map_err(|problem| refused(&path, problem))?;
         if inside.as_os_str().is_empty() {
@@ -144,7 +178,7 @@ impl Unpacking<'_> {
             return Err(refused(&path, "has no name"));
         }
         let full = self.target.join(&inside);
-        make_parents(self.target, &inside, &path)?;
+        self.make_parents(&inside, &path)?;
         match kind {
             EntryType::Directory => match full.symlink_metadata() {
                 Ok(found) if found.is_dir() => Ok(false),
@@ -154,8 +188,7 @@ impl Unpacking<'_> {
                     .map_err(|source| written(&full, source)),
             },
             EntryType::Symlink => {
-                let link = entry.link_name().map_err(UnpackError::Read)?;
-                let link = link.ok_or_else(|| refused(&path, "is a link to nothing"))?;
+                let link = link_target(entry, &path)?;
                 if !is_confined(&inside, &link) {
                     let problem = format!("is a link out of the folder, to {}", link.display());
                     return self.left_out(&path, &problem);
@@ -167,7 +200,8 @@ impl Unpacking<'_> {
                 self.room_for(entry.size())?;
                 let mode = entry.header().mode().map_err(UnpackError::Read)?;
                 let mut file = create(&path, &full)?;
-                let copied = copy(entry, &mut file, &full)?;
+                let has_holes = kind == EntryType::GNUSparse;
+                let copied = copy(entry, &mut file, &full, has_holes)?;
                 if copied != entry.size() {
                     return Err(refused(&path, "is cut off"));
                 }
@@ -177,8 +211,7 @@ impl Unpacking<'_> {
                 Ok(true)
             }
             EntryType::Link if self.options.as_found => {
-                let first = entry.link_name().map_err(UnpackError::Read)?;
-                let first = first.ok_or_else(|| refused(&path, "is a link to nothing"))?;
+                let first = link_target(entry, &path)?;
                 self.copy_of(&first, &path, &full)
             }
             EntryType::Link => Err(refused(&path, "is a hard link")),
@@ -188,13 +221,41 @@ impl Unpacking<'_> {
         }
     }
 
+    fn count_entry(&mut self) -> Result<(), UnpackError> {
+        let limit = self.options.limits.entries;
+        self.entries = self.entries.saturating_add(1);
+        if self.entries > limit {
+            let what = "files";
+            return Err(UnpackError::TooLarge { limit, what });
+        }
+        Ok(())
+    }
+
+    /// Makes the folders above an entry; none of them may be a link.
+    fn make_parents(&mut self, inside: &Path, shown: &Path) -> Result<(), UnpackError> {
+        let mut full = self.target.to_owned();
+        for part in inside.parent().into_iter().flat_map(Path::components) {
+            full.push(part);
+            match full.symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(found) if found.is_symlink() => {
+                    return Err(refused(shown, "leads through a link"));
+                }
+                Ok(_) => return Err(refused(shown, "leads through a file")),
+                Err(_) => {
+                    self.count_entry()?;
+                    folder(&full).map_err(|source| written(&full, source))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn left_out(&mut self, path: &Path, problem: &str) -> Result<bool, UnpackError> {
         if !self.options.as_found {
             return Err(refused(path, problem));
         }
-        self.moved
-            .left_out
-            .push((path.to_owned(), problem.to_owned()));
+        self.moved.leave_out(path.to_owned(), problem.to_owned());
         Ok(false)
     }
 
@@ -252,22 +313,61 @@ fn refused(path: &Path, problem: &str) -> UnpackError {
 }
 
 /// Copies a file's content: what cannot be read is the archive's fault, what cannot be
-/// written the disk's.
-fn copy(content: &mut impl Read, file: &mut fs::File, path: &Path) -> Result<u64, UnpackError> {
+/// written the disk's. Zeros of a file that has holes become holes.
+fn copy(
+    content: &mut impl Read,
+    file: &mut fs::File,
+    path: &Path,
+    has_holes: bool,
+) -> Result<u64, UnpackError> {
     let mut buffer = vec![0; 64 * 1024];
-    let mut copied = 0;
+    let mut copied = 0_u64;
     loop {
         let count = match content.read(&mut buffer) {
-            Ok(0) => return Ok(copied),
+            Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(UnpackError::Read(error)),
         };
         let piece = buffer.get(..count).unwrap_or_default();
-        file.write_all(piece)
-            .map_err(|source| written(path, source))?;
         copied += count as u64;
+        if has_holes && piece.iter().all(|byte| *byte == 0) {
+            file.seek(io::SeekFrom::Start(copied))
+                .map_err(|source| written(path, source))?;
+        } else {
+            file.write_all(piece)
+                .map_err(|source| written(path, source))?;
+        }
     }
+    if has_holes {
+        file.set_len(copied)
+            .map_err(|source| written(path, source))?;
+    }
+    Ok(copied)
+}
+
+/// A path that is not longer than a file system takes it.
+fn short(path: PathBuf) -> Result<PathBuf, UnpackError> {
+    let length = path.as_os_str().len();
+    if length <= PATH_BYTES {
+        return Ok(path);
+    }
+    let beginning = path.as_os_str().as_bytes().get(..64).unwrap_or_default();
+    let shown = format!("{}…", String::from_utf8_lossy(beginning));
+    let problem = format!("has a path of {length} bytes, more than {PATH_BYTES}");
+    Err(refused(Path::new(&shown), &problem))
+}
+
+/// What a link points to.
+fn link_target<R: Read>(entry: &Entry<'_, R>, path: &Path) -> Result<PathBuf, UnpackError> {
+    let link = entry.link_name().map_err(UnpackError::Read)?;
+    let link = link.ok_or_else(|| refused(path, "is a link to nothing"))?;
+    if link.as_os_str().len() > PATH_BYTES {
+        let length = link.as_os_str().len();
+        let problem = format!("has a link target of {length} bytes, more than {PATH_BYTES}");
+        return Err(refused(path, &problem));
+    }
+    Ok(link.into_owned())
 }
 
 fn written(path: &Path, source: io::Error) -> UnpackError {
@@ -294,24 +394,11 @@ fn create(path: &Path, full: &Path) -> Result<fs::File, UnpackError> {
         .map_err(|error| new(error, path, full))
 }
 
-/// Makes the folders above an entry; none of them may be a link.
-fn make_parents(target: &Path, inside: &Path, shown: &Path) -> Result<(), UnpackError> {
-    let mut full = target.to_owned();
-    for part in inside.parent().into_iter().flat_map(Path::components) {
-        full.push(part);
-        match full.symlink_metadata() {
-            Ok(found) if found.is_dir() => {}
-            Ok(found) if found.is_symlink() => return Err(refused(shown, "leads through a link")),
-            Ok(_) => return Err(refused(shown, "leads through a file")),
-            Err(_) => folder(&full).map_err(|source| written(&full, source))?,
-        }
-    }
-    Ok(())
-}
-
 fn folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o755).create(path)
 }
 
+#[cfg(test)]
+mod header_tests;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod run_true;
 mod server;
 mod start;
 mod store;
+mod writer;
 
 use clap::Parser;
 use report::{Failure, Report};
@@ -26,10 +27,11 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, chatty, server; launcher is pack, run
-    /// and chatty
+    /// start, store, client, resolver, pack, run, chatty, server, writer; launcher is
+    /// pack, run and chatty
     names: Vec<String>,
-    /// How many pods `store`, `server`, `client` and `resolver` use.
+    /// How many pods `store`, `server`, `client` and `resolver` use, and how many
+    /// objects `writer`.
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
     /// How often each figure is taken; the median counts.
@@ -37,8 +39,8 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 8] = [
-    "start", "client", "resolver", "pack", "run", "chatty", "store", "server",
+const NAMES: [&str; 9] = [
+    "start", "client", "resolver", "pack", "run", "chatty", "store", "server", "writer",
 ];
 
 /// What `launcher` means.
@@ -76,6 +78,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "start" => start::run(&mut report, arguments.runs).await?,
             "client" => client::run(&mut report, arguments.runs, arguments.pods).await?,
             "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
+            "writer" => writer::run(&mut report, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "pack" => pack::run(&mut report, arguments.runs)?,
             "chatty" => chatty::run(&mut report)?,

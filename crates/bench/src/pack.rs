@@ -8,7 +8,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use longshore::launcher::{Bundle, PackOptions, bundle};
+use longshore::launcher::{
+    Bundle, PackOptions, Store, bundle,
+    store::{DeliverOptions, deliver},
+};
+use tokio::{runtime::Handle, task::block_in_place};
 
 use crate::report::{Failure, Report, median, millis, ratio};
 
@@ -65,18 +69,35 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     // What was just written is not taken for unchanged.
     let newest = SystemTime::now() + SETTLED;
     std::thread::sleep(newest.duration_since(SystemTime::now()).unwrap_or_default());
-    pack(&folder, &remembered)?;
+    let store = Store::Folder(place.path().join("store"));
+    send(&pack(&folder, &remembered)?, &store)?;
     let again = median(runs, || match pack(&folder, &remembered)?.is_packed() {
         true => Err("an unchanged folder was packed again".into()),
         false => Ok(()),
     })?;
     let told = format!("{}, {} faster", millis(again), ratio(ours, again));
     report.figure("unchanged, again", told, "a tenth");
+    let delivered = median(runs, || {
+        let bundle = pack(&folder, &remembered)?;
+        send(&bundle, &store)?;
+        match bundle.is_packed() {
+            true => Err("an unchanged folder was packed again".into()),
+            false => Ok(()),
+        }
+    })?;
+    let told = millis(delivered);
+    report.figure("unchanged, delivered to a folder store", told, "100 ms");
     Ok(())
 }
 
 fn pack(folder: &Path, options: &PackOptions) -> Result<Bundle, Failure> {
     Ok(bundle::pack(folder, options, |_| {})?)
+}
+
+fn send(bundle: &Bundle, store: &Store) -> Result<(), Failure> {
+    let delivery = deliver(bundle, Some(store), DeliverOptions::default());
+    block_in_place(|| Handle::current().block_on(delivery))?;
+    Ok(())
 }
 
 fn with_pigz(folder: &Path, archive: &Path) -> Result<(), Failure> {

@@ -1,20 +1,23 @@
 //! From the command line to the exit code.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Mutex};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
+use longshore_embedded::daemon::ClusterLog;
 
 use crate::{
     commands::{self, Command},
-    env,
+    complete, env,
     error::{Kind, exit_code},
     ui,
 };
 
-/// Run code on Kubernetes, or on this machine as if it were one
+/// Run code on Kubernetes, or on an embedded cluster on this machine
 ///
-/// With no cluster at hand, commands work on an embedded cluster: a Kubernetes
-/// API on this machine that runs pods as local processes.
+/// Without --context, --kubeconfig or a longshore.toml that names a cluster, commands use
+/// the embedded cluster: a Kubernetes API server on this machine that runs pods as local
+/// processes. It needs no Docker, kind or minikube. A command starts it if needed;
+/// `longshore status` shows whether it runs and until when.
 #[derive(Debug, Parser)]
 #[command(
     name = "longshore",
@@ -25,12 +28,12 @@ use crate::{
     disable_help_subcommand = true,
     after_help = "Examples:
   longshore run -- python train.py             run the current folder's code
-  longshore run --role worker=2 --role ps=1    a job of several roles
-  longshore logs digits --follow               a run's logs
-  longshore up                                 an embedded cluster that stays
+  longshore run --role worker=2 -- hostname    run several tasks
+  longshore logs last                          print the logs of the newest run
+  longshore up                                 start an embedded cluster that stays
 
-Exit codes: that of the command where it ran; 2 usage; 3 the cluster does not
-answer or refuses; 4 the job could not start; 130 interrupted."
+Exit codes: that of the command if it ran; 1 failed; 2 usage; 3 cluster unreachable,
+access denied, or cluster stopped; 4 the job could not start; 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -39,10 +42,21 @@ pub(crate) struct Cli {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
+    complete::answer_shell();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            let error = with_plain_usage(error);
+            let arguments: Vec<String> = std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            match commands::run::misplaced_command(&arguments) {
+                Some(misplaced) if error.kind() == ErrorKind::UnknownArgument => {
+                    ui::error(&misplaced);
+                }
+                _ => drop(error.print()),
+            }
             return match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
                 _ => exit_code(Kind::Usage),
@@ -54,7 +68,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Bootstrap(args) => return commands::bootstrap::bootstrap(args),
         command => command,
     };
-    start_log(command.is_server());
+    start_log(&command);
     let outcome = runtime(command.is_server()).and_then(|runtime| {
         let result = runtime.block_on(commands::dispatch(command));
         // Threads that wait for something must not keep the program.
@@ -69,6 +83,26 @@ pub(crate) fn main() -> ExitCode {
             exit_code(error.kind())
         }
     }
+}
+
+/// The error with the usage line of the verb's help. clap's own shows the options that
+/// are set, also those that the environment sets, before all that is missing.
+fn with_plain_usage(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    if error.get(ContextKind::Usage).is_none() {
+        return error;
+    }
+    let mut program = description();
+    program.build();
+    let words = std::env::args_os().skip(1);
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    let verb = words.find(|word| !word.starts_with('-'));
+    let verb = verb.and_then(|word| program.find_subcommand_mut(word));
+    if let Some(verb) = verb {
+        let usage = ContextValue::StyledStr(verb.render_usage());
+        error.insert(ContextKind::Usage, usage);
+    }
+    error
 }
 
 /// The command line's description, for completions.
@@ -91,17 +125,23 @@ fn runtime(is_server: bool) -> crate::error::Result<tokio::runtime::Runtime> {
     })
 }
 
-/// Logs go to standard error: a server's always, others' when asked for.
-fn start_log(is_server: bool) {
-    let filter = match (env::log_filter(), is_server) {
+/// Logs go to standard error: a server's always, others' when asked for. Those of
+/// a cluster in the background go to its log, which is rotated.
+fn start_log(command: &Command) {
+    let filter = match (env::log_filter(), command.is_server()) {
         (Some(filter), _) => filter,
         (None, true) => "info".to_owned(),
         (None, false) => return,
     };
     let filter = tracing_subscriber::EnvFilter::new(filter);
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(ui::draws_progress() && !env::no_color())
-        .init();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter);
+    let log = command.log_folder().map(|layout| ClusterLog::open(&layout));
+    match log {
+        Some(Ok(log)) => builder.with_writer(Mutex::new(log)).with_ansi(false).init(),
+        // Why it cannot be opened is said when the cluster starts.
+        _ => builder
+            .with_writer(std::io::stderr)
+            .with_ansi(ui::draws_progress() && !env::no_color())
+            .init(),
+    }
 }

@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::Args;
 use longshore::model::Quantity;
 use longshore_embedded::{
-    Layout, LogLimits,
+    ImageEntrypoint, Layout, LogLimits,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -40,22 +40,43 @@ pub(crate) struct Wish {
     pub(crate) on_demand: bool,
     pub(crate) faults: bool,
     pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) logs: LogArgs,
+    pub(crate) node: NodeArgs,
 }
 
-/// How much is kept of each container's log, as the kubelet is told it.
+/// Options of the node agent.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct LogArgs {
+pub(crate) struct NodeArgs {
     /// How large a file of a container's log may grow before the next is begun [default: 10Mi]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     container_log_max_size: Option<u64>,
     /// How many such files are kept of a container's run [default: 5]
+    ///
+    /// Up to ten times as many are kept for 30 seconds, and while a reader of the
+    /// log still needs them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     container_log_max_files: Option<u32>,
+    /// Command of an image, for containers without a command; may be repeated
+    ///
+    /// Images are not pulled, so the cluster cannot know their entrypoints. The
+    /// container's args follow the command. IMAGE without a tag stands for every
+    /// tag. Without an entrypoint the args are the command.
+    #[arg(long, value_name = "IMAGE=COMMAND")]
+    image_entrypoint: Vec<ImageEntrypoint>,
+    /// Folder in which the kernel's files about GPUs are, for tests
+    #[arg(long, value_name = "DIR", hide = true)]
+    device_root: Option<PathBuf>,
 }
 
-impl LogArgs {
-    pub(crate) fn limits(&self) -> LogLimits {
+impl NodeArgs {
+    pub(crate) fn image_entrypoints(&self) -> Vec<ImageEntrypoint> {
+        self.image_entrypoint.clone()
+    }
+
+    pub(crate) fn device_root(&self) -> PathBuf {
+        self.device_root.clone().unwrap_or_else(|| "/".into())
+    }
+
+    pub(crate) fn log_limits(&self) -> LogLimits {
         let usual = LogLimits::default();
         LogLimits {
             max_size: self.container_log_max_size.unwrap_or(usual.max_size),
@@ -69,12 +90,20 @@ impl LogArgs {
         let files = self.container_log_max_files;
         let size = size.map(|size| format!("--container-log-max-size={size}"));
         let files = files.map(|files| format!("--container-log-max-files={files}"));
-        size.into_iter().chain(files).map(OsString::from)
+        let entrypoints = self.image_entrypoint.iter();
+        let entrypoints = entrypoints.map(|one| format!("--image-entrypoint={}", one.as_str()));
+        let arguments = size.into_iter().chain(files).chain(entrypoints);
+        let root = self.device_root.as_ref().map(|root| {
+            let mut argument = OsString::from("--device-root=");
+            argument.push(root);
+            argument
+        });
+        arguments.map(OsString::from).chain(root)
     }
 }
 
 /// A number of bytes, as in `10Mi`.
-fn size(text: &str) -> std::result::Result<u64, String> {
+pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
     let quantity = text
         .parse::<Quantity>()
         .map_err(|error| error.to_string())?;
@@ -114,7 +143,7 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     if let Some(file) = &wish.kubeconfig {
         arguments.extend(["--kubeconfig".into(), file.into()]);
     }
-    arguments.extend(wish.logs.again());
+    arguments.extend(wish.node.again());
     let options = SpawnOptions {
         program,
         arguments,

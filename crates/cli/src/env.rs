@@ -14,6 +14,10 @@ pub(crate) const LOG: &str = "LONGSHORE_LOG";
 /// What Ctrl-C does to a followed run: `ask`, `cancel` or `detach`.
 pub(crate) const ON_INTERRUPT: &str = "LONGSHORE_ON_INTERRUPT";
 
+/// Set by a shell's completion script to the shell's name: the program then answers
+/// with completions.
+pub(crate) const COMPLETE: &str = "LONGSHORE_COMPLETE";
+
 /// No colours, if set and not empty: <https://no-color.org>.
 const NO_COLOR: &str = "NO_COLOR";
 /// Where a user's data go, by the XDG base directory specification.

@@ -5,6 +5,8 @@ use std::{error::Error as StdError, process::ExitCode};
 
 use longshore_embedded as embedded;
 
+use crate::hints;
+
 /// What kind of failure it is; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -75,11 +77,28 @@ impl Error {
         self.kind
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn details_given(&self) -> &[String] {
+        &self.details
+    }
+
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// The lines for people: `error: …`, details, `hint: …`.
     pub(crate) fn lines(&self) -> Vec<(Mark, String)> {
-        let mut lines = vec![(Mark::Error, self.message.clone())];
-        lines.extend(self.details.iter().map(|line| (Mark::Detail, line.clone())));
-        lines.extend(self.hint.iter().map(|hint| (Mark::Hint, hint.clone())));
+        let mut lines = vec![(Mark::Error, hints::complete(&self.message))];
+        let details = self.details.iter();
+        lines.extend(details.map(|line| (Mark::Detail, hints::complete(line))));
+        let hint = self
+            .hint
+            .iter()
+            .map(|hint| (Mark::Hint, hints::complete(hint)));
+        lines.extend(hint);
         lines
     }
 }
@@ -97,13 +116,20 @@ pub(crate) enum Mark {
 
 /// The one place where failures become exit codes.
 pub(crate) fn exit_code(kind: Kind) -> ExitCode {
-    ExitCode::from(match kind {
-        Kind::Failed => 1,
-        Kind::Usage => 2,
-        Kind::Cluster => 3,
-        Kind::NotStarted => 4,
-        Kind::Interrupted => 130,
-    })
+    ExitCode::from(kind.code())
+}
+
+impl Kind {
+    /// The exit code as a number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Cluster => 3,
+            Self::NotStarted => 4,
+            Self::Interrupted => 130,
+        }
+    }
 }
 
 /// An error and its causes in one line, each said once.
@@ -147,8 +173,17 @@ impl From<longshore::launcher::runs::RunsError> for Error {
         use longshore::launcher::runs::RunsError as Runs;
         match error {
             Runs::Cluster(error) => error.into(),
+            ambiguous @ Runs::Ambiguous { .. } => {
+                Self::from_source(Kind::Usage, &ambiguous).hint("write more of the name")
+            }
             other => Self::from_source(Kind::Failed, &other),
         }
+    }
+}
+
+impl From<longshore::launcher::runs::TaskError> for Error {
+    fn from(error: longshore::launcher::runs::TaskError) -> Self {
+        Self::from_source(Kind::Usage, &error)
     }
 }
 
@@ -165,6 +200,12 @@ impl From<embedded::Error> for Error {
             }
             embedded::Error::File { .. } => {
                 result.hint("choose another folder with --data-dir or LONGSHORE_DATA_DIR")
+            }
+            embedded::Error::Untrusted { remedy, .. } => {
+                let hint = format!(
+                    "{remedy}; or choose another folder with --data-dir or LONGSHORE_DATA_DIR"
+                );
+                result.hint(hint)
             }
             embedded::Error::ForeignKubeconfig(_) => result.with_kind(Kind::Usage),
             embedded::Error::Stuck { dir, .. } => {

@@ -1,4 +1,4 @@
-//! Following a run at the desk: logs, progress, the end; and what Ctrl-C does.
+//! Follows a run to its end, and handles Ctrl-C meanwhile.
 
 use std::{
     future::Future,
@@ -11,18 +11,23 @@ use longshore::{
     client::{Cluster, Item, kinds::Pod},
     launcher::{
         Event, Follow, FollowOptions, Outcome, Run,
-        follow::{self, Ending, LogLine},
-        names::Task,
-        runs::{self, RunRole},
+        explain::{Cause, Explanation},
+        follow::{self, Ending},
+        runs,
     },
 };
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::MissedTickBehavior,
+};
 
+pub(crate) use crate::show::Lines;
 use crate::{
     error::{Error, Kind, Result, exit_code},
-    progress::Spinner,
-    target::Target,
+    printer::{Batch, Printer},
+    show::Show,
+    target::{Gone, Target},
     ui,
 };
 
@@ -99,14 +104,43 @@ impl Interrupt {
     }
 }
 
-/// How often a plain line about progress may come, where no terminal draws it.
-const PLAIN_LINES: Duration = Duration::from_millis(500);
+/// What happens next to a follower.
+enum Next {
+    Event(Box<Option<Result<Event, follow::Error>>>),
+    Caught(Caught),
+    /// A batch of lines is with the printer.
+    Written,
+    /// It is time to draw progress.
+    Draw,
+    /// The embedded cluster's process is gone.
+    Gone(Gone),
+}
+
+/// How often unfinished lines are drawn.
+const DRAW: Duration = Duration::from_millis(100);
+/// How long events are waited for that a cluster sent before it was stopped.
+const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a cancelled run may take to end.
 const GOODBYE: Duration = Duration::from_secs(60);
 
 /// The front of a line about the run, on standard error.
 pub(crate) fn head(word: &str) -> String {
     ui::Paint::stderr().bold(&format!("{word:<7}"))
+}
+
+/// Reports as JSON that a run was not started, in the event that ends every run.
+pub(crate) fn report_not_started(error: &Error, telling: Telling) {
+    if telling == Telling::Json {
+        let finished = json!({
+            "event": "finished",
+            "ending": "notStarted",
+            "exitCode": error.kind().code(),
+            "reason": error.message(),
+            "details": error.details_given(),
+            "remedy": error.remedy(),
+        });
+        ui::json(&finished.to_string());
+    }
 }
 
 /// Follows a run to its end and gives the exit code.
@@ -118,59 +152,157 @@ pub(crate) async fn to_the_end(
     mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let cluster = target.cluster();
+    let tail = options.tail;
+    let options = FollowOptions {
+        unfinished: telling == Telling::Text && ui::draws_progress(),
+        ..options
+    };
     let mut follow = match Follow::start(cluster, run, options).await {
         Ok(follow) => follow,
         Err(error) => return Err(unfollowed(error, run)),
     };
-    let mut show = Show::new(run, telling);
+    let mut batch = Batch::default();
+    let mut show = Show::new(run, telling, &target.facts(), &mut batch);
+    let printer = Printer::start("starting");
     let mut cancelling = false;
+    let mut told_died = false;
+    let mut drawn = (String::new(), Vec::new());
+    let mut draw = tokio::time::interval(DRAW);
+    draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
-        tokio::select! {
-            event = follow.next() => match event {
-                Some(Ok(Event::Finished(outcome))) => {
-                    show.event(Event::Finished(outcome.clone()));
-                    break Ok(Some(outcome));
+        let next = tokio::select! {
+            biased;
+            caught = interrupt.next() => Next::Caught(caught),
+            _ = draw.tick(), if ui::draws_progress() => Next::Draw,
+            () = printer.write(&mut batch), if !batch.is_empty() => Next::Written,
+            event = follow.next(), if !batch.is_full() => Next::Event(Box::new(event)),
+            gone = target.gone(&mut told_died) => Next::Gone(gone),
+        };
+        let mut event = match next {
+            Next::Event(event) => *event,
+            Next::Written => continue,
+            Next::Gone(Gone::Died) => {
+                batch.note(&format!(
+                    "{} the process of the embedded cluster has ended; `longshore up` starts it again",
+                    head("waits")
+                ));
+                continue;
+            }
+            // What is on its way comes first: a cluster that is stopped in order
+            // has told its followers before.
+            Next::Gone(Gone::Stopped(how)) => {
+                match tokio::time::timeout(LAST_EVENT_TIMEOUT, follow.next()).await {
+                    Ok(Some(Ok(event))) => Some(Ok(event)),
+                    _ => Some(Ok(Event::Finished(stopped(&how, run)))),
                 }
-                Some(Ok(event)) => show.event(event),
-                Some(Err(error)) => break Err(unfollowed(error, run)),
-                None => break Ok(None),
-            },
-            // Again during the cancellation: leave, without waiting for it.
-            caught = interrupt.next() => {
+            }
+            Next::Draw => {
+                let lines = show.unfinished(&follow.unfinished());
+                let shown = (show.progress().to_owned(), lines);
+                if shown != drawn && printer.show(shown.0.clone(), shown.1.clone()) {
+                    drawn = shown;
+                }
+                continue;
+            }
+            Next::Caught(caught) => {
+                // Again during the cancellation: leave, without waiting for it.
                 let wish = if cancelling {
                     Wish::Leave
                 } else {
-                    show.spinner.pause();
+                    printer.pause().await;
                     let wish = wish(on_interrupt, caught, &mut interrupt).await;
-                    show.spinner.resume();
+                    printer.resume().await;
                     wish
                 };
                 match wish {
                     Wish::GoOn => {}
-                    Wish::Leave => break Err(Error::interrupted()),
+                    Wish::Leave => {
+                        printer.leave(batch).await;
+                        return Err(Error::interrupted());
+                    }
                     Wish::Detach => {
-                        show.end();
-                        target.keep()?;
+                        printer.leave(batch).await;
                         let name = run.name.as_str();
-                        ui::note(format!("{} {name} goes on: `longshore logs {name} --follow` shows it, `longshore cancel {name}` ends it", head("left")));
+                        ui::note(format!(
+                            "{} {name} goes on: `longshore logs {name} --follow` shows it, `longshore cancel {name}` ends it",
+                            head("left")
+                        ));
                         return Ok(exit_code(Kind::Interrupted));
                     }
                     Wish::Cancel => {
                         cancelling = true;
-                        ui::note(format!("{} {}", head("cancel"), run.name.as_str()));
+                        batch.note(&format!("{} {}", head("cancel"), run.name.as_str()));
                         cancel(cluster, run).await?;
                     }
                 }
+                continue;
             }
+        };
+        // What is there already is written together.
+        let end = loop {
+            match event {
+                Some(Ok(event)) => {
+                    show.event(&event, &mut batch);
+                    if let Event::Finished(outcome) = event {
+                        break Some(Ok(Some(outcome)));
+                    }
+                }
+                Some(Err(error)) => break Some(Err(unfollowed(error, run))),
+                None => break Some(Ok(None)),
+            }
+            if batch.is_full() {
+                break None;
+            }
+            match follow.try_next() {
+                None => break None,
+                next => event = next,
+            }
+        };
+        if let Some(end) = end {
+            break end;
         }
     };
-    show.end();
+    // The end is said when all that came before it has been written. A terminal that is
+    // stopped, or a pager, may take as long as it likes; Ctrl-C ends the wait.
+    let finished = printer.finish(batch);
+    if let Err(left) = interrupt.unless(finished).await {
+        ui::abandon_output();
+        return Err(left);
+    }
     match outcome? {
-        Some(outcome) => conclude(cluster, run, &outcome, &show).await,
+        Some(outcome) => conclude(cluster, run, &outcome, &show, tail).await,
         None => Err(Error::new(
             Kind::Cluster,
             "the run's events ended before the run did",
         )),
+    }
+}
+
+/// How following ends when the cluster was stopped without a word about the run.
+fn stopped(how: &str, run: &Run) -> Outcome {
+    let name = run.name.as_str();
+    let explanation = Explanation {
+        kind: Cause::ClusterStopped,
+        role: None,
+        index: None,
+        pod: None,
+        cause: how.to_owned(),
+        remedy: format!(
+            "`longshore why {name}` says what became of the run; with `retries` it begins anew when the cluster is started"
+        ),
+        evidence: Vec::new(),
+        others: 0,
+    };
+    Outcome {
+        ending: Ending::Failed,
+        exit_code: i32::from(Kind::Cluster.code()),
+        task: None,
+        reason: explanation.sentence(),
+        remedy: Some(explanation.remedy.clone()),
+        explanation: Some(explanation),
+        gaps: 0,
+        began: None,
+        finished: None,
     }
 }
 
@@ -179,19 +311,20 @@ async fn conclude(
     run: &Run,
     outcome: &Outcome,
     show: &Show,
+    tail: Option<u64>,
 ) -> Result<ExitCode> {
+    if let Some(gaps) = show.gaps() {
+        ui::warning(gaps);
+    }
     match outcome.ending {
         Ending::Succeeded => {
-            let after = ui::span(
-                show.begin
-                    .elapsed()
-                    .as_secs()
-                    .try_into()
-                    .unwrap_or(i64::MAX),
-            );
             let paint = ui::Paint::stderr();
+            let after = match took(outcome) {
+                Some(seconds) => format!(" after {}", ui::span(seconds)),
+                None => String::new(),
+            };
             ui::note(format!(
-                "{} {} after {after}",
+                "{} {}{after}",
                 head("done"),
                 paint.green("succeeded")
             ));
@@ -206,7 +339,10 @@ async fn conclude(
         Ending::Failed | Ending::NotStarted => {}
     }
     let mut error = Error::new(Kind::Failed, &outcome.reason);
-    if let Some(remedy) = &outcome.remedy {
+    // Of a plain exit code the remedy is to read the log, which was just shown.
+    let kind = outcome.explanation.as_ref().map(|known| known.kind);
+    let was_shown = kind == Some(Cause::ExitCode) && tail.is_none() && outcome.gaps == 0;
+    if let Some(remedy) = outcome.remedy.as_ref().filter(|_| !was_shown) {
         error = error.hint(remedy);
     }
     ui::error(&error);
@@ -216,6 +352,13 @@ async fn conclude(
         .filter(|&code| code != 0)
         .unwrap_or(1);
     Ok(ExitCode::from(code))
+}
+
+/// How long the run took, from its submission to the end of its last task, in seconds:
+/// as `longshore runs` lists it.
+fn took(outcome: &Outcome) -> Option<i64> {
+    let (began, finished) = (outcome.began?, outcome.finished?);
+    Some(finished.as_second() - began.as_second())
 }
 
 fn unfollowed(error: follow::Error, run: &Run) -> Error {
@@ -237,6 +380,8 @@ async fn wish(on_interrupt: OnInterrupt, caught: Caught, interrupt: &mut Interru
         OnInterrupt::Ask if caught == Caught::Interrupt && ui::is_interactive() => {
             ask(interrupt).await
         }
+        // Whoever ends the program, as a shutdown does, need not mean the run.
+        OnInterrupt::Ask if caught == Caught::Terminate => Wish::Detach,
         OnInterrupt::Ask => Wish::Cancel,
     }
 }
@@ -287,111 +432,5 @@ pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()>
             return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
         }
         tokio::time::sleep(Duration::from_millis(15)).await;
-    }
-}
-
-/// Shows what happens in a run.
-struct Show {
-    begin: Instant,
-    spinner: Spinner,
-    lines: Lines,
-    last_plain: Option<Instant>,
-    telling: Telling,
-}
-
-impl Show {
-    fn new(run: &Run, telling: Telling) -> Self {
-        if telling == Telling::Json {
-            let started = json!({
-                "event": "started",
-                "run": run.name.as_str(),
-                "namespace": run.namespace,
-                "roles": run.roles,
-            });
-            ui::line(started.to_string());
-            ui::flush();
-        }
-        Self {
-            telling,
-            begin: Instant::now(),
-            spinner: Spinner::start("starting"),
-            lines: Lines::new(run),
-            last_plain: None,
-        }
-    }
-
-    fn event(&mut self, event: Event) {
-        if self.telling == Telling::Json {
-            let text = serde_json::to_string(&event).unwrap_or_default();
-            self.spinner.aside(|| ui::line(text));
-            ui::flush();
-        }
-        match event {
-            Event::Log(_) if self.telling == Telling::Json => {}
-            Event::Log(line) => self.spinner.aside(|| ui::line(self.lines.show(&line))),
-            Event::Waiting(why) => self.spinner.aside(|| {
-                ui::note(format!(
-                    "{} {}; {}",
-                    head("waits"),
-                    why.sentence(),
-                    why.remedy
-                ));
-            }),
-            Event::Progress(progress) => {
-                self.spinner.say(|| progress.to_string());
-                let is_due = self
-                    .last_plain
-                    .is_none_or(|last| last.elapsed() > PLAIN_LINES);
-                if !ui::draws_progress() && is_due {
-                    self.last_plain = Some(Instant::now());
-                    ui::note(format!("{} {progress}", head("tasks")));
-                }
-            }
-            Event::Finished(_) => {}
-        }
-    }
-
-    fn end(&self) {
-        self.spinner.end();
-    }
-}
-
-/// Puts the task in front of each line of a merged log.
-pub(crate) struct Lines {
-    width: usize,
-    roles: Vec<String>,
-    paint: ui::Paint,
-}
-
-impl Lines {
-    pub(crate) fn new(run: &Run) -> Self {
-        let width = |role: &RunRole| {
-            Task {
-                role: role.name.clone(),
-                index: role.count.saturating_sub(1),
-            }
-            .to_string()
-            .len()
-        };
-        Self {
-            width: run.roles.iter().map(width).max().unwrap_or(0),
-            roles: run.roles.iter().map(|role| role.name.clone()).collect(),
-            paint: ui::Paint::stdout(),
-        }
-    }
-
-    /// `worker/0 | text`.
-    pub(crate) fn show(&self, line: &LogLine) -> String {
-        let voice = self
-            .roles
-            .iter()
-            .position(|role| *role == line.task.role)
-            .unwrap_or(0);
-        let voice = voice * 7 + usize::try_from(line.task.index).unwrap_or(0);
-        let mut front = format!("{:<width$}", line.task.to_string(), width = self.width);
-        if let Some(container) = &line.container {
-            front = format!("{front} ({container})");
-        }
-        format!("{} | {}", self.paint.voice(voice, &front), line.line)
     }
 }

@@ -3,19 +3,26 @@
 
 mod app;
 mod commands;
+mod complete;
 mod config;
 mod embedded;
 mod env;
 mod error;
 mod follow;
+mod hints;
+mod leftovers;
 mod output;
-mod pods;
+mod place;
+mod printer;
 mod progress;
+mod ready;
 mod select;
+mod show;
 mod target;
 mod terminal;
 mod ui;
 mod upload;
+mod usage;
 
 /// An API server allocates all the time, in many threads and many sizes: glibc's
 /// allocator took a third of the time of a write.

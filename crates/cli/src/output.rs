@@ -1,4 +1,4 @@
-//! `--output`: the same thing as a table, or as something for a program.
+//! `--output`: tables for people, data for programs.
 
 use clap::ValueEnum;
 use longshore::model::yaml;
@@ -12,7 +12,7 @@ use crate::{
 /// How a list is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// Columns for people.
+    /// Columns.
     #[default]
     Table,
     /// More columns.
@@ -21,7 +21,7 @@ pub(crate) enum Format {
     Json,
     /// YAML.
     Yaml,
-    /// One name a line.
+    /// One name per line.
     Name,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
         }
         _ => {
             let text = serde_json::to_string_pretty(value).map_err(|error| unreadable(&error))?;
-            ui::line(text);
+            ui::json(&text);
         }
     }
     Ok(())

@@ -5,7 +5,23 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use longshore::launcher::bundle::Progress;
+
 use crate::ui;
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How far packing has come, in files and bytes.
+pub(crate) fn packing(progress: Progress) -> String {
+    format!(
+        "packing: {} of {}, {} of {}",
+        progress.files,
+        ui::count(progress.total_files, "file"),
+        ui::size(progress.bytes),
+        ui::size(progress.total_bytes)
+    )
+}
 
 /// A line that moves while something takes its time. Clones are one line.
 #[derive(Clone)]
@@ -20,11 +36,11 @@ impl Spinner {
             return Self { bar: None };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{prefix}{spinner} {msg}") {
             bar.set_style(style);
         }
         bar.set_message(text.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
+        bar.enable_steady_tick(TICK);
         Self { bar: Some(bar) }
     }
 
@@ -32,6 +48,18 @@ impl Spinner {
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
+        }
+    }
+
+    /// Shows lines above the spinner until the next call. Each must fit the terminal,
+    /// and have no colours: their width decides how much is drawn over.
+    pub(crate) fn above(&self, lines: &[String]) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(
+                lines
+                    .iter()
+                    .fold(String::new(), |text, line| text + line + "\n"),
+            );
         }
     }
 
@@ -45,16 +73,14 @@ impl Spinner {
 
     /// Takes the line away until [`Spinner::resume`], for a question.
     pub(crate) fn pause(&self) {
-        if let Some(bar) = &self.bar {
-            bar.suspend(ui::flush);
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
+        self.end();
     }
 
     /// Shows the line again.
     pub(crate) fn resume(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.reset();
+            bar.enable_steady_tick(TICK);
         }
     }
 

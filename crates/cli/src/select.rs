@@ -1,32 +1,80 @@
 //! Which objects a verb is about: kind, names, namespace, selectors.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::{
     FieldSelector, LabelSelector, View,
     client::{Cluster, Item, kinds::Any},
+    launcher::suggest,
+    model::kind,
 };
 
-use crate::error::{Error, Kind, Result};
+use crate::{
+    complete,
+    error::{Error, Kind, Result},
+    target,
+};
 
 /// Objects of a kind, as arguments.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SelectArgs {
-    /// The kind, as in `pods`, `po`, `jobs.batch`; or `kind/name`
-    kind: String,
-    /// Names of objects; without any, all that the selectors match
-    names: Vec<String>,
-    /// The namespace; the context's own without it
+    /// Kind, as in pods, po or jobs.batch; or KIND/NAME
+    #[arg(add = ArgValueCompleter::new(complete::kinds))]
+    pub(crate) kind: String,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+}
+
+/// Which objects of a kind, as arguments.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WhichArgs {
+    /// Names [default: all objects that the selectors match]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::objects))]
+    pub(crate) names: Vec<String>,
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
-    namespace: Option<String>,
-    /// Of all namespaces
+    pub(crate) namespace: Option<String>,
+    /// All namespaces
     #[arg(long, short = 'A', conflicts_with = "namespace")]
-    all_namespaces: bool,
-    /// Only objects whose labels match, as in `app=web,tier!=cache`
+    pub(crate) all_namespaces: bool,
+    /// Filter by labels, as in app=web,tier!=cache
     #[arg(long, short = 'l')]
-    selector: Option<String>,
-    /// Only objects whose fields match, as in `status.phase=Running`
-    #[arg(long)]
-    field_selector: Option<String>,
+    pub(crate) selector: Option<String>,
+    /// Filter by fields, as in status.phase=Running
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) field_selector: Option<String>,
+}
+
+/// Reads a label selector. One without a requirement selects everything, which is
+/// easily not what is meant, as when a script's variable is empty.
+pub(crate) fn labels(text: &str) -> Result<LabelSelector> {
+    let selector: LabelSelector =
+        text.parse()
+            .map_err(|error: longshore::model::SelectorError| {
+                Error::from_source(Kind::Usage, &error)
+            })?;
+    refuse_everything(selector.is_everything(), "--selector")?;
+    Ok(selector)
+}
+
+fn fields(text: &str) -> Result<FieldSelector> {
+    let selector: FieldSelector =
+        text.parse()
+            .map_err(|error: longshore::model::SelectorError| {
+                Error::from_source(Kind::Usage, &error)
+            })?;
+    refuse_everything(selector.is_everything(), "--field-selector")?;
+    Ok(selector)
+}
+
+fn refuse_everything(is_everything: bool, option: &str) -> Result<()> {
+    match is_everything {
+        true => Err(Error::usage(format!(
+            "the {option} is empty, which would select every object"
+        ))
+        .hint(format!("leave {option} out if that is meant"))),
+        false => Ok(()),
+    }
 }
 
 /// [`SelectArgs`], checked: nothing has been asked of a cluster yet.
@@ -41,21 +89,25 @@ pub(crate) struct Selection {
 }
 
 impl SelectArgs {
-    /// Takes out of the names what is none.
+    /// Takes the words out of the names that are something else.
     pub(crate) fn take(&mut self, is_other: impl Fn(&str) -> bool) -> Vec<String> {
-        let (others, names) = std::mem::take(&mut self.names)
+        let (others, names) = std::mem::take(&mut self.which.names)
             .into_iter()
             .partition(|name| is_other(name));
-        self.names = names;
+        self.which.names = names;
         others
     }
 
     /// Refuses what cannot be meant, before a cluster is started.
     pub(crate) fn check(self) -> Result<Selection> {
-        let unreadable =
-            |error: longshore::model::SelectorError| Error::from_source(Kind::Usage, &error);
+        self.which.check(self.kind)
+    }
+}
+
+impl WhichArgs {
+    /// As [`SelectArgs::check`], with the kind.
+    pub(crate) fn check(self, mut kind: String) -> Result<Selection> {
         let mut names = self.names;
-        let mut kind = self.kind;
         if let Some((of, name)) = kind.split_once('/') {
             names.insert(0, name.to_owned());
             kind = of.to_owned();
@@ -65,14 +117,14 @@ impl SelectArgs {
             && (selects || self.all_namespaces)
         {
             return Err(Error::usage(format!(
-                "{name:?} is the name of one object: leave it out, or -A and the selectors"
+                "{name:?} names one object, which neither -A nor a selector goes with: leave out one of them"
             )));
         }
-        let labels = self.selector.unwrap_or_default();
-        let fields = self.field_selector.unwrap_or_default();
+        let labels = self.selector.as_deref().map(labels).transpose()?;
+        let fields = self.field_selector.as_deref().map(fields).transpose()?;
         Ok(Selection {
-            labels: labels.parse().map_err(unreadable)?,
-            fields: fields.parse().map_err(unreadable)?,
+            labels: labels.unwrap_or_default(),
+            fields: fields.unwrap_or_default(),
             kind,
             names,
             namespace: self.namespace,
@@ -97,10 +149,10 @@ impl Selection {
 
     /// The view of what is selected.
     pub(crate) async fn view(&self, cluster: &Cluster) -> Result<View<Any>> {
-        let mut view = cluster.kind(&self.kind).await?;
+        let view = cluster.kind(&self.kind).await;
+        let mut view = view.map_err(|error| unknown_kind(error, &self.kind))?;
         if view.kind().is_namespaced() && !self.all_namespaces {
-            let namespace = self.namespace.as_deref();
-            let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
+            let namespace = target::namespace(self.namespace.as_deref(), cluster);
             view = view.in_namespace(namespace)?;
         }
         Ok(view.labels(self.labels.clone()).fields(self.fields.clone()))
@@ -116,6 +168,19 @@ impl Selection {
             items.push(view.fetch(name).await?);
         }
         Ok(items)
+    }
+}
+
+/// An error about a kind, with the kind that is closest.
+fn unknown_kind(error: longshore::Error, word: &str) -> Error {
+    let is_unknown = matches!(error, longshore::Error::Invalid(_));
+    let word = word.to_ascii_lowercase();
+    let known = kind::BUILTIN.iter();
+    let names = known.flat_map(|info| [&*info.plural, &*info.singular]);
+    let near = suggest::nearest(&word, names).filter(|_| is_unknown);
+    match near {
+        Some(near) => Error::from(error).hint(format!("did you mean {near}?")),
+        None => error.into(),
     }
 }
 

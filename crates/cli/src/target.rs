@@ -1,44 +1,47 @@
 //! Which cluster a command works on. By default the embedded one, so that
 //! nobody's first try lands on a cluster that others depend on.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use longshore::{
     client::Cluster,
-    launcher::{Store, store::SECRET_LIMIT},
+    launcher::{Store, kept::Kept, store::SECRET_LIMIT},
 };
 use longshore_embedded::{
     Layout,
-    daemon::{self, Record, State, Usage},
+    daemon::{self, Fate, Record, State, Usage},
 };
+use serde_json::{Value, json};
 
 use crate::{
+    config,
     embedded::{self, Wish},
     env,
     error::Result,
+    hints, ui,
 };
 
 /// The choice of a cluster, as arguments.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Use this context of the kubeconfig
+    /// Context of the kubeconfig to use
     #[arg(long, env = env::CONTEXT, hide_env_values = true)]
     context: Option<String>,
-    /// Use this kubeconfig (its current context, unless --context is given)
+    /// Kubeconfig to use, with its current context unless --context is given
     #[arg(long, value_name = "FILE", env = env::KUBECONFIG, hide_env_values = true)]
     kubeconfig: Option<PathBuf>,
-    /// Use the embedded cluster, whatever longshore.toml or the environment say
+    /// Use the embedded cluster, whatever longshore.toml or the environment says
     #[arg(long)]
     embedded: bool,
-    /// The folder of the embedded cluster
+    /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 }
 
 /// What `longshore.toml` says about the cluster.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Configured {
     pub(crate) context: Option<String>,
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -56,6 +59,61 @@ enum Choice {
 }
 
 impl ClusterArgs {
+    /// The choice that a command line's words make. What they leave open is the
+    /// environment's, as clap would have it.
+    pub(crate) fn of_words(
+        context: Option<String>,
+        kubeconfig: Option<PathBuf>,
+        embedded: bool,
+        data_dir: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            context: context.or_else(|| std::env::var(env::CONTEXT).ok()),
+            kubeconfig: kubeconfig.or_else(|| std::env::var_os(env::KUBECONFIG).map(PathBuf::from)),
+            embedded,
+            data_dir: data_dir.or_else(|| std::env::var_os(env::DATA_DIR).map(PathBuf::from)),
+        }
+    }
+
+    /// The options that lead another command to the same cluster. What the environment
+    /// or the current folder's longshore.toml says, other commands read, too.
+    fn again(&self, choice: &Choice, configured: &Configured) -> Vec<(&'static str, String)> {
+        let is_configured = self.choose(&Configured::default(), false) == Choice::Embedded
+            && matches!(choice, Choice::Kubeconfig { .. });
+        if is_configured && config::here().is_ok_and(|here| here == *configured) {
+            return Vec::new();
+        }
+        let from_environment = |name: &str, value: &std::ffi::OsStr| {
+            std::env::var_os(name).is_some_and(|known| known == *value)
+        };
+        let mut options = Vec::new();
+        match choice {
+            Choice::Embedded | Choice::InPod => {
+                if self.embedded {
+                    options.push(("--embedded", String::new()));
+                }
+                if let Some(dir) = &self.data_dir
+                    && !from_environment(env::DATA_DIR, dir.as_os_str())
+                {
+                    options.push(("--data-dir", hints::of_path(dir)));
+                }
+            }
+            Choice::Kubeconfig { file, context } => {
+                if let Some(file) = file
+                    && !from_environment(env::KUBECONFIG, file.as_os_str())
+                {
+                    options.push(("--kubeconfig", hints::of_path(file)));
+                }
+                if let Some(context) = context
+                    && !from_environment(env::CONTEXT, context.as_ref())
+                {
+                    options.push(("--context", context.clone()));
+                }
+            }
+        }
+        options
+    }
+
     /// Arguments and environment first, then the folder's configuration, then
     /// the pod we may be in.
     fn choose(&self, configured: &Configured, in_pod: bool) -> Choice {
@@ -86,9 +144,23 @@ impl ClusterArgs {
         }
     }
 
+    /// Whether the embedded cluster is meant, whose pods see this machine's files.
+    pub(crate) fn is_embedded(&self, configured: &Configured) -> bool {
+        self.choose(configured, env::in_pod()) == Choice::Embedded
+    }
+
     /// Finds out which cluster is meant. Nothing is started or asked yet.
     pub(crate) async fn choice(&self, configured: &Configured) -> Result<Chosen> {
-        let (cluster, which) = match self.choose(configured, env::in_pod()) {
+        let choice = self.choose(configured, env::in_pod());
+        hints::remember_cluster(self.again(&choice, configured));
+        if let Choice::Kubeconfig { file, context } = &choice {
+            let file = file
+                .iter()
+                .map(|file| ("--kubeconfig", hints::of_path(file)));
+            let context = context.iter().map(|context| ("--context", context.clone()));
+            hints::remember_kubectl(file.chain(context).collect());
+        }
+        let (cluster, which) = match choice {
             Choice::Embedded => {
                 return Ok(Chosen::Embedded(embedded::layout(self.data_dir.as_ref())?));
             }
@@ -114,6 +186,66 @@ impl ClusterArgs {
     }
 }
 
+/// What the embedded cluster is, in the first line of a run.
+const EMBEDDED: &str = "embedded, local processes";
+
+/// How long the embedded cluster stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// Until it has no work and no command uses it.
+    OnDemand,
+    /// Until `longshore down`.
+    Lasting,
+}
+
+impl Lifetime {
+    pub(crate) fn of(record: &Record, layout: &Layout) -> Self {
+        match record.is_lasting(layout) {
+            true => Self::Lasting,
+            false => Self::OnDemand,
+        }
+    }
+
+    /// As in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::OnDemand => "on-demand",
+            Self::Lasting => "lasting",
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::OnDemand => "stops when no run is left",
+            Self::Lasting => "stays until `longshore down`",
+        }
+    }
+
+    /// What it lasts until.
+    pub(crate) fn until(self) -> &'static str {
+        match self {
+            Self::OnDemand => "no run, pod or schedule is left and no command uses it",
+            Self::Lasting => "`longshore down`",
+        }
+    }
+}
+
+/// How long a cluster has been there, for people.
+pub(crate) fn age(record: &Record) -> String {
+    let now = jiff::Timestamp::now().as_second();
+    ui::span(now.saturating_sub(record.started.as_second()))
+}
+
+/// The namespace that a command works in: the one that is given, or the cluster's own.
+pub(crate) fn namespace<'a>(given: Option<&'a str>, cluster: &'a Cluster) -> &'a str {
+    let own = cluster.default_namespace();
+    let namespace = given.unwrap_or(own);
+    if namespace != own {
+        hints::remember_namespace(namespace);
+    }
+    namespace
+}
+
 /// A cluster that was chosen but not yet opened.
 pub(crate) enum Chosen {
     /// The embedded one in this folder.
@@ -126,9 +258,30 @@ impl Chosen {
     /// The cluster's name, for people.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Embedded(_) => "embedded, local processes",
+            Self::Embedded(_) => EMBEDDED,
             Self::Other { name, .. } => name,
         }
+    }
+
+    /// The cluster in one line, for people; how long it stays, if it is one that
+    /// this program starts and stops. Nothing is started.
+    pub(crate) async fn describe(&self) -> Result<String> {
+        let layout = match self {
+            Self::Other { name, .. } => return Ok(name.clone()),
+            Self::Embedded(layout) => layout,
+        };
+        let since = match daemon::find(layout).await? {
+            State::Stopped => "started for this run".to_owned(),
+            State::Running(record) => {
+                let lifetime = Lifetime::of(&record, layout);
+                let since = format!("up since {}", age(&record));
+                return Ok(format!("{EMBEDDED}; {since}, {}", lifetime.sentence()));
+            }
+        };
+        Ok(format!(
+            "{EMBEDDED}; {since}, {}",
+            Lifetime::OnDemand.sentence()
+        ))
     }
 
     /// The namespace that commands work in unless told otherwise.
@@ -143,9 +296,7 @@ impl Chosen {
     /// cluster has one in its folder.
     pub(crate) fn own_store(&self, size: u64) -> Option<Store> {
         match self {
-            Self::Embedded(layout) if size > SECRET_LIMIT => {
-                Some(Store::Folder(layout.dir().join("bundles")))
-            }
+            Self::Embedded(layout) if size > SECRET_LIMIT => Some(Store::Folder(layout.bundles())),
             _ => None,
         }
     }
@@ -154,9 +305,10 @@ impl Chosen {
     /// the command.
     pub(crate) async fn open(self) -> Result<Target> {
         let layout = match self {
-            Self::Other { cluster, .. } => {
+            Self::Other { cluster, name } => {
                 return Ok(Target {
                     cluster,
+                    name,
                     embedded: None,
                 });
             }
@@ -164,23 +316,27 @@ impl Chosen {
         };
         // Before looking: a cluster on demand cannot end from here on.
         let usage = Usage::begin(&layout).await?;
-        let record = match daemon::find(&layout).await? {
-            State::Running(record) => record,
+        let (record, is_new) = match daemon::find(&layout).await? {
+            State::Running(record) => (record, false),
             State::Stopped => {
-                embedded::spawn(
-                    &layout,
-                    &Wish {
-                        on_demand: true,
-                        ..Wish::default()
-                    },
-                )
-                .await?
+                let wish = Wish {
+                    on_demand: true,
+                    ..Wish::default()
+                };
+                (embedded::spawn(&layout, &wish).await?, true)
             }
         };
+        hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
         let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
         Ok(Target {
             cluster: cluster?,
-            embedded: Some((usage, record)),
+            name: EMBEDDED.to_owned(),
+            embedded: Some(Embedded {
+                usage,
+                record,
+                layout,
+                is_new,
+            }),
         })
     }
 }
@@ -188,8 +344,31 @@ impl Chosen {
 /// The cluster a command works on.
 pub(crate) struct Target {
     cluster: Cluster,
-    embedded: Option<(Usage, Record)>,
+    name: String,
+    embedded: Option<Embedded>,
 }
+
+/// The embedded cluster, while a command uses it.
+struct Embedded {
+    usage: Usage,
+    record: Record,
+    layout: Layout,
+    /// Whether it was started for the command.
+    is_new: bool,
+}
+
+/// What became of a cluster that a command uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// It was stopped; the sentence says by what.
+    Stopped(String),
+    /// Its process ended without a word.
+    Died,
+}
+
+/// How often a command that follows something looks whether the embedded
+/// cluster is still there.
+const GONE_POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Target {
     /// The client.
@@ -197,20 +376,55 @@ impl Target {
         &self.cluster
     }
 
-    /// Lets the cluster live on after the command, for work that goes on.
-    pub(crate) fn keep(&self) -> Result<()> {
-        if let Some((usage, _)) = &self.embedded {
-            usage.keep()?;
-        }
-        Ok(())
+    /// The bundles that the embedded cluster keeps in its folder.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        let embedded = self.embedded.as_ref()?;
+        Some(Kept::new(embedded.layout.bundles()))
     }
 
-    /// Ends the use of the cluster. One that was started for this command has
-    /// ended afterwards.
+    /// The cluster and how long it stays, for programs.
+    pub(crate) fn facts(&self) -> Value {
+        let Some(embedded) = &self.embedded else {
+            return json!({"kind": "kubernetes", "name": self.name, "url": self.cluster.url()});
+        };
+        let lifetime = Lifetime::of(&embedded.record, &embedded.layout);
+        json!({
+            "kind": "embedded",
+            "name": self.name,
+            "url": embedded.record.url,
+            "folder": embedded.layout.dir(),
+            "startedForThis": embedded.is_new,
+            "lifetime": lifetime.as_str(),
+            "until": lifetime.until(),
+        })
+    }
+
+    /// Resolves when the process of the embedded cluster is gone that this
+    /// command uses; never for other clusters. What it knows of a process that
+    /// died it tells once.
+    pub(crate) async fn gone(&self, told: &mut bool) -> Gone {
+        let Some(embedded) = self.embedded.as_ref().filter(|_| !*told) else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(GONE_POLL_INTERVAL).await;
+            match daemon::fate(&embedded.layout, &embedded.record) {
+                Ok(Fate::Stopped(end)) => return Gone::Stopped(end.sentence()),
+                Ok(Fate::Died) => {
+                    *told = true;
+                    return Gone::Died;
+                }
+                Ok(Fate::Alive) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Ends the use of the cluster. One on demand that no other command uses and
+    /// that has no work has ended afterwards.
     pub(crate) async fn close(self) -> Result<()> {
         self.cluster.close();
-        if let Some((usage, record)) = self.embedded {
-            usage.end(&record).await?;
+        if let Some(embedded) = self.embedded {
+            embedded.usage.end(&embedded.record).await?;
         }
         Ok(())
     }

@@ -36,7 +36,8 @@ impl Terminal {
         let before = termios::tcgetattr(std::io::stdin()).map_err(broken)?;
         let mut raw = before.clone();
         raw.make_raw();
-        termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw).map_err(broken)?;
+        // What was typed before is not thrown away.
+        termios::tcsetattr(std::io::stdin(), OptionalActions::Drain, &raw).map_err(broken)?;
         Ok(Raw { before })
     }
 }
@@ -44,8 +45,11 @@ impl Terminal {
 impl Raw {
     /// Columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
-        let size = termios::tcgetwinsize(std::io::stdout());
-        size.map_or((80, 24), |size| (size.ws_col, size.ws_row))
+        match termios::tcgetwinsize(std::io::stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+            // A terminal that does not know its size.
+            _ => (80, 24),
+        }
     }
 
     /// Told each time that the size changes.
@@ -57,6 +61,6 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
+        let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
     }
 }

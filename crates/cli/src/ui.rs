@@ -1,11 +1,15 @@
 //! Everything the program writes: plain lines to standard output, marks and
-//! progress to standard error, colours only on a terminal.
+//! progress to standard error, colours only on a terminal. Lines for people keep
+//! nothing of what tasks and objects could do to a terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::{
+    borrow::Cow,
     io::{IsTerminal as _, Write as _},
     sync::atomic::{AtomicBool, Ordering},
 };
+
+use longshore::launcher::terminal_text::{self, escaped};
 
 use crate::{
     env,
@@ -15,10 +19,37 @@ use crate::{
 /// Set when whoever read our output has gone.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line to standard output. When nobody reads any more (`| head`),
+/// Writes a line for people to standard output. When its reader has gone (`| head`),
 /// nothing more is written, and [`output_closed`] says so.
 pub(crate) fn line(text: impl AsRef<str>) {
-    bytes(format!("{}\n", text.as_ref()).as_bytes());
+    bytes(format!("{}\n", terminal_text::lines(text.as_ref())).as_bytes());
+}
+
+/// Writes a line of JSON to standard output. Control characters that JSON allows as
+/// they are, and terminals may obey, are written as escapes: the value is the same.
+pub(crate) fn json(text: &str) {
+    let mut line = String::new();
+    write_json(text, &mut line);
+    bytes(line.as_bytes());
+}
+
+/// The same to a text.
+pub(crate) fn write_json(text: &str, out: &mut String) {
+    out.push_str(&json_escaped(text));
+    out.push('\n');
+}
+
+fn json_escaped(text: &str) -> Cow<'_, str> {
+    let is_raw = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !text.contains(is_raw) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| match is_raw(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    // They stand within strings only.
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 /// Writes bytes to standard output as they are.
@@ -31,13 +62,64 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
-/// Writes bytes to standard error as they are.
-pub(crate) fn error_bytes(bytes: &[u8]) {
-    let _ = std::io::stderr().lock().write_all(bytes);
+/// Output of a container that is passed on as it comes: byte for byte to a file, a
+/// pipe, or a terminal that was given to the container; to any other terminal only
+/// what does not act on it.
+pub(crate) struct Pass {
+    filter: Option<terminal_text::Stream>,
+    write: fn(&[u8]),
+}
+
+impl Pass {
+    /// To standard output. `raw`: the terminal was given to the container.
+    pub(crate) fn stdout(raw: bool) -> Self {
+        let filtered = !raw && std::io::stdout().is_terminal();
+        Self {
+            filter: filtered.then(terminal_text::Stream::default),
+            write: bytes,
+        }
+    }
+
+    /// To standard error, in the same way.
+    pub(crate) fn stderr(raw: bool) -> Self {
+        let filtered = !raw && std::io::stderr().is_terminal();
+        Self {
+            filter: filtered.then(terminal_text::Stream::default),
+            write: |bytes| {
+                let _ = std::io::stderr().lock().write_all(bytes);
+            },
+        }
+    }
+
+    /// Passes a piece on.
+    pub(crate) fn piece(&mut self, piece: &[u8]) {
+        match &mut self.filter {
+            Some(filter) => (self.write)(filter.pass(piece).as_bytes()),
+            None => (self.write)(piece),
+        }
+        flush();
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            (self.write)(filter.end().as_bytes());
+            flush();
+        }
+    }
+}
+
+/// Gives up standard output: its reader takes nothing, and is not waited for.
+pub(crate) fn abandon_output() {
+    OUTPUT_CLOSED.store(true, Ordering::Relaxed);
 }
 
 /// Brings out what stands in the buffer.
 pub(crate) fn flush() {
+    if output_closed() {
+        return;
+    }
     if std::io::stdout().lock().flush().is_err() {
         OUTPUT_CLOSED.store(true, Ordering::Relaxed);
     }
@@ -50,7 +132,8 @@ pub(crate) fn output_closed() -> bool {
 
 /// Writes a line for people to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+    let text = terminal_text::lines(text.as_ref());
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Writes the beginning of a line that the person ends.
@@ -64,7 +147,7 @@ pub(crate) fn warning(text: impl AsRef<str>) {
     note(format!(
         "{} {}",
         Paint::stderr().yellow("warning:"),
-        text.as_ref()
+        escaped(text.as_ref())
     ));
 }
 
@@ -72,6 +155,7 @@ pub(crate) fn warning(text: impl AsRef<str>) {
 pub(crate) fn error(error: &Error) {
     let paint = Paint::stderr();
     for (mark, text) in error.lines() {
+        let text = escaped(&text);
         match mark {
             Mark::Error => note(format!("{} {text}", paint.red("error:"))),
             Mark::Detail => note(format!("  {text}")),
@@ -83,6 +167,13 @@ pub(crate) fn error(error: &Error) {
 /// Whether a person can answer: input and error output are a terminal.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Columns and rows of the terminal that progress is drawn on.
+pub(crate) fn progress_size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    known.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Whether progress can be drawn.
@@ -112,6 +203,12 @@ impl Paint {
         }
     }
 
+    /// No colours.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self { on: false }
+    }
+
     /// For standard error.
     pub(crate) fn stderr() -> Self {
         Self {
@@ -136,10 +233,16 @@ impl Paint {
     colours! { red 31 green 32 yellow 33 cyan 36 bold 1 }
 }
 
-/// Columns side by side, two blanks between them, nothing behind the last.
+/// Columns side by side, two blanks between them, nothing behind the last. Control
+/// characters in cells are made visible, newlines and tabs too.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let cell = |cell: &String| escaped(cell).replace('\n', "\\n").replace('\t', "\\t");
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(cell).collect())
+        .collect();
     let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
+    for row in &rows {
         for (n, cell) in row.iter().enumerate() {
             let width = cell.chars().count();
             match widths.get_mut(n) {
@@ -203,6 +306,22 @@ mod tests {
         let rows =
             [["NAME", "AGE"], ["a-long-name", "1s"]].map(|row| row.map(String::from).to_vec());
         assert_eq!(columns(&rows), ["NAME         AGE", "a-long-name  1s"]);
+    }
+
+    #[test]
+    fn cells_show_their_control_characters() {
+        let rows = [vec!["a\x1b[2J\nb".to_owned(), "\u{9b}c".to_owned()]];
+        assert_eq!(columns(&rows), ["a^[[2J\\nb  \\u{9b}c"]);
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({"line": "a\u{7f}\u{9b}\u{e9}\x1b"});
+        let text = serde_json::to_string(&value).unwrap_or_default();
+        let escaped = json_escaped(&text);
+        assert!(!escaped.chars().any(char::is_control), "{escaped:?}");
+        let read: Option<serde_json::Value> = serde_json::from_str(&escaped).ok();
+        assert_eq!(read, Some(value));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::{
 
 use longshore::launcher::{
     Bundle, BundleInfo, RunSpec, Store,
+    bundle::Progress,
     store::{self, DeliverOptions, Sent},
 };
 
@@ -17,7 +18,7 @@ use crate::{
     env,
     error::{Error, Kind, Result},
     follow::{Interrupt, head},
-    progress::Spinner,
+    progress::{Spinner, packing},
     ui,
 };
 
@@ -32,7 +33,7 @@ pub(crate) async fn deliver(
     interrupt: &mut Interrupt,
 ) -> Result<BundleInfo> {
     let spinner = Spinner::start("sending the code");
-    let tick = spinner.clone();
+    let (tick, pack_tick) = (spinner.clone(), spinner.clone());
     let is_sent = Arc::new(AtomicBool::new(false));
     let sends = Arc::clone(&is_sent);
     let earlier = Arc::new(AtomicU64::new(0));
@@ -41,6 +42,7 @@ pub(crate) async fn deliver(
     let options = DeliverOptions {
         validity: store::validity(spec),
         cache: env::cache_dir().map(|cache| cache.join("uploads")),
+        packing: Arc::new(move |done: Progress| pack_tick.say(|| packing(done))),
         progress: Arc::new(move |sent: Sent| {
             sends.store(true, Ordering::Relaxed);
             sent_earlier.store(sent.earlier, Ordering::Relaxed);

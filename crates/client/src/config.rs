@@ -13,6 +13,7 @@ use kube_client::{
 use crate::{
     credentials,
     error::{Error, Result},
+    kubeconfig, proxies,
 };
 
 /// Where a configuration comes from, so that it can be read anew when its
@@ -56,22 +57,24 @@ async fn infer() -> Result<Config> {
     }
 }
 
-/// What the files say that are used where none is named. Of several in
-/// `KUBECONFIG` those that are not there are left out, as kubectl does.
+/// What the files say that are used where none is named.
 async fn usual(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
-    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
-    paths.retain(|path| !path.as_os_str().is_empty());
-    if paths.len() < 2 {
-        return Config::from_kubeconfig(options).await;
-    }
-    if paths.iter().any(|path| path.exists()) {
-        // What cannot be looked at is no less an error than what cannot be read.
-        paths.retain(|path| path.try_exists().unwrap_or(true));
-    }
-    let read = |all: Kubeconfig, path: &PathBuf| all.merge(Kubeconfig::read_from(path)?);
-    let all = paths.iter().try_fold(Kubeconfig::default(), read)?;
-    Config::from_custom_kubeconfig(all, options).await
+    of(kubeconfig::usual()?, options).await
+}
+
+/// What a kubeconfig says. Its own proxy counts whatever the environment says.
+async fn of(
+    kubeconfig: Kubeconfig,
+    options: &KubeConfigOptions,
+) -> Result<Config, KubeconfigError> {
+    let own = kubeconfig::proxy(&kubeconfig, options);
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
+    config.proxy_url = match own {
+        Some(proxy) => Some(proxy.parse().map_err(KubeconfigError::ParseProxyUrl)?),
+        None => proxies::of_environment(&config.cluster_url, |name| std::env::var(name).ok())
+            .map_err(KubeconfigError::ParseProxyUrl)?,
+    };
+    Ok(config)
 }
 
 fn in_cluster() -> bool {
@@ -85,8 +88,8 @@ async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<C
     };
     let config = match path {
         None => usual(&options).await,
-        Some(path) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+        Some(path) => match kubeconfig::read(path) {
+            Ok(kubeconfig) => of(kubeconfig, &options).await,
             Err(error) => Err(error),
         },
     };
@@ -118,6 +121,12 @@ fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
                 without_detail(error)
             )
         }
+        KubeconfigError::ParseProxyUrl(_) => {
+            "its proxy-url, or HTTPS_PROXY, is not a URL: write it as http://proxy:3128".to_owned()
+        }
+        KubeconfigError::ParseNoProxy(_) => "NO_PROXY cannot be read: it is a list of names, \
+             addresses and networks with a comma between each two"
+            .to_owned(),
         other => other.to_string(),
     };
     Error::Config(format!("{which} cannot be used: {problem}"))
@@ -210,7 +219,15 @@ pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
         if let Some(error) = error.downcast_ref::<AuthError>() {
             return auth(error);
         }
-        let text = error.to_string();
+        let io = error.downcast_ref::<std::io::Error>();
+        let text = match io.map(std::io::Error::kind) {
+            // The words of a TLS library are for those who write servers.
+            Some(std::io::ErrorKind::UnexpectedEof) => {
+                texts.push("the server closed the connection".to_owned());
+                break;
+            }
+            _ => error.to_string(),
+        };
         // Outer errors often repeat the inner one's words: keep the inner's.
         texts.retain(|outer| !outer.contains(&text));
         if !texts.iter().any(|known| known == &text) {
@@ -261,6 +278,14 @@ mod tests {
         #[error("inner")]
         struct Inner;
         assert_eq!(explain(&Outer(Inner)), "inner");
+
+        #[derive(Debug, thiserror::Error)]
+        #[error("sending")]
+        struct Sending(#[source] std::io::Error);
+        let text = "peer closed connection without sending TLS close_notify";
+        let ended = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text);
+        let told = "sending: the server closed the connection";
+        assert_eq!(explain(&Sending(ended)), told);
     }
 
     #[tokio::test]

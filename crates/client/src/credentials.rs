@@ -117,6 +117,7 @@ fn not_started(program: &ExecConfig, error: &std::io::Error) -> String {
 /// Reads an answer. Some programs write YAML, which JSON is a part of.
 fn read(answer: &[u8], version: Option<&str>) -> Result<Status, String> {
     let unreadable = || format!("wrote something else than an {KIND}: run it by hand");
+    longshore_model::yaml::check(answer).map_err(|_| unreadable())?;
     let told: Credential = serde_yaml_ng::from_slice(answer).map_err(|_| unreadable())?;
     if told.kind.is_some_and(|kind| kind != KIND) {
         return Err(unreadable());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use longshore_model::yaml;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,9 +15,6 @@ use crate::{
 
 /// A new kind is served so soon, or not at all.
 const ESTABLISHED: Duration = Duration::from_secs(30);
-
-/// Brackets may be nested so deep; the parser's time grows with the square.
-const DEPTH: usize = 400;
 
 /// Reads the objects of a text: YAML documents between `---` lines, or JSON. A
 /// `List` counts as its items. Empty documents are passed over.
@@ -41,11 +39,8 @@ const DEPTH: usize = 400;
 /// # Ok::<(), longshore_client::Error>(())
 /// ```
 pub fn read(text: &str) -> Result<Vec<Value>> {
-    if longshore_model::text::nesting(text.as_bytes()) > DEPTH {
-        return Err(Error::Invalid(format!(
-            "the manifest cannot be read: its brackets are nested more than {DEPTH} deep"
-        )));
-    }
+    yaml::check(text.as_bytes())
+        .map_err(|error| Error::Invalid(format!("cannot read the manifest: {error}")))?;
     let mut objects = Vec::new();
     for (i, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
         let number = i + 1;
@@ -179,7 +174,7 @@ mod tests {
             "document 1 of the manifest is no object of Kubernetes: its apiVersion is no text: put quotes around it"
         );
         assert!(refusal("").contains("no object in it"));
-        assert!(refusal(&"[".repeat(500)).contains("more than 400 deep"));
+        assert!(refusal(&"[".repeat(500)).contains("400 levels deep"));
     }
 
     #[test]
@@ -189,7 +184,7 @@ mod tests {
             let before = format!("*a{},", i - 1).repeat(10);
             text += &format!("a{i}: &a{i} [{before}]\n");
         }
-        assert!(refusal(&text).contains("limit"), "{}", refusal(&text));
+        assert!(refusal(&text).contains("excessive aliasing"));
     }
 
     proptest! {

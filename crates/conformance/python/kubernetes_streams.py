@@ -80,12 +80,22 @@ assert hashlib.sha256(back.encode()).digest() == hashlib.sha256(text.encode()).d
 session.run_forever(timeout=20)
 assert session.returncode == 0
 
-# Its command ends with its client.
-session = execute("sh", "-c", "echo $$; exec sleep 1000", _preload_content=False)
+# A command goes on without its client.
+script = "echo begin; until test -e /tmp/go-on-$$; do sleep 0.05; done; echo $$ > /tmp/went-on-$$"
+session = execute("sh", "-c", f"echo $$; {script}", _preload_content=False)
 number = session.readline_stdout(timeout=20)
-assert execute("cat", f"/proc/{number}/comm") == "sleep\n"
 session.close()
-judge.until(lambda: execute("sh", "-c", f"test -d /proc/{number} || echo gone") == "gone\n")
+execute("touch", f"/tmp/go-on-{number}")
+# The client reads a number as JSON and leaves its newline out.
+judge.until(lambda: execute("sh", "-c", f"cat /tmp/went-on-{number} || echo not yet").strip() == number)
+execute("rm", "-f", f"/tmp/went-on-{number}", f"/tmp/go-on-{number}")
+
+# What was sent arrives, although the client leaves at once.
+session = execute("sh", "-c", f"cat > /tmp/sent-{number}", stdin=True, _preload_content=False)
+session.write_stdin("hello\n" * 1000)
+session.close()
+judge.until(lambda: execute("sh", "-c", f"cat /tmp/sent-{number} || echo not yet") == "hello\n" * 1000)
+execute("rm", "-f", f"/tmp/sent-{number}")
 
 # A terminal has one output.
 session = execute("sh", "-c", "test -t 0 && echo terminal; echo too >&2", stdin=True, tty=True, _preload_content=False)

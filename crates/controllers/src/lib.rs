@@ -21,6 +21,7 @@ mod cron;
 mod custom;
 mod events;
 mod garbage;
+mod guard;
 mod job;
 mod key;
 mod namespace;
@@ -30,10 +31,14 @@ mod scheduler;
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{FutureExt, future::BoxFuture};
 use longshore_client::{Cluster, Error};
 use tokio::task::JoinSet;
 
-use crate::{caches::Caches, job::BackoffLimits};
+use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
+
+/// Starts a controller; called again after a panic.
+type Run = Box<dyn Fn(Cluster, Arc<Caches>, Recorder) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What may be set otherwise than in Kubernetes, for tests above all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,23 +94,46 @@ impl Controllers {
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(writer.run());
-        tasks.spawn(scheduler::run(
-            cluster.clone(),
-            caches.clone(),
-            events.clone(),
-        ));
-        tasks.spawn(cron::run(
-            cluster.clone(),
-            caches.clone(),
-            events.clone(),
-            cron::Pace::default(),
-        ));
-        tasks.spawn(job::run(cluster.clone(), caches.clone(), events, limits));
-        tasks.spawn(garbage::run(cluster.clone(), caches.clone()));
+        let parts = (cluster, caches, events);
+        let mut start = |what, run: Run| {
+            let parts = parts.clone();
+            tasks.spawn(supervised(what, move || {
+                let (cluster, caches, events) = parts.clone();
+                run(cluster, caches, events)
+            }));
+        };
+        start(
+            "scheduler",
+            Box::new(|cluster, caches, events| scheduler::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "cronjob",
+            Box::new(|cluster, caches, events| {
+                cron::run(cluster, caches, events, cron::Pace::default()).boxed()
+            }),
+        );
+        start(
+            "job",
+            Box::new(move |cluster, caches, events| {
+                job::run(cluster, caches, events, limits).boxed()
+            }),
+        );
+        start(
+            "garbage",
+            Box::new(|cluster, caches, _| garbage::run(cluster, caches).boxed()),
+        );
         if let Some(certificate) = options.root_ca {
-            tasks.spawn(root_ca::run(cluster.clone(), caches.clone(), certificate));
+            start(
+                "root-ca",
+                Box::new(move |cluster, caches, _| {
+                    root_ca::run(cluster, caches, certificate.clone()).boxed()
+                }),
+            );
         }
-        tasks.spawn(namespace::run(cluster, caches));
+        start(
+            "namespace",
+            Box::new(|cluster, caches, _| namespace::run(cluster, caches).boxed()),
+        );
         Ok(Self { tasks })
     }
 

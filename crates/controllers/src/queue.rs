@@ -1,5 +1,5 @@
 //! A work queue: each key once, never two workers on one key, back-off with
-//! jitter after errors.
+//! jitter after errors. A panic on one key counts as an error of that key.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -13,10 +13,15 @@ use longshore_client::Error;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
+use crate::guard::caught;
+
 /// The first wait after an error.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 /// The longest wait after errors.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The longest a key rests before it is looked at again, whatever its worker
+/// asked for: an object may name any number of seconds.
+const LONGEST_REST: Duration = Duration::from_hours(24);
 
 /// Keys and when they are due. Pure: the present comes in as an argument.
 #[derive(Debug)]
@@ -132,7 +137,8 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     }
 
     fn add_after(&self, key: K, wait: Duration) {
-        self.state.lock().add_at(key, Instant::now() + wait);
+        let at = Instant::now() + wait.min(LONGEST_REST);
+        self.state.lock().add_at(key, at);
         self.wake.notify_one();
     }
 
@@ -166,8 +172,14 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         let worker = || async {
             loop {
                 let key = self.next().await;
-                let outcome = reconcile(key.clone()).await;
-                self.settle(what, key, outcome);
+                match caught(async { reconcile(key.clone()).await }).await {
+                    Ok(outcome) => self.settle(what, key, outcome),
+                    Err(panic) => {
+                        let wait = self.state.lock().failed(&key, rand::random());
+                        tracing::error!(what, ?key, panic, ?wait, "panicked: trying again");
+                        self.rest(key, Some(wait));
+                    }
+                }
             }
         };
         futures::future::join_all((0..workers).map(|_| worker())).await;
@@ -196,6 +208,11 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 Some(wait)
             }
         };
+        self.rest(key, wait);
+    }
+
+    /// The worker is done with the key, for some time or until it is added.
+    fn rest(&self, key: K, wait: Option<Duration>) {
         if let Some(wait) = wait {
             self.add_after(key.clone(), wait);
         }
@@ -219,7 +236,60 @@ pub(crate) fn is_terminating(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
+
+    /// Runs the queue until `done` says so.
+    async fn work_until<T: Future<Output = Result<Next, Error>>>(
+        queue: &Queue<&'static str>,
+        reconcile: impl Fn(&'static str) -> T,
+        done: &Notify,
+    ) {
+        tokio::select! {
+            () = queue.work("test", 2, reconcile) => {}
+            () = done.notified() => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_panics_stops_no_other_and_is_tried_again() {
+        let (queue, done) = (Queue::new(), Notify::new());
+        let (bad, good) = (AtomicU32::new(0), AtomicU32::new(0));
+        queue.add("bad");
+        queue.add("good");
+        let reconcile = async |key| {
+            if key == "good" {
+                good.fetch_add(1, Ordering::Relaxed);
+                return Ok(Next::Done);
+            }
+            assert!(bad.fetch_add(1, Ordering::Relaxed) >= 3, "the test's panic");
+            done.notify_one();
+            Ok(Next::Done)
+        };
+        work_until(&queue, reconcile, &done).await;
+        assert_eq!(good.load(Ordering::Relaxed), 1);
+        assert_eq!(bad.load(Ordering::Relaxed), 4);
+    }
+
+    /// `activeDeadlineSeconds: 9223372036854775807` asks for such a wait.
+    #[tokio::test]
+    async fn no_wait_is_too_long_for_the_queue() {
+        let queue = Queue::new();
+        for (key, wait) in [
+            ("most", Duration::MAX),
+            ("many", Duration::from_secs(i64::MAX.unsigned_abs())),
+            ("some", Duration::from_secs(7)),
+        ] {
+            queue.add(key);
+            assert_eq!(queue.next().await, key);
+            queue.settle("test", key, Ok(Next::After(wait)));
+        }
+        let latest = Instant::now() + LONGEST_REST;
+        let state = queue.state.lock();
+        assert_eq!(state.due.len(), 3);
+        assert!(state.due.values().all(|due| *due <= latest));
+    }
 
     #[test]
     fn each_key_once_and_never_twice_at_a_time() {

@@ -2,20 +2,26 @@
 
 use std::{
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use longshore_apiserver::{ApiServer, Authority, Faults};
+use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
 use longshore_engine::{Engine, OpenError, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+};
 
 use crate::{
-    Error, NAME, Options, descriptors, files, kubeconfig, layout::Layout, lock::Lock,
-    logs::LogBridge, publish, settings::Settings, streams::StreamBridge,
+    Error, NAME, Options, abandoned, daemon::End, descriptors, files::Durability, kubeconfig,
+    layout::Layout, lock::Lock, logs::LogBridge, namespaces, publish, settings::Settings,
+    streams::StreamBridge,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
@@ -27,13 +33,15 @@ pub struct EmbeddedCluster {
     faults: Faults,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
+    /// Keeps the system namespaces; aborted when it is dropped.
+    namespaces: JoinSet<()>,
     node: Option<NodeAgent>,
     layout: Layout,
     ephemeral: bool,
     // The lock goes before the temporary folder it is in: fields are dropped
     // in the order in which they stand here.
     _lock: Lock,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
 }
 
 /// The TLS endpoint.
@@ -63,8 +71,14 @@ impl EmbeddedCluster {
         let engine = open_store(&options, &layout).await?;
         let bridges = (LogBridge::default(), StreamBridge::default());
         let settings = Settings::load_or_new(&layout)?;
+        // One that is kept needs a key that is kept: its tokens stay valid.
+        let token_key = match options.ephemeral && options.listen.is_none() {
+            true => TokenKey::ephemeral(),
+            false => TokenKey::load_or_create(&layout.certificates()),
+        };
         let server = ApiServer::new(longshore_apiserver::Options {
             engine,
+            token_key: Some(token_key.map_err(Error::part("service account key"))?),
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(bridges.0.clone()),
             node_streams: Arc::new(bridges.1.clone()),
@@ -76,11 +90,12 @@ impl EmbeddedCluster {
             faults: server.faults().clone(),
             endpoint: None,
             controllers: None,
+            namespaces: JoinSet::new(),
             node: None,
             ephemeral: options.ephemeral,
             layout,
             _lock: lock,
-            _folder: folder,
+            folder,
         };
         // From here on a failure has something to stop.
         match started
@@ -134,7 +149,6 @@ impl EmbeddedCluster {
             host: local.ip().to_string(),
             port: local.port(),
             ca_pem: authority.ca_pem(),
-            token: settings.token.clone(),
         });
         let node = async {
             if !options.node {
@@ -145,6 +159,7 @@ impl EmbeddedCluster {
                 // Left by a process that could not tidy up.
                 std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
+            let last_end = End::read(&self.layout).map_err(Error::part("node"))?;
             NodeAgent::start(longshore_node::Options {
                 cluster: self.sheltered.clone().with_user_agent("longshore-node"),
                 name: NAME.to_owned(),
@@ -152,6 +167,13 @@ impl EmbeddedCluster {
                 path_prepend: options.program_dir.clone(),
                 access,
                 log_limits: options.log_limits,
+                image_entrypoints: options.image_entrypoints.clone(),
+                device_root: options.device_root.clone(),
+                fill_volumes: options.fill_volumes.clone(),
+                last_end: last_end.map(|end| longshore_node::LastEnd {
+                    at: end.at,
+                    cause: end.sentence(),
+                }),
             })
             .await
             .map(Some)
@@ -163,6 +185,10 @@ impl EmbeddedCluster {
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;
         node?;
+        if options.controllers {
+            let cluster = self.sheltered.clone().with_user_agent("kube-apiserver");
+            self.namespaces.spawn(namespaces::keep(cluster));
+        }
         if let Some(node) = &self.node {
             logs.fill(node.logs());
             streams.fill(node.sessions());
@@ -193,14 +219,21 @@ impl EmbeddedCluster {
 
         let url = format!("https://{local}");
         settings.port = local.port();
-        settings.save(&self.layout)?;
-        let text = kubeconfig::text(&url, &authority.ca_pem(), &settings.token);
+        let durability = match self.folder {
+            Some(_) => Durability::Volatile,
+            None => Durability::Durable,
+        };
+        settings.save(&self.layout, durability)?;
+        let administrator = authority
+            .administrator(&self.layout.certificates())
+            .map_err(Error::part("certificates"))?;
+        let text = kubeconfig::text(&url, &authority.ca_pem(), &settings.token, &administrator);
         // Our own copy always: another place is its owner's to tidy.
         let own = self.layout.kubeconfig();
-        files::write_private(&own, text.as_bytes())?;
+        longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
         let kubeconfig = place.map_or(own, Path::to_owned);
         if place.is_some() {
-            files::write_private(&kubeconfig, text.as_bytes())?;
+            longshore_files::replace_output(&kubeconfig, text.as_bytes())?;
         }
 
         let (shutdown, ended) = oneshot::channel::<()>();
@@ -224,6 +257,11 @@ impl EmbeddedCluster {
     #[must_use]
     pub fn cluster(&self) -> Cluster {
         self.cluster.clone()
+    }
+
+    /// The client of the cluster's own parts: no fault on demand reaches it.
+    pub(crate) fn sheltered(&self) -> Cluster {
+        self.sheltered.clone()
     }
 
     /// Forgets the history now, as a cluster does after some minutes: watches
@@ -279,6 +317,7 @@ impl EmbeddedCluster {
     /// then the node with every process it started, then the endpoint. Returns
     /// when all of it has gone.
     pub async fn stop(mut self) {
+        self.namespaces.shutdown().await;
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;
         }
@@ -316,19 +355,14 @@ impl Drop for Endpoint {
 
 fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>), Error> {
     match dir {
-        Some(dir) => {
-            let layout = Layout::new(dir);
-            layout.create()?;
-            // Absolute, because the kubeconfig's path is handed to others.
-            let dir = dir
-                .canonicalize()
-                .map_err(Error::file("find the folder", dir))?;
-            Ok((Layout::new(dir), None))
-        }
+        // Absolute, because the kubeconfig's path is handed to others.
+        Some(dir) => Ok((Layout::new(longshore_files::private_dir(dir)?), None)),
         None => {
             let parent = std::env::temp_dir();
+            abandoned::remove_once(&parent);
             let folder = tempfile::Builder::new()
-                .prefix("longshore-")
+                .prefix(abandoned::PREFIX)
+                .permissions(std::fs::Permissions::from_mode(0o700))
                 .tempdir()
                 .map_err(Error::file("create a folder in", parent))?;
             Ok((Layout::new(folder.path()), Some(folder)))

@@ -19,6 +19,16 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// Another user owns a file or directory of the instance, or may write to it.
+    #[error("{} is not safe to use: {problem}", path.display())]
+    Untrusted {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// Another process owns the instance's folder.
     #[error("another process uses the folder {}", .0.display())]
     Busy(PathBuf),
@@ -67,6 +77,32 @@ pub enum Error {
         /// How long we waited.
         seconds: u64,
     },
+}
+
+impl From<longshore_files::Error> for Error {
+    fn from(error: longshore_files::Error) -> Self {
+        match error {
+            longshore_files::Error::Untrusted {
+                path,
+                problem,
+                remedy,
+            } => Self::Untrusted {
+                path,
+                problem,
+                remedy,
+            },
+            longshore_files::Error::Io {
+                action,
+                path,
+                source,
+            } => Self::File {
+                action,
+                path,
+                source,
+            },
+            other => Self::part("files")(other),
+        }
+    }
 }
 
 fn reason(message: &Option<String>) -> String {

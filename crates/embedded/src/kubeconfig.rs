@@ -3,14 +3,24 @@
 use std::path::Path;
 
 use base64::Engine as _;
+use longshore_apiserver::ClientCertificate;
 use serde::Deserialize;
 
-use crate::{Error, NAME, files};
+use crate::{Error, NAME};
 
 /// The text of a kubeconfig with one cluster, one user and one context, all
-/// called [`NAME`].
-pub(crate) fn text(url: &str, ca_pem: &str, token: &str) -> String {
-    let authority = base64::engine::general_purpose::STANDARD.encode(ca_pem);
+/// called [`NAME`]. The user has a token and a client certificate; either is
+/// enough.
+pub(crate) fn text(
+    url: &str,
+    ca_pem: &str,
+    token: &str,
+    administrator: &ClientCertificate,
+) -> String {
+    let encode = |pem: &str| base64::engine::general_purpose::STANDARD.encode(pem);
+    let authority = encode(ca_pem);
+    let certificate = encode(&administrator.certificate);
+    let key = encode(&administrator.key);
     // The values are base64, hexadecimal digits and a URL of our own making.
     // Only digits could be read in another way, as a number: hence the quotes.
     format!(
@@ -25,6 +35,8 @@ clusters:
 users:
 - name: {NAME}
   user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
     token: "{token}"
 contexts:
 - name: {NAME}
@@ -37,7 +49,8 @@ contexts:
 }
 
 /// Refuses a place for a kubeconfig where there is a file that holds anything
-/// but an embedded cluster's kubeconfig.
+/// but an embedded cluster's kubeconfig, a file of another user, or a symbolic
+/// link.
 ///
 /// # Errors
 /// The file is foreign, or cannot be read.
@@ -53,7 +66,7 @@ pub fn check_place(path: &Path) -> Result<(), Error> {
     struct Named {
         name: String,
     }
-    let Some(bytes) = files::read_optional(path)? else {
+    let Some(bytes) = longshore_files::inspect_optional(path)? else {
         return Ok(());
     };
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -75,12 +88,23 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn administrator() -> ClientCertificate {
+        ClientCertificate {
+            certificate: "c\n".into(),
+            key: "k\n".into(),
+        }
+    }
+
     #[test]
     fn own_files_may_be_replaced_and_others_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config");
         check_place(&path).unwrap();
-        std::fs::write(&path, text("https://127.0.0.1:1", "pem", "token")).unwrap();
+        std::fs::write(
+            &path,
+            text("https://127.0.0.1:1", "pem", "token", &administrator()),
+        )
+        .unwrap();
         check_place(&path).unwrap();
         for foreign in [
             "clusters:\n- name: production\n  cluster: {}\n",
@@ -98,8 +122,8 @@ mod tests {
 
     #[test]
     fn the_text_is_yaml_with_what_a_client_needs() {
-        let value: serde_json::Value =
-            serde_yaml_ng::from_str(&text("https://127.0.0.1:6443", "a\nb\n", "00ff")).unwrap();
+        let text = text("https://127.0.0.1:6443", "a\nb\n", "00ff", &administrator());
+        let value: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
         assert_eq!(
             value["clusters"][0]["cluster"]["server"],
             "https://127.0.0.1:6443"
@@ -108,7 +132,10 @@ mod tests {
             value["clusters"][0]["cluster"]["certificate-authority-data"],
             "YQpiCg=="
         );
-        assert_eq!(value["users"][0]["user"]["token"], "00ff");
+        let user = &value["users"][0]["user"];
+        assert_eq!(user["token"], "00ff");
+        assert_eq!(user["client-certificate-data"], "Ywo=");
+        assert_eq!(user["client-key-data"], "awo=");
         assert_eq!(value["current-context"], "longshore");
     }
 }

@@ -1,11 +1,7 @@
 //! Where the files of an instance are. One place, so that no other module
 //! joins paths of its own.
 
-use std::{
-    fs,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 
@@ -28,9 +24,22 @@ impl Layout {
         &self.dir
     }
 
-    /// Creates the folder, for its owner only.
-    pub(crate) fn create(&self) -> Result<(), Error> {
-        create_private(&self.dir)
+    /// Creates the folder with mode 0700, or checks the one that is there:
+    /// nobody else may own it, write to it, or replace it.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or is not private.
+    pub fn create(&self) -> Result<(), Error> {
+        longshore_files::private_dir(&self.dir)?;
+        Ok(())
+    }
+
+    /// Checks the folder, if it is there.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.dir.exists() {
+            true => self.create(),
+            false => Ok(()),
+        }
     }
 
     /// Locked by the process that runs the cluster.
@@ -48,6 +57,22 @@ impl Layout {
         self.dir.join("keep")
     }
 
+    /// Locked, shared, by commands while they begin to use the cluster; alone by
+    /// one that stops it, so that no other begins meanwhile.
+    pub(crate) fn gate(&self) -> PathBuf {
+        self.dir.join("gate.lock")
+    }
+
+    /// Present while a cluster on demand that no command uses stays for work.
+    pub(crate) fn busy(&self) -> PathBuf {
+        self.dir.join("busy")
+    }
+
+    /// How the last cluster ended.
+    pub(crate) fn end(&self) -> PathBuf {
+        self.dir.join("end.json")
+    }
+
     /// Who runs the cluster, and where it serves.
     pub(crate) fn record(&self) -> PathBuf {
         self.dir.join("instance.json")
@@ -58,7 +83,8 @@ impl Layout {
         self.dir.join("settings.json")
     }
 
-    /// The log of the background process.
+    /// The log of the background process. The part before it is beside it, with
+    /// the ending `.1`.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.dir.join("cluster.log")
@@ -80,20 +106,22 @@ impl Layout {
         self.dir.join("objects.redb")
     }
 
+    /// The bundles of runs that are too large for the API: a store of the cluster's own.
+    #[must_use]
+    pub fn bundles(&self) -> PathBuf {
+        self.dir.join("bundles")
+    }
+
+    /// The folders of pods, with their volumes.
+    #[must_use]
+    pub fn pods(&self, ephemeral: bool) -> PathBuf {
+        self.node(ephemeral).join("pods")
+    }
+
     /// Logs and volumes of pods. Those of an ephemeral cluster are apart, so
     /// that they can go without touching what is to stay.
     pub(crate) fn node(&self, ephemeral: bool) -> PathBuf {
         self.dir
             .join(if ephemeral { "node-ephemeral" } else { "node" })
     }
-}
-
-/// Creates a folder and its parents, for their owner only. A folder that was
-/// there keeps its mode: it may be anybody's; each file has a mode of its own.
-pub(crate) fn create_private(dir: &Path) -> Result<(), Error> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(Error::file("create the folder", dir))
 }

@@ -19,6 +19,7 @@
 //!
 //! It is for one machine: development, tests, small jobs.
 
+mod abandoned;
 mod cluster;
 pub mod daemon;
 mod descriptors;
@@ -29,6 +30,7 @@ mod kubeconfig;
 mod layout;
 mod lock;
 mod logs;
+mod namespaces;
 mod options;
 mod publish;
 mod settings;
@@ -43,7 +45,7 @@ pub use layout::Layout;
 pub use longshore_apiserver::{
     Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
-pub use longshore_node::LogLimits;
+pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
 pub use options::Options;
 
 /// Name of the cluster, context, user and node of an embedded cluster.

@@ -3,28 +3,16 @@
 //! more than any number in a file.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
-    os::unix::fs::OpenOptionsExt,
+    fs::{File, TryLockError},
     path::Path,
 };
 
-use crate::Error;
+use crate::{Error, files};
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
-}
-
-fn open(path: &Path) -> Result<File, Error> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(Error::file("open", path))
 }
 
 fn outcome(
@@ -42,21 +30,21 @@ fn outcome(
 impl Lock {
     /// Takes the lock for this process alone; `None` when another has it.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, Error> {
-        let file = open(path)?;
+        let file = files::open(path)?;
         let result = file.try_lock();
         outcome(file, path, result)
     }
 
     /// Takes the lock with others who share it; `None` when one has it alone.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, Error> {
-        let file = open(path)?;
+        let file = files::open(path)?;
         let result = file.try_lock_shared();
         outcome(file, path, result)
     }
 
     /// Waits until it has the lock alone; blocks the thread.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
-        let file = open(path)?;
+        let file = files::open(path)?;
         file.lock().map_err(Error::file("lock", path))?;
         Ok(Self { _file: file })
     }

@@ -1,8 +1,8 @@
 //! What an embedded cluster shall be like.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use longshore_node::LogLimits;
+use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 
 /// Options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
 /// default is an ephemeral cluster in process, with a node, without sockets.
@@ -36,6 +36,13 @@ pub struct Options {
     pub program_dir: Option<PathBuf>,
     /// How much the node keeps of each container's log.
     pub log_limits: LogLimits,
+    /// What containers run that name neither a command nor args, by their image.
+    pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// Where the node finds the kernel's files about GPUs: `/`, or in a test a
+    /// folder that looks like it.
+    pub device_root: PathBuf,
+    /// Fills new volumes of pods.
+    pub fill_volumes: Option<Arc<dyn FillVolumes>>,
 }
 
 impl Default for Options {
@@ -50,6 +57,9 @@ impl Default for Options {
             faults: false,
             program_dir: None,
             log_limits: LogLimits::default(),
+            image_entrypoints: Vec::new(),
+            device_root: PathBuf::from("/"),
+            fill_volumes: None,
         }
     }
 }

@@ -6,7 +6,11 @@ use std::fmt::Write as _;
 use rand::TryRngCore;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, files, layout::Layout};
+use crate::{
+    Error,
+    files::{self, Durability},
+    layout::Layout,
+};
 
 /// Port and token. Not `Debug`: the token is a secret.
 #[derive(Clone, Serialize, Deserialize)]
@@ -33,9 +37,10 @@ impl Settings {
         }
     }
 
-    pub(crate) fn save(&self, layout: &Layout) -> Result<(), Error> {
+    pub(crate) fn save(&self, layout: &Layout, durability: Durability) -> Result<(), Error> {
         let text = serde_json::to_vec(self).map_err(Error::part("settings"))?;
-        files::write_private(&layout.settings(), &text)
+        longshore_files::replace_if_changed(&layout.settings(), &text, durability)?;
+        Ok(())
     }
 }
 
@@ -66,7 +71,7 @@ mod tests {
         let mut settings = Settings::load_or_new(&layout).unwrap();
         assert_eq!((settings.port, settings.token.len()), (0, 64));
         settings.port = 4711;
-        settings.save(&layout).unwrap();
+        settings.save(&layout, Durability::Durable).unwrap();
         let again = Settings::load_or_new(&layout).unwrap();
         assert_eq!((again.port, &again.token), (4711, &settings.token));
 

@@ -92,6 +92,34 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
 }
 
 #[tokio::test]
+async fn requests_of_ephemeral_storage_are_counted() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let pods = embedded.cluster().pods().in_namespace("default").unwrap();
+    let pod = |name: &str, storage: &str| {
+        let container = json!({
+            "name": "main", "image": "any", "command": ["true"],
+            "resources": {"requests": {"ephemeral-storage": storage}},
+        });
+        let spec = json!({"restartPolicy": "Never", "containers": [container]});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
+    pods.create(&pod("small", "1Mi")).await.unwrap();
+    let succeeded =
+        |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Succeeded";
+    pods.wait("small", succeeded, PATIENCE).await.unwrap();
+    // More than any file system of a test machine has.
+    pods.create(&pod("large", "1Ei")).await.unwrap();
+    let refused = |pod: &longshore_client::Item<_>| {
+        let message = &pod.raw().unwrap()["status"]["conditions"][0]["message"];
+        message
+            .as_str()
+            .is_some_and(|text| text.contains("Insufficient ephemeral-storage"))
+    };
+    pods.wait("large", refused, PATIENCE).await.unwrap();
+    embedded.stop().await;
+}
+
+#[tokio::test]
 async fn a_durable_cluster_keeps_objects_port_and_token() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
@@ -140,8 +168,13 @@ async fn the_endpoint_refuses_strangers() {
     let own = embedded.kubeconfig_path().unwrap();
     let text = std::fs::read_to_string(own).unwrap();
     let forged = dir.path().join("forged");
-    let line = text.lines().find(|line| line.contains("token:")).unwrap();
-    std::fs::write(&forged, text.replace(line, "    token: \"guess\"")).unwrap();
+    // Without the client certificate, which is enough by itself.
+    let lines = text.lines().filter(|line| !line.contains("client-"));
+    let lines = lines.map(|line| match line.contains("token:") {
+        true => "    token: \"guess\"",
+        false => line,
+    });
+    std::fs::write(&forged, lines.collect::<Vec<_>>().join("\n")).unwrap();
     let stranger = Cluster::from_kubeconfig(Some(&forged), None).await.unwrap();
     let error = stranger.namespaces().list().await.unwrap_err();
     assert!(error.is_unauthorized(), "{error}");
@@ -305,4 +338,80 @@ async fn who_wants_to_speak_to_the_endpoint_finds_address_and_certificate() {
     let certificate = map["data"]["ca.crt"].as_str().unwrap();
     assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
     embedded.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_system_namespace_comes_back() {
+    let embedded = EmbeddedCluster::start(Options {
+        node: false,
+        ..Options::default()
+    });
+    let embedded = embedded.await.unwrap();
+    let namespaces = embedded.cluster().namespaces();
+    let old = namespaces.fetch("kube-node-lease").await.unwrap();
+    let old = old.uid().to_owned();
+    namespaces
+        .delete("kube-node-lease", &DeleteOptions::default())
+        .await
+        .unwrap();
+    let is_new = |item: &longshore_client::Item<_>| item.uid() != old;
+    tokio::time::timeout(2 * PATIENCE, async {
+        loop {
+            match namespaces.find("kube-node-lease").await.unwrap() {
+                Some(found) if is_new(&found) => return,
+                _ => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    })
+    .await
+    .unwrap();
+    embedded.stop().await;
+}
+
+/// A service account token that another program obtained stays valid when the
+/// cluster is started again, and so does the client certificate.
+#[tokio::test]
+async fn tokens_and_certificates_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        listen: loopback(),
+        ..durable(dir.path())
+    };
+    let first = EmbeddedCluster::start(options.clone()).await.unwrap();
+    let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    let request = json!({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"});
+    let answer = first
+        .cluster()
+        .proxy()
+        .post(path, &[], &request)
+        .await
+        .unwrap();
+    let token = answer["status"]["token"].as_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(first.kubeconfig_path().unwrap()).unwrap();
+    let key = dir.path().join("certificates/service-account.key");
+    let mode = std::fs::metadata(key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    first.stop().await;
+
+    let second = EmbeddedCluster::start(options).await.unwrap();
+    let lines = |keep: &dyn Fn(&str) -> bool| {
+        let lines = text.lines().filter(|line| keep(line));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let with_certificate = lines(&|line| !line.contains("token:"));
+    let with_token = lines(&|line| !line.contains("client-"));
+    let own = text.lines().find(|line| line.contains("token:")).unwrap();
+    let with_token = with_token.replace(own, &format!("    token: {token}"));
+    let reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    for (text, expected) in [
+        (with_certificate, "longshore-admin"),
+        (with_token, "system:serviceaccount:default:default"),
+    ] {
+        let file = dir.path().join("other");
+        std::fs::write(&file, text).unwrap();
+        let client = Cluster::from_kubeconfig(Some(&file), None).await.unwrap();
+        let review = client.proxy().post(reviews, &[], &json!({})).await.unwrap();
+        assert_eq!(review["status"]["userInfo"]["username"], expected);
+    }
+    second.stop().await;
 }

@@ -82,3 +82,76 @@ async fn attach_and_the_end_of_the_cluster() {
         .unwrap();
     assert!(rest.is_empty());
 }
+
+/// Waits until a file has this text.
+async fn has_text(path: &std::path::Path, text: &str) {
+    let written = async {
+        while std::fs::read_to_string(path).unwrap_or_default() != text {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let written = tokio::time::timeout(PATIENCE, written).await;
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written.is_ok(), "{} bytes", found.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let pods = running(&embedded, &["sleep", "1000"], false).await;
+    let folder = tempfile::tempdir().unwrap();
+    let asked = AttachParams::default().stdin(true).stderr(true);
+
+    // It has begun when its client leaves, and writes to it afterwards.
+    let (file, go) = (folder.path().join("file"), folder.path().join("go"));
+    let script = format!(
+        "echo begin > {0}; echo told; until test -e {1}; do sleep 0.01; done; \
+         seq 1 100000; echo end >> {0}",
+        file.display(),
+        go.display()
+    );
+    let mut session = pods
+        .exec("box", ["sh", "-c", &script], &asked)
+        .await
+        .unwrap();
+    let mut told = [0; 5];
+    session
+        .stdout()
+        .unwrap()
+        .read_exact(&mut told)
+        .await
+        .unwrap();
+    session.abort();
+    drop(session);
+    std::fs::write(&go, "").unwrap();
+    has_text(&file, "begin\nend\n").await;
+
+    // It is not even started when its client has sent all and leaves.
+    let sent = folder.path().join("sent");
+    let script = format!("cat > {}", sent.display());
+    let mut session = pods
+        .exec("box", ["sh", "-c", &script], &asked)
+        .await
+        .unwrap();
+    let text = "0123456789\n".repeat(50_000);
+    // The client stops sending when it is dropped: it has sent all but a last piece,
+    // smaller than this.
+    let rest = "x".repeat(64 << 10);
+    let mut input = session.stdin().unwrap();
+    input
+        .write_all((text.clone() + &rest).as_bytes())
+        .await
+        .unwrap();
+    drop((input, session));
+    let arrived = async {
+        while !std::fs::read_to_string(&sent)
+            .unwrap_or_default()
+            .starts_with(&text)
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let arrived = tokio::time::timeout(PATIENCE, arrived).await;
+    assert!(arrived.is_ok(), "{:?}", sent.metadata());
+    embedded.stop().await;
+}

@@ -5,6 +5,8 @@
 mod problem;
 mod walk;
 
+use std::collections::HashSet;
+
 use longshore_model::KindInfo;
 use longshore_schema::registry;
 use serde_json::{Map, Value, map::Entry};
@@ -26,7 +28,7 @@ pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {
 }
 
 /// A readable object, and what to warn of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Decoded {
     pub(crate) object: Map<String, Value>,
     /// `metadata.managedFields`, if it was sent.
@@ -168,15 +170,17 @@ fn once_each(object: &mut Map<String, Value>) -> Option<String> {
         .get_mut("metadata")?
         .get_mut("ownerReferences")?
         .as_array_mut()?;
-    let (mut kept, mut twice) = (Vec::with_capacity(owners.len()), Vec::new());
-    for owner in owners.drain(..) {
-        if kept.contains(&owner) {
-            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
-        } else {
-            kept.push(owner);
-        }
+    if owners.len() < 2 {
+        return None;
     }
-    *owners = kept;
+    let (mut seen, mut twice) = (HashSet::with_capacity(owners.len()), Vec::new());
+    owners.retain(|owner| {
+        let is_new = seen.insert(owner.clone());
+        if !is_new {
+            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        }
+        is_new
+    });
     (!twice.is_empty()).then(|| {
         let uids = twice.join(", ");
         format!(

@@ -5,24 +5,25 @@ use std::{sync::Arc, thread::JoinHandle};
 
 use arc_swap::ArcSwap;
 use longshore_model::KindInfo;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::{
     Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, Evict, ListRequest, Object,
     OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update, Watch,
     WatchRequest, Written,
+    aside::{self, ASIDE, ATTEMPTS, Listed, Work},
     decode::decode,
     journal::{Journal, NoJournal},
     kinds::Kinds,
     list,
     load::Loader,
-    machine::{self, Machine, Transaction},
+    machine::{self, Machine, Rebase, SLICE, SLICE_BYTES, Transaction},
     object,
     options::Ids,
     state::{Limits, State, too_large},
     store::Store,
     view::View,
-    writer::{self, Job, Shared},
+    writer::{self, Job, Longest, Shared},
 };
 
 /// The API machinery: objects, their rules, their history. Cheap to clone; the
@@ -58,19 +59,33 @@ impl Served {
     }
 }
 
-fn presented(view: &View, written: Written) -> Written {
-    Written {
-        object: view.present(&written.object),
-        ..written
-    }
-}
-
 struct Inner {
     shared: Arc<Shared>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn crate::Clock>,
     queue: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
+    /// Bytes up to which the writer does the work itself.
+    light: usize,
+    /// Turns of those who work beside the writer.
+    aside: Semaphore,
+}
+
+/// Objects in slices that the writer deletes in one turn each.
+fn slices(objects: &[Arc<Object>]) -> impl Iterator<Item = &[Arc<Object>]> {
+    let mut rest = objects;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |object: &&Arc<Object>| {
+            let first = bytes == 0;
+            bytes += object.bytes().len();
+            first || bytes <= SLICE_BYTES
+        };
+        let count = rest.iter().take(SLICE).take_while(fits).count();
+        let (slice, left) = rest.split_at(count);
+        rest = left;
+        (count > 0).then_some(slice)
+    })
 }
 
 impl Drop for Inner {
@@ -106,7 +121,7 @@ impl Engine {
             events: options.history,
             bytes: options.history_bytes,
         };
-        let ids = options.ids.clone();
+        let (ids, light) = (options.ids.clone(), options.light);
         let clock = options.clock.clone();
         let mut machine = Machine::new(state, options.clock, options.ids, limits);
         machine::bootstrap(&mut machine).map_err(|error| match &options.storage {
@@ -130,6 +145,7 @@ impl Engine {
         }
         let shared = Arc::new(Shared {
             current: ArcSwap::from_pointee(machine.state.clone()),
+            longest_hold: Longest::default(),
         });
         let (queue, jobs) = mpsc::channel(writer::QUEUE);
         let for_writer = shared.clone();
@@ -143,6 +159,8 @@ impl Engine {
             clock,
             queue: Some(queue),
             writer: Some(writer),
+            light,
+            aside: Semaphore::new(ASIDE),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -215,6 +233,16 @@ impl Engine {
     fn view(&self, kind: &KindInfo) -> Result<Arc<View>, Error> {
         let state = self.state();
         Ok(state.kinds.resolve(kind)?.1.clone())
+    }
+
+    /// What was written, as its kind shows it now: its definition may have
+    /// changed while the request waited for its turn.
+    fn presented(&self, view: &Arc<View>, written: Written) -> Written {
+        let now = self.view(&view.info);
+        Written {
+            object: now.as_ref().unwrap_or(view).present(&written.object),
+            ..written
+        }
     }
 
     /// The time, by the engine's clock: that of the objects' ages.
@@ -313,13 +341,20 @@ impl Engine {
     /// What the rules of creation and of the kind refuse.
     pub async fn create(&self, request: Create) -> Result<Written, Error> {
         let dry_run = request.options.dry_run;
-        // All that needs no state is done here, beside the writer.
         let view = self.view(&request.kind)?;
-        let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
-        let written = self
-            .submit(dry_run, move |tx| machine::create(tx, draft))
-            .await?;
-        Ok(presented(&view, written))
+        let written = if request.is_large(self.inner.light) {
+            self.aside(dry_run, request, |tx, request| {
+                let draft = machine::admit(tx.state(), tx.ids(), request)?;
+                machine::create(tx, draft)
+            })
+            .await?
+        } else {
+            // All that needs no state is done here, beside the writer.
+            let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
+            self.submit(dry_run, move |tx| machine::create(tx, draft))
+                .await?
+        };
+        Ok(self.presented(&view, written))
     }
 
     /// Replaces an object or its status.
@@ -328,23 +363,33 @@ impl Engine {
     /// What the rules of updates and of the kind refuse.
     pub async fn update(&self, mut request: Update) -> Result<Written, Error> {
         let view = self.view(&request.target.kind)?;
-        let object = std::mem::take(&mut request.object);
         let scale = request.subresource == Subresource::Scale;
-        let decoded = if scale {
-            let of_scale = machine::scale_view();
-            decode(&of_scale, object, request.options.field_validation)?
-        } else {
-            decode(&view, object, request.options.field_validation)?
-        };
-        let written = self
-            .submit(request.options.dry_run, move |tx| {
+        let dry_run = request.options.dry_run;
+        let written = if request.is_large(self.inner.light) {
+            self.aside(dry_run, request, |tx, mut request| {
+                let decoded = machine::decode_update(tx, &mut request)?;
                 machine::update(tx, request, decoded)
             })
-            .await?;
+            .await?
+        } else {
+            let object = std::mem::take(&mut request.object);
+            let validation = request.options.field_validation;
+            let decoded = if scale {
+                decode(&machine::scale_view(), object, validation)?
+            } else {
+                decode(&view, object, validation)?
+            };
+            let read = machine::ReadUpdate {
+                request,
+                decoded,
+                view: view.clone(),
+            };
+            self.write(dry_run, read, machine::update_read).await?
+        };
         Ok(if scale {
             written
         } else {
-            presented(&view, written)
+            self.presented(&view, written)
         })
     }
 
@@ -355,15 +400,12 @@ impl Engine {
     pub async fn patch(&self, request: Patch) -> Result<Written, Error> {
         let view = self.view(&request.target.kind)?;
         let scale = request.subresource == Subresource::Scale;
-        let written = self
-            .submit(request.options.dry_run, move |tx| {
-                machine::patch(tx, request)
-            })
-            .await?;
+        let dry_run = request.options.dry_run;
+        let written = self.write(dry_run, request, machine::patch).await?;
         Ok(if scale {
             written
         } else {
-            presented(&view, written)
+            self.presented(&view, written)
         })
     }
 
@@ -373,8 +415,9 @@ impl Engine {
     /// [`Error::NotFound`], failed preconditions, protected namespaces.
     pub async fn delete(&self, request: Delete) -> Result<Deleted, Error> {
         let view = self.view(&request.target.kind)?;
+        let dry_run = request.options.dry_run;
         let deleted = self
-            .submit(request.options.dry_run, move |tx| {
+            .write(dry_run, request, |tx, request: Delete| {
                 machine::delete(tx, &request.target, &request.options)
             })
             .await?;
@@ -384,17 +427,35 @@ impl Engine {
         })
     }
 
-    /// Deletes all objects that match; answers them as they were before.
+    /// Deletes all objects that match; answers them as they were before. As in
+    /// Kubernetes other writes may come in between when there are many.
     ///
     /// # Errors
-    /// As [`Engine::delete`].
+    /// As [`Engine::delete`]; some of the objects may be deleted then.
     pub async fn delete_collection(&self, request: DeleteCollection) -> Result<Page, Error> {
         let view = self.view(&request.list.kind)?;
-        let mut page = self
-            .submit(request.options.dry_run, move |tx| {
-                machine::delete_collection(tx, &request)
+        machine::check_options(&request.options)?;
+        let dry_run = request.options.dry_run;
+        let whole = request.clone();
+        let few = self.submit(dry_run, move |tx| machine::delete_collection(tx, &whole));
+        if let Some(mut page) = few.await? {
+            for object in &mut page.items {
+                *object = view.present(object);
+            }
+            return Ok(page);
+        }
+        let mut page = list::list(&self.state(), &request.list)?;
+        for objects in slices(&page.items) {
+            let listed = Listed {
+                kind: request.list.kind.clone(),
+                objects: objects.to_vec(),
+                options: request.options.clone(),
+            };
+            self.write(dry_run, listed, |tx, listed: Listed| {
+                machine::delete_listed(tx, &listed.kind, &listed.objects, &listed.options)
             })
             .await?;
+        }
         for object in &mut page.items {
             *object = view.present(object);
         }
@@ -406,8 +467,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Conflict`] when it is assigned already or being deleted.
     pub async fn bind(&self, request: Bind) -> Result<(), Error> {
-        self.submit(request.dry_run, move |tx| machine::bind(tx, &request))
-            .await
+        self.write(request.dry_run, request, |tx, request: Bind| {
+            machine::bind(tx, &request)
+        })
+        .await
     }
 
     /// Deletes a pod if its PodDisruptionBudget allows that.
@@ -416,7 +479,7 @@ impl Engine {
     /// [`Error::TooManyDisruptions`] when the budget does not;
     /// [`Error::SeveralBudgets`]; else as [`Engine::delete`].
     pub async fn evict(&self, request: Evict) -> Result<(), Error> {
-        self.submit(request.options.dry_run, move |tx| {
+        self.write(request.options.dry_run, request, |tx, request: Evict| {
             machine::evict(tx, &request)
         })
         .await
@@ -431,6 +494,81 @@ impl Engine {
         if let Err(error) = forgotten.await {
             tracing::warn!(%error, "the history could not be forgotten");
         }
+    }
+
+    /// The longest time that one piece of work has held the writer since this
+    /// was asked last. Nothing else is written in that time.
+    #[allow(clippy::must_use_candidate, reason = "to ask is to begin anew")]
+    pub fn longest_hold(&self) -> std::time::Duration {
+        self.inner.shared.longest_hold.take()
+    }
+
+    /// Writes by the writer, or aside where that may take long.
+    async fn write<R, T>(
+        &self,
+        dry_run: bool,
+        request: R,
+        work: fn(&mut Transaction<'_>, R) -> Result<T, Error>,
+    ) -> Result<T, Error>
+    where
+        R: Work + Clone + Send + 'static,
+        T: Rebase + Send + 'static,
+    {
+        let light = self.inner.light;
+        if request.is_large(light) || request.is_about_much(&self.state(), light) {
+            return self.aside(dry_run, request, work).await;
+        }
+        let done = self.submit(dry_run, move |tx| {
+            // What it is about may have grown in between.
+            if request.is_about_much(tx.state(), light) {
+                return Ok(Err(request));
+            }
+            work(tx, request).map(Ok)
+        });
+        match done.await? {
+            Ok(done) => Ok(done),
+            Err(request) => self.aside(dry_run, request, work).await,
+        }
+    }
+
+    /// Writes what is worked out beside the writer.
+    async fn aside<R, T>(
+        &self,
+        dry_run: bool,
+        request: R,
+        work: fn(&mut Transaction<'_>, R) -> Result<T, Error>,
+    ) -> Result<T, Error>
+    where
+        R: Clone + Send + 'static,
+        T: Rebase + Send + 'static,
+    {
+        let closed = |_| Error::Storage("the engine is closed".to_owned());
+        let _turn = self.inner.aside.acquire().await.map_err(closed)?;
+        for _ in 0..ATTEMPTS {
+            let (clock, ids) = (self.inner.clock.clone(), self.inner.ids.clone());
+            let request = request.clone();
+            let work = move |tx: &mut Transaction<'_>| work(tx, request);
+            let (done, prepared) =
+                aside::prepare(State::clone(&self.state()), clock, ids, dry_run, work).await?;
+            if dry_run {
+                return Ok(done);
+            }
+            // It is let go of here, not by the writer.
+            let prepared = Arc::new(prepared);
+            let taken = prepared.clone();
+            let moved = self
+                .submit(false, move |tx| machine::commit(tx, &taken))
+                .await?;
+            if let Some(moved) = moved {
+                return Ok(done.rebased(moved));
+            }
+        }
+        Err(Error::Conflict {
+            subject: Subject::default(),
+            reason: format!(
+                "the object has been modified {ATTEMPTS} times while the change was made; please apply your changes to the latest version and try again"
+            ),
+        })
     }
 
     async fn submit<T: Send + 'static>(

@@ -10,7 +10,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    Error, events,
+    Error,
+    custom::Outline,
+    events,
     facts::{self, KindFacts},
     view::View,
 };
@@ -42,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) terminating: bool,
     /// The definition's spec.
     pub(crate) made_of: Option<Arc<Value>>,
+    /// The definition as it was when the kind was made of it.
+    pub(crate) outline: Option<Arc<Outline>>,
 }
 
 /// The views of a built-in kind.
@@ -79,6 +83,7 @@ impl Kinds {
                 definition: None,
                 terminating: false,
                 made_of: None,
+                outline: None,
             })
         };
         Self {
@@ -163,6 +168,12 @@ impl Kinds {
             None => self.entries.push(Arc::new(entry)),
         }
         KindId(free.unwrap_or(self.entries.len() - 1))
+    }
+
+    /// Notes of which form of its definition a kind is. Nothing that is served
+    /// changes by that.
+    pub(crate) fn note(&mut self, id: KindId, outline: Arc<Outline>) {
+        Arc::make_mut(&mut self.entries[id.0]).outline = Some(outline);
     }
 
     /// Changes a kind.

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::{Object, OpenError, facts, kinds::Kinds, machine::definitions, state::State};
+use longshore_model::kind::builtin;
+
+use crate::{Object, OpenError, facts, kinds::Kinds, machine::definitions, object, state::State};
 
 /// Collects what a store holds.
 #[derive(Debug)]
@@ -54,7 +56,12 @@ impl Loader {
             Some(id) => &*self.state.kinds.entry(id).facts,
             None => facts::custom(),
         };
-        let object = Object::decode(json, facts).map_err(corrupt)?;
+        let gvk = id.map(|id| &self.state.kinds.entry(id).info.gvk);
+        let json = match gvk.and_then(|gvk| builtin(&gvk.group, &gvk.kind)) {
+            Some(_) => object::kind_first(json),
+            None => json.into(),
+        };
+        let object = Object::decode(&json, facts).map_err(corrupt)?;
         if **object.key() != *key {
             return Err(corrupt(format!("it calls itself {}", object.key())));
         }

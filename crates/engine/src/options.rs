@@ -68,6 +68,9 @@ impl Ids for RandomIds {
     }
 }
 
+/// A request of 32 KiB takes the writer about two milliseconds.
+const LIGHT: usize = 32 << 10;
+
 /// How to open an engine. Set what differs: `Options { storage, ..Options::default() }`.
 #[derive(Clone)]
 pub struct Options {
@@ -82,6 +85,9 @@ pub struct Options {
     /// How many bytes of replaced and deleted objects of each kind those
     /// events may hold.
     pub history_bytes: usize,
+    /// Bytes of a request, and of the object that it is about, up to which the
+    /// writer does the work itself. Larger ones are worked out beside it.
+    pub light: usize,
 }
 
 impl Default for Options {
@@ -92,6 +98,7 @@ impl Default for Options {
             ids: Arc::new(RandomIds),
             history: 100_000,
             history_bytes: 64 << 20,
+            light: LIGHT,
         }
     }
 }

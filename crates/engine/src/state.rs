@@ -9,6 +9,7 @@ use imbl::{OrdMap, Vector};
 
 use crate::{
     Error, Object,
+    custom::Outline,
     kinds::{Entry, KindId, Kinds},
     snapshots::Snapshots,
 };
@@ -119,6 +120,20 @@ pub(crate) struct State {
     /// Objects whose kind went without them, by the kind's name in the store:
     /// as in Kubernetes they are there again when it comes back.
     left_behind: OrdMap<String, Objects>,
+    /// What is known of each definition, by its name.
+    pub(crate) definitions: OrdMap<Arc<str>, Arc<Outline>>,
+    /// How far the deletion of a kind's objects has come, of kinds whose
+    /// definition is being deleted.
+    pub(crate) cleaning: OrdMap<KindId, Cleaning>,
+}
+
+/// How far the deletion of all objects of a kind has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cleaning {
+    /// It has begun for the objects up to this key.
+    UpTo(Arc<str>),
+    /// It has begun for all.
+    Begun,
 }
 
 impl State {
@@ -129,6 +144,8 @@ impl State {
             tables: (0..kinds.len()).map(|_| empty(revision)).collect(),
             kinds: Arc::new(kinds),
             left_behind: OrdMap::new(),
+            definitions: OrdMap::new(),
+            cleaning: OrdMap::new(),
         }
     }
 
@@ -167,6 +184,49 @@ impl State {
             self.left_behind.insert(name, objects);
         }
         self.change_kind(id, |entry| entry.live = false);
+        self.cleaning.remove(&id);
+    }
+
+    /// Notes of which form of its definition a kind is, if nothing else changes.
+    pub(crate) fn note_definition(&mut self, id: KindId, outline: Arc<Outline>) {
+        Arc::make_mut(&mut self.kinds).note(id, outline);
+    }
+
+    /// Whether a kind has the same objects and events in both states.
+    pub(crate) fn has_same_table(&self, other: &Self, kind: KindId) -> bool {
+        Arc::ptr_eq(&self.tables[kind.0], &other.tables[kind.0])
+    }
+
+    /// Takes over the kinds of a state, `end`, that another, `base`, became. The
+    /// kinds of this state are those of `base`.
+    pub(crate) fn adopt_kinds(&mut self, base: &Self, end: &Self) {
+        for (index, theirs) in end.tables.iter().enumerate() {
+            let id = KindId(index);
+            let is_new =
+                index >= base.tables.len() || base.kinds.entry(id).uid != end.kinds.entry(id).uid;
+            if is_new {
+                let mut table = empty(self.revision);
+                Arc::make_mut(&mut table).objects = theirs.objects.clone();
+                match self.tables.get_mut(index) {
+                    Some(place) => *place = table,
+                    None => self.tables.push(table),
+                }
+            }
+        }
+        self.kinds = end.kinds.clone();
+        self.left_behind = end.left_behind.clone();
+        self.definitions = end.definitions.clone();
+        self.cleaning = end.cleaning.clone();
+        for (id, entry) in self.kinds.iter() {
+            for (place, view) in entry.views.iter().enumerate() {
+                let known = (id.0 < base.kinds.len())
+                    .then(|| base.kinds.entry(id).views.get(place))
+                    .flatten();
+                if known.is_none_or(|known| !Arc::ptr_eq(known, view)) {
+                    view.begin_at(self.revision);
+                }
+            }
+        }
     }
 
     pub(crate) fn table(&self, kind: KindId) -> &Table {

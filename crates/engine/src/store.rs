@@ -2,8 +2,12 @@
 //! object's JSON, `meta` holds the format version and the revision. The revision
 //! is kept by itself, so that it goes on after deletes too.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
+use longshore_files::OpenMode;
 use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::{
@@ -20,6 +24,21 @@ const FORMAT: u64 = 1;
 /// so only the inner pages of the tree matter.
 const CACHE: usize = 4 << 20;
 
+/// The file cannot be used, with the remedy where there is one.
+fn unusable(path: &Path, error: &longshore_files::Error) -> OpenError {
+    let problem = match error {
+        longshore_files::Error::Untrusted {
+            problem, remedy, ..
+        } => format!("{problem}; {remedy}"),
+        longshore_files::Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    };
+    OpenError::Storage {
+        path: path.to_owned(),
+        problem,
+    }
+}
+
 /// A journal in a redb file.
 pub(crate) struct Store {
     database: Database,
@@ -32,24 +51,14 @@ impl Store {
     /// Opens the file, making it if it is missing; shows every object and
     /// answers the revision.
     pub(crate) fn open(path: &Path, visit: &mut Visit<'_>) -> Result<(Self, u64), OpenError> {
-        let database = Database::builder()
-            .set_cache_size(CACHE)
-            .create(path)
-            .map_err(|error| match error {
-                DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
-                    path: path.to_owned(),
-                },
-                error => OpenError::Storage {
-                    path: path.to_owned(),
-                    problem: error.to_string(),
-                },
-            })?;
-        let store = Self { database };
         let failed = |error: redb::Error| OpenError::Storage {
             path: path.to_owned(),
             problem: error.to_string(),
         };
-        store.prepare().map_err(failed)?;
+        let store = match path.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::create(path)?,
+            _ => Self::open_file(path)?,
+        };
         match store.read_meta("format").map_err(failed)? {
             FORMAT => {}
             found => {
@@ -64,6 +73,49 @@ impl Store {
         store.load(visit, &failed)?;
         let revision = store.read_meta("revision").map_err(failed)?;
         Ok((store, revision))
+    }
+
+    /// Makes a new file under another name first: a process that is killed
+    /// meanwhile leaves no file that is half made.
+    fn create(path: &Path) -> Result<Self, OpenError> {
+        let io = |problem: std::io::Error| OpenError::Storage {
+            path: path.to_owned(),
+            problem: problem.to_string(),
+        };
+        let new = path.with_extension("new");
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        let store = Self::open_file(&new)?;
+        std::fs::rename(&new, path).map_err(io)?;
+        longshore_files::sync_dir(path.parent().unwrap_or(Path::new(".")))
+            .map_err(|error| unusable(path, &error))?;
+        Ok(store)
+    }
+
+    /// Opens a file, with mode 0600, and makes its tables if it is empty.
+    fn open_file(path: &Path) -> Result<Self, OpenError> {
+        let file = longshore_files::open(path, OpenMode::ReadWrite)
+            .map_err(|error| unusable(path, &error))?;
+        let database = Database::builder()
+            .set_cache_size(CACHE)
+            .create_file(file)
+            .map_err(|error| match error {
+                DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
+                    path: path.to_owned(),
+                },
+                error => OpenError::Storage {
+                    path: path.to_owned(),
+                    problem: error.to_string(),
+                },
+            })?;
+        let store = Self { database };
+        store.prepare().map_err(|error| OpenError::Storage {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        })?;
+        Ok(store)
     }
 
     /// Makes the tables of a new file.
@@ -169,6 +221,42 @@ mod tests {
         drop(store);
         let (_store, revision, found) = open(&path).unwrap();
         assert_eq!((revision, found), (3, vec!["pods n/b 2".to_owned()]));
+    }
+
+    #[test]
+    fn the_file_is_private_from_the_beginning_and_an_old_one_is_made_so() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+        drop(open(&path).unwrap());
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        drop(open(&path).unwrap());
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let Err(error) = open(&path) else {
+            panic!("a file that every user may write to was used");
+        };
+        assert!(error.to_string().contains("chmod go-w"), "{error}");
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("a.redb"), folder.path().join("b"));
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::Storage { .. })));
+        assert!(!target.exists());
+    }
+
+    #[test]
+    fn what_a_kill_left_of_a_new_file_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        std::fs::write(path.with_extension("new"), b"redb, half made").unwrap();
+        drop(open(&path).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl View {
     /// The type of its objects, as server-side apply walks it.
     pub(crate) fn owned_type(&self) -> OwnedType<'_> {
         match &self.form {
-            Form::Custom(kind) => OwnedType::Declared(&kind.schema),
+            Form::Custom(kind) => OwnedType::Declared(&*kind.schema),
             _ => registry()
                 .root(&self.info.gvk)
                 .map_or(OwnedType::Any, OwnedType::Builtin),
@@ -104,7 +104,7 @@ impl View {
     pub(crate) fn present(&self, object: &Arc<Object>) -> Arc<Object> {
         match &self.form {
             Form::Stored => object.clone(),
-            Form::Custom(kind) if kind.alone && object.revision() > kind.since => object.clone(),
+            Form::Custom(kind) if kind.alone && object.revision() > kind.since() => object.clone(),
             _ => Arc::new(object.with_value(&self.shown(object.map()))),
         }
     }
@@ -142,7 +142,14 @@ impl View {
     /// written.
     pub(crate) fn is_newer_than(&self, object: &Object) -> bool {
         self.custom_kind()
-            .is_some_and(|kind| object.revision() <= kind.since)
+            .is_some_and(|kind| object.revision() <= kind.since())
+    }
+
+    /// Sets the revision after which objects are as this view wants them.
+    pub(crate) fn begin_at(&self, revision: u64) {
+        if let Form::Custom(kind) = &self.form {
+            kind.begin_at(revision);
+        }
     }
 
     /// Calls `work` with an object, given as it is stored, as `shown` has it.
@@ -166,6 +173,19 @@ impl View {
                 object
             }
             Form::Event => events::stored(object),
+        }
+    }
+
+    /// An object in its stored form as it is kept: what the version it is kept
+    /// in does not declare is dropped. `None` when that is nothing.
+    pub(crate) fn kept_form(&self, object: &json::Object) -> Option<json::Object> {
+        let storage = self.custom_kind()?.storage.as_ref()?;
+        let mut value = Value::Object(object.clone());
+        storage.prune(&mut value);
+        match value {
+            Value::Object(kept) => Some(kept),
+            // It was made of an object above, and stays one.
+            _ => None,
         }
     }
 

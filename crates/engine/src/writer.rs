@@ -2,16 +2,37 @@
 //! working state, makes the batch durable in one commit, publishes the new
 //! state, and only then answers. So nobody sees a write that could still be
 //! lost, and many writers share one sync of the disk.
+//!
+//! A panic in a piece of work, or in the store, fails the writes that it
+//! concerns and no others: see [`Machine::execute`].
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
-use crate::{Error, journal::Journal, machine::Machine, state::State};
+use crate::{
+    Error,
+    journal::Journal,
+    machine::{Machine, message},
+    state::State,
+};
 
 /// Pieces of work in one commit, at most.
 const BATCH: usize = 512;
+/// How long work is collected for one commit, once there is some: no piece of
+/// it waits longer for the others.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+/// How long one piece of work should hold the writer, at most. What takes longer
+/// belongs beside it, and is logged.
+const LONGEST_HOLD: Duration = Duration::from_millis(50);
 /// Pieces of work that wait, at most; more writers wait for a place.
 pub(crate) const QUEUE: usize = 1024;
 
@@ -25,6 +46,24 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Machine) -> Answer + Send>;
 pub(crate) struct Shared {
     /// The newest durable state.
     pub(crate) current: ArcSwap<State>,
+    /// How long one piece of work has held the writer.
+    pub(crate) longest_hold: Longest,
+}
+
+/// The longest of many times.
+#[derive(Debug, Default)]
+pub(crate) struct Longest(AtomicU64);
+
+impl Longest {
+    fn note(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_max(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// The longest since the last call.
+    pub(crate) fn take(&self) -> Duration {
+        Duration::from_nanos(self.0.swap(0, Ordering::Relaxed))
+    }
 }
 
 /// Works until all senders are gone.
@@ -34,15 +73,38 @@ pub(crate) fn run(
     mut journal: Box<dyn Journal>,
     shared: &Shared,
 ) {
-    while let Some(first) = queue.blocking_recv() {
-        let mut answers = vec![first(&mut machine)];
-        while answers.len() < BATCH {
-            let Ok(job) = queue.try_recv() else { break };
+    loop {
+        let mut answers = Vec::new();
+        let first = if machine.has_chores() {
+            machine.chore();
+            match queue.try_recv() {
+                Err(mpsc::error::TryRecvError::Disconnected) => return,
+                first => first.ok(),
+            }
+        } else {
+            match queue.blocking_recv() {
+                None => return,
+                first => first,
+            }
+        };
+        let begin = Instant::now();
+        let mut now = begin;
+        let mut next = first;
+        while let Some(job) = next {
             answers.push(job(&mut machine));
+            let held = now.elapsed();
+            now += held;
+            shared.longest_hold.note(held);
+            if held > LONGEST_HOLD {
+                tracing::warn!(?held, "one write has held up all others");
+            }
+            let is_full = answers.len() >= BATCH || now - begin >= BATCH_TIME;
+            next = if is_full { None } else { queue.try_recv().ok() };
         }
         let outcome = finish(&mut machine, &mut *journal, shared);
         for answer in answers {
-            answer(outcome.clone());
+            // A receiver's panic is its own.
+            let _ = catch_unwind(AssertUnwindSafe(|| answer(outcome.clone())));
         }
     }
 }
@@ -50,8 +112,13 @@ pub(crate) fn run(
 /// Commits and publishes what the machine did, or rolls it back.
 fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> Result<(), Error> {
     let changes = machine.take_changes();
+    let mut commit = || {
+        let commit = || journal.commit(machine.state.revision, &changes.records);
+        catch_unwind(AssertUnwindSafe(commit))
+            .unwrap_or_else(|panic| Err(format!("the store panicked: {}", message(&*panic))))
+    };
     if !changes.records.is_empty()
-        && let Err(problem) = journal.commit(machine.state.revision, &changes.records)
+        && let Err(problem) = commit()
     {
         tracing::error!(problem, "a commit failed; its writes are rolled back");
         machine.state = State::clone(&shared.current.load());
@@ -102,6 +169,7 @@ mod tests {
         };
         let shared = Shared {
             current: ArcSwap::from_pointee(state.clone()),
+            longest_hold: Longest::default(),
         };
         (
             Machine::new(state, Arc::new(SystemClock), Arc::new(RandomIds), limits),

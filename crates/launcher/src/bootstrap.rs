@@ -2,11 +2,16 @@
 //! peers, sets the frameworks' variables, becomes the command. Uses mounted
 //! files and DNS only, never the API.
 
+mod source;
 pub mod supervise;
+mod terminal;
+
+pub(crate) use source::copy as copy_bundle;
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
+    io::{self, Seek as _},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::Command,
@@ -21,11 +26,10 @@ use longshore_resolver::{
     names::NamesError,
     render::{self, RenderError},
 };
-use sha2::{Digest, Sha256};
 
 use crate::{
-    bundle::hexadecimal,
-    names,
+    caller::Caller,
+    kept, names,
     pod::{self, PodConfig},
     store::{DownloadError, Patience, download},
 };
@@ -53,13 +57,38 @@ pub enum BootstrapError {
         /// What is wrong.
         problem: String,
     },
+    /// The bundle was removed before the task could read it.
+    #[error(
+        "the bundle {} is not there any more; submit the run again: its code is sent again",
+        path.display()
+    )]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The bundle cannot be read.
-    #[error("cannot read the bundle {}: {source}; is the store mounted on this node?", path.display())]
+    #[error("cannot read the bundle {}: {source}; check that the store is mounted on this node", path.display())]
     Bundle {
         /// The file.
         path: PathBuf,
         /// Why not.
         source: io::Error,
+    },
+    /// The bundle is a pipe, a device or a folder: its content may change while it is
+    /// read.
+    #[error(
+        "the bundle {} is not a regular file; delete it from the store and submit the run again",
+        path.display()
+    )]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// What the run recorded of the caller's environment cannot be read.
+    #[error("cannot read the variable {}: {source}", names::CALLER_VARIABLE)]
+    Caller {
+        /// Why not.
+        source: serde_json::Error,
     },
     /// The bundle cannot be fetched.
     #[error(transparent)]
@@ -149,7 +178,7 @@ impl Default for Places {
 
 impl Places {
     fn work(&self) -> PathBuf {
-        self.home.join("work")
+        self.home.join(names::WORK_FOLDER)
     }
 
     fn read_config(&self) -> Result<PodConfig, BootstrapError> {
@@ -183,6 +212,10 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
         path: work.clone(),
         source,
     };
+    let wanted = config.bundle.as_ref();
+    if wanted.is_some_and(|bundle| is_ready(places, &bundle.sha256)) {
+        return Ok(());
+    }
     // A container that is started again begins anew.
     match fs::remove_dir_all(&work) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
@@ -192,29 +225,23 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     let Some(bundle) = config.bundle else {
         return Ok(());
     };
-    let fetched = places.home.join("bundle.tar.gz");
-    let path = match &bundle.download {
-        Some(_) => fetched.clone(),
-        None => places.bundle.join(&bundle.file),
-    };
-    let read = |source| BootstrapError::Bundle {
-        path: path.clone(),
+    // In the pod's own volume, which nothing outside of the pod writes to. Removed on
+    // every way out: its room is the command's then.
+    let fetched = tempfile::Builder::new()
+        .prefix("bundle-")
+        .tempfile_in(&places.home);
+    let mut fetched = fetched.map_err(|source| BootstrapError::Write {
+        path: places.home.clone(),
         source,
-    };
-    // Removes it on every way out: its room is the command's then.
-    let _fetched = match &bundle.download {
-        Some(_) => Some(tempfile::TempPath::try_from_path(&fetched).map_err(read)?),
-        None => None,
-    };
+    })?;
     let (place, found) = match &bundle.download {
         Some(from) => {
-            let found = download(&from.url, from.size, &fetched, Patience::default());
+            let found = download(&from.url, from.size, fetched.path(), Patience::default());
             (from.url.place(), found?)
         }
         None => {
-            let mut hash = Sha256::new();
-            io::copy(&mut fs::File::open(&path).map_err(read)?, &mut hash).map_err(read)?;
-            let found = hexadecimal(&hash.finalize());
+            let path = places.bundle.join(&bundle.file);
+            let found = source::copy(&path, fetched.as_file_mut())?;
             (path.display().to_string(), found)
         }
     };
@@ -225,9 +252,25 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
             expected: bundle.sha256,
         });
     }
-    let file = io::BufReader::with_capacity(1 << 16, fs::File::open(&path).map_err(read)?);
+    // What is unpacked is what was hashed: the copy, not the store's file again.
+    let file = fetched.as_file_mut();
+    file.rewind().map_err(|source| BootstrapError::Bundle {
+        path: places.home.clone(),
+        source,
+    })?;
+    let file = io::BufReader::with_capacity(1 << 16, file);
     unpack(MultiGzDecoder::new(file), &work, &Unpack::default(), |_| ())?;
     Ok(())
+}
+
+/// Whether the node has put the code there, unpacked. Its note goes first, so that a
+/// container that is started again, in the middle of this one, too, begins anew.
+fn is_ready(places: &Places, sha256: &str) -> bool {
+    let path = places.home.join(names::READY);
+    let found = fs::read_to_string(&path).ok();
+    let is_noted = found.is_some() && found == kept::note(sha256);
+    let is_removed = fs::remove_file(&path).is_ok();
+    is_noted && is_removed && fs::symlink_metadata(places.work()).is_ok_and(|work| work.is_dir())
 }
 
 /// Copies this program into a folder, for containers whose image lacks it.
@@ -257,6 +300,7 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     let places = Places::default();
     let run = || {
         let mut prepared = prepare(&places, command, |name| std::env::var(name).ok())?;
+        terminal::wait_for_size();
         let ended = match supervise::is_first() {
             true => supervise::supervise(&mut prepared),
             false => Err(prepared.exec()),
@@ -304,10 +348,12 @@ pub struct Environment {
     pub variables: Vec<(String, String)>,
     /// Frameworks' variables that the user has set otherwise: left alone.
     pub kept: Vec<&'static str>,
+    /// Variables that the task must not have.
+    pub removed: Vec<String>,
 }
 
-/// What a task finds in its environment: the run, who it is in it, and what the
-/// frameworks read; the user's own variables win.
+/// What a task finds in its environment: what `caller` recorded of the caller's shell,
+/// the run, who it is in it, and what the frameworks read; the user's own variables win.
 ///
 /// # Errors
 /// [`BootstrapError::Task`] for a task that the run does not have.
@@ -315,6 +361,7 @@ pub fn environment(
     config: &PodConfig,
     role: &str,
     index: u32,
+    caller: &Caller,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Environment, BootstrapError> {
     let job = config.job();
@@ -322,6 +369,16 @@ pub fn environment(
     let address = job.spec().task_address(role, index)?.to_owned();
     let count = own.map_or(0, |own| own.tasks.len());
     let mut environment = Environment::default();
+    for (name, value) in &caller.env {
+        match value {
+            Some(value) if name == "PATH" => {
+                let path = with_program(value);
+                environment.variables.push((name.clone(), path));
+            }
+            Some(value) => environment.variables.push((name.clone(), value.clone())),
+            None => environment.removed.push(name.clone()),
+        }
+    }
     let mut set = |name: &str, value: String| environment.variables.push((name.to_owned(), value));
     set("LONGSHORE_RUN", config.run.clone());
     set("LONGSHORE_ROLE", role.to_owned());
@@ -338,20 +395,44 @@ pub fn environment(
     if by_user("PYTHONUNBUFFERED").is_none() {
         set("PYTHONUNBUFFERED", "1".to_owned());
     }
-    // A run of one task is no cluster: frameworks shall behave as at the desk.
-    if config.tasks() > 1 {
-        for (name, value) in job.variables(role, index)? {
-            match by_user(name) {
-                None => set(name, value),
-                Some(own) if own == value => {}
-                Some(_) => environment.kept.push(name),
-            }
+    for (name, value) in job.variables(role, index)? {
+        match by_user(name) {
+            None => set(name, value),
+            Some(own) if own == value => {}
+            Some(_) => environment.kept.push(name),
         }
     }
     let users = users.into_iter().flatten();
     let users = users.map(|(name, value)| (name.clone(), value.clone()));
     environment.variables.extend(users);
     Ok(environment)
+}
+
+/// The caller's `PATH`, with the folder of this program at its end, so that tasks find it.
+fn with_program(path: &str) -> String {
+    let program = std::env::current_exe().ok();
+    let folder = program
+        .as_deref()
+        .and_then(Path::parent)
+        .and_then(Path::to_str);
+    match folder {
+        Some(folder) if !path.split(':').any(|known| known == folder) => format!("{path}:{folder}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// Makes the links of the caller's folder in the task's, where nothing has the name.
+fn make_links(caller: &Caller, work: &Path) -> Result<(), BootstrapError> {
+    for (name, target) in &caller.links {
+        let path = work.join(name);
+        match std::os::unix::fs::symlink(target, &path) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(BootstrapError::Write { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn prepare(
@@ -381,23 +462,34 @@ fn prepare(
             Duration::from_secs(config.peer_timeout),
         )?;
     }
+    let caller = match variable(names::CALLER_VARIABLE) {
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|source| BootstrapError::Caller { source })?
+        }
+        None => Caller::default(),
+    };
     let Environment {
         mut variables,
         kept,
-    } = environment(&config, &role, index, variable)?;
+        mut removed,
+    } = environment(&config, &role, index, &caller, variable)?;
+    removed.push(names::CALLER_VARIABLE.to_owned());
+    removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
     if !kept.is_empty() {
         tell(&format!(
             "{} is set by you, and is left as it is",
             kept.join(", ")
         ));
     }
-    if config.tasks() > 1 {
-        variables.extend(hostfile(places, &config)?);
-    }
+    variables.extend(hostfile(places, &config)?);
     let mut prepared = Command::new(program);
+    for name in removed {
+        prepared.env_remove(name);
+    }
     prepared.args(arguments).envs(variables);
     if config.bundle.is_some() {
         let work = places.work();
+        make_links(&caller, &work)?;
         prepared.current_dir(&work).env("PWD", &work);
     }
     Ok(prepared)

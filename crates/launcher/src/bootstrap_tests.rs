@@ -1,7 +1,7 @@
 //! Tests of what happens in the pod.
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{collections::BTreeMap, env, ffi::OsString};
 
 use super::*;
 use crate::{
@@ -13,6 +13,7 @@ struct Pod {
     folder: tempfile::TempDir,
     places: Places,
     config: PodConfig,
+    caller: Option<String>,
 }
 
 fn role(name: &str, tasks: &[&str]) -> PodRole {
@@ -55,6 +56,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         folder,
         places,
         config,
+        caller: None,
     };
     pod.write();
     pod
@@ -76,6 +78,7 @@ impl Pod {
         prepare(&self.places, &command, |name| match name {
             "LONGSHORE_ROLE" => Some(role.to_owned()),
             "JOB_COMPLETION_INDEX" => Some(index.to_owned()),
+            "LONGSHORE_CALLER" => self.caller.clone(),
             _ => None,
         })
     }
@@ -96,8 +99,47 @@ fn the_code_arrives_and_the_command_sees_it() {
         .unwrap();
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "hellohello.txt\nhello main, main/0 of 1 at localhost:8470 in demo-ab2cd\nnone\n"
+        "hellohello.txt\nhello main, main/0 of 1 at localhost:8470 in demo-ab2cd\n\
+         {\"cluster\":{\"main\":[\"localhost:8470\"]},\"task\":{\"index\":0,\"type\":\"main\"}}\n"
     );
+}
+
+#[test]
+fn a_ready_copy_is_taken_as_it_is_and_only_once() {
+    let pod = pod(vec![role("main", &["localhost:8470"])]);
+    let sha256 = pod.config.bundle.as_ref().unwrap().sha256.clone();
+    let place = |note: Option<String>| {
+        let work = pod.places.work();
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir(&work).unwrap();
+        fs::write(work.join("hello.txt"), "ready").unwrap();
+        if let Some(note) = note {
+            fs::write(pod.places.home.join(names::READY), note).unwrap();
+        }
+    };
+    let fetched = || {
+        fetch_into(&pod.places).unwrap();
+        assert!(!pod.places.home.join(names::READY).exists());
+        fs::read_to_string(pod.places.work().join("hello.txt")).unwrap()
+    };
+    let note = kept::note(&sha256).unwrap();
+    place(Some(note.clone()));
+    assert_eq!(fetched(), "ready");
+    // A container that is started again begins anew.
+    assert_eq!(fetched(), "hello");
+    // As a node leaves it that is killed between copy and note.
+    place(None);
+    assert_eq!(fetched(), "hello");
+    let other_boot = format!("{sha256} 00000000-0000-0000-0000-000000000000\n");
+    let other_code = note.replace(&sha256, &"0".repeat(64));
+    for wrong in [other_boot, other_code, note[..40].to_owned(), String::new()] {
+        place(Some(wrong));
+        assert_eq!(fetched(), "hello");
+    }
+    // The note without the copy.
+    fs::remove_dir_all(pod.places.work()).unwrap();
+    fs::write(pod.places.home.join(names::READY), note).unwrap();
+    assert_eq!(fetched(), "hello");
 }
 
 #[test]
@@ -112,13 +154,11 @@ fn a_damaged_bundle_is_refused() {
         "{error}"
     );
     assert_eq!(error.exit_code(), 125);
+    let problem = || fetch_into(&pod.places).unwrap_err().to_string();
     fs::remove_file(pod.places.bundle.join("bundle.tar.gz")).unwrap();
-    assert!(
-        fetch_into(&pod.places)
-            .unwrap_err()
-            .to_string()
-            .contains("is the store mounted")
-    );
+    assert!(problem().contains("is not there any more; submit the run again"));
+    fs::remove_dir(&pod.places.bundle).unwrap();
+    assert!(problem().contains("check that the store is mounted"));
 }
 
 #[test]
@@ -129,7 +169,7 @@ fn tasks_of_a_cluster_read_tf_config() {
         role("evaluator", &["localhost:4"]),
     ];
     let pod = pod(roles);
-    let environment = environment(&pod.config, "worker", 1, |_| None).unwrap();
+    let environment = environment(&pod.config, "worker", 1, &Caller::default(), |_| None).unwrap();
     assert!(environment.kept.is_empty());
     let variables: BTreeMap<_, _> = environment.variables.into_iter().collect();
     assert_eq!(
@@ -159,7 +199,7 @@ fn every_framework_finds_its_variables_and_the_users_win() {
         "JAX_PROCESS_ID" => Some("1".to_owned()),
         _ => None,
     };
-    let environment = environment(&pod.config, "worker", 1, set).unwrap();
+    let environment = environment(&pod.config, "worker", 1, &Caller::default(), set).unwrap();
     assert_eq!(environment.kept, ["MASTER_ADDR", "RANK"]);
     let variables: BTreeMap<_, _> = environment.variables.into_iter().collect();
     assert!(!variables.contains_key("MASTER_ADDR"));
@@ -220,4 +260,140 @@ fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
         error("./script", io::ErrorKind::PermissionDenied).exit_code(),
         126
     );
+}
+
+#[test]
+fn one_task_has_all_variables_that_many_have() {
+    let pod = pod(vec![role("worker", &["localhost:8470"])]);
+    let found = environment(&pod.config, "worker", 0, &Caller::default(), |_| None).unwrap();
+    let one: BTreeMap<_, _> = found.variables.into_iter().collect();
+    for (name, value) in [
+        ("RANK", "0"),
+        ("WORLD_SIZE", "1"),
+        ("LOCAL_RANK", "0"),
+        ("MASTER_ADDR", "localhost"),
+        ("MASTER_PORT", "8470"),
+        ("JAX_NUM_PROCESSES", "1"),
+    ] {
+        assert_eq!(one.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    let two = self::pod(vec![role("worker", &["localhost:1", "localhost:2"])]);
+    let found = environment(&two.config, "worker", 0, &Caller::default(), |_| None).unwrap();
+    for (name, _) in found.variables {
+        assert!(one.contains_key(&name), "{name}");
+    }
+    fs::create_dir(pod.places.work()).unwrap();
+    let mut command = pod
+        .prepare("worker", "0", &["sh", "-c", "cat $LONGSHORE_HOSTFILE"])
+        .unwrap();
+    assert_eq!(command.output().unwrap().stdout, b"localhost slots=1\n");
+}
+
+#[test]
+fn the_callers_environment_arrives_below_the_users() {
+    let mut worker = role("worker", &["localhost:1"]);
+    worker.env.insert("VIRTUAL_ENV".into(), "/mine".into());
+    let mut pod = pod(vec![worker]);
+    fetch_into(&pod.places).unwrap();
+    let venv = pod.folder.path().join("code/.venv");
+    fs::create_dir_all(venv.join("bin")).unwrap();
+    fs::write(venv.join("bin/say"), "#!/bin/sh\necho it runs\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(venv.join("bin/say"), executable).unwrap();
+    let mut caller = Caller::default();
+    let mut set = |name: &str, value: Option<&str>| {
+        caller.env.insert(name.to_owned(), value.map(str::to_owned));
+    };
+    set("PATH", Some("/bin:/usr/bin"));
+    set("VIRTUAL_ENV", Some("/callers"));
+    set("LD_LIBRARY_PATH", None);
+    caller.links.insert(".venv".into(), venv.clone());
+    caller.links.insert("hello.txt".into(), venv);
+    pod.caller = Some(serde_json::to_string(&caller).unwrap());
+    let script = "echo $PATH; echo $VIRTUAL_ENV ${LD_LIBRARY_PATH-none} ${LONGSHORE_CALLER-none}; .venv/bin/say; cat hello.txt";
+    let mut command = pod.prepare("worker", "0", &["sh", "-c", script]).unwrap();
+    let output = command.env("LD_LIBRARY_PATH", "").output().unwrap();
+    let program = env::current_exe().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = format!(
+        "/bin:/usr/bin:{}\n/mine ",
+        program.parent().unwrap().display()
+    );
+    assert!(text.starts_with(&expected), "{text}");
+    assert!(text.ends_with(" none\nit runs\nhello"), "{text}");
+    pod.caller = Some("{".into());
+    let error = pod.prepare("worker", "0", &["true"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot read the variable LONGSHORE_CALLER"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_variable_that_the_caller_does_not_have_is_taken_away() {
+    let mut pod = pod(vec![role("worker", &["localhost:1"])]);
+    pod.caller = Some(r#"{"env": {"LD_LIBRARY_PATH": null}}"#.into());
+    fs::create_dir(pod.places.work()).unwrap();
+    let command = pod.prepare("worker", "0", &["true"]).unwrap();
+    let mut changed = command.get_envs();
+    assert!(changed.any(|(name, value)| name == "LD_LIBRARY_PATH" && value.is_none()));
+}
+
+/// A store that others may write to: good bytes when the checksum is taken, evil ones
+/// when the bundle is unpacked.
+#[test]
+fn a_pipe_for_a_bundle_is_refused_at_once() {
+    let pod = pod(vec![role("main", &["localhost:8470"])]);
+    let bundle = pod.places.bundle.join("bundle.tar.gz");
+    fs::remove_file(&bundle).unwrap();
+    let made = Command::new("mkfifo").arg(&bundle).status().unwrap();
+    assert!(made.success());
+    // Nobody writes: it must not wait for someone who does.
+    let error = fetch_into(&pod.places).unwrap_err();
+    assert!(
+        error.to_string().contains("is not a regular file"),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(pod.places.work()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_unpacked_is_what_was_checked() {
+    let pod = pod(vec![role("main", &["localhost:8470"])]);
+    let bundle = pod.places.bundle.join("bundle.tar.gz");
+    let good = fs::read(&bundle).unwrap();
+    fs::write(pod.folder.path().join("code/hello.txt"), "evil").unwrap();
+    let evil = pack(
+        &pod.folder.path().join("code"),
+        &PackOptions::default(),
+        |_| {},
+    )
+    .unwrap();
+    let evil = evil.bytes().unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = || over.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        // Both by the same name, one after the other, as fast as it goes.
+        scope.spawn(|| {
+            let next = pod.folder.path().join("next");
+            while !is_over() {
+                for bytes in [&evil[..], &good] {
+                    fs::write(&next, bytes).unwrap();
+                    fs::rename(&next, &bundle).unwrap();
+                }
+            }
+        });
+        for _ in 0..300 {
+            match fetch_into(&pod.places) {
+                Ok(()) => {
+                    let code = fs::read_to_string(pod.places.work().join("hello.txt")).unwrap();
+                    assert_eq!(code, "hello");
+                }
+                Err(error) => assert!(error.to_string().contains("is damaged"), "{error}"),
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }

@@ -4,6 +4,7 @@
 //! line), then their meaning ([`resolve`]). Nothing here reads the
 //! environment or the clock.
 
+mod env_file;
 mod flags;
 mod keys;
 mod place;
@@ -15,12 +16,13 @@ mod workload;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::names::RunName;
+use crate::{caller::Caller, names::RunName};
 
+pub use env_file::{EnvFile, pass_through};
 pub use flags::{Flags, PodFlags};
 pub use pod_spec::PodSpec;
 pub use pods::{EnvFrom, PodSettings, Template, Toleration, Volume};
-pub use resolve::resolve;
+pub use resolve::{duration, resolve};
 pub use settings::{RoleSettings, Settings, Source, Variable, VariableSource};
 pub use workload::{Schedule, Workload};
 
@@ -28,6 +30,10 @@ pub use workload::{Schedule, Workload};
 pub const FILE: &str = "longshore.toml";
 /// The image when none is given.
 pub const DEFAULT_IMAGE: &str = "python:3-slim";
+/// The published image that contains the program, for tasks whose images do not: the
+/// `launcher_image` when none is given. A release that publishes one is built with
+/// `LONGSHORE_LAUNCHER_IMAGE` set to its name; other builds have none.
+pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_LAUNCHER_IMAGE");
 /// The first task's port when none is given.
 pub const DEFAULT_PORT: u16 = 8470;
 
@@ -52,7 +58,7 @@ pub enum ConfigError {
         message: String,
     },
     /// A key that the file must not have.
-    #[error("{at}: unknown key `{key}`{}; valid keys{place}: {valid}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    #[error("{at}: unknown key `{key}`{} keys{place}: {valid}", nearest.as_ref().map_or_else(|| "; valid".to_owned(), |near| format!(", did you mean `{near}`? Valid")))]
     UnknownKey {
         /// Where it stands, as `longshore.toml:3:1`.
         at: String,
@@ -88,13 +94,38 @@ pub enum ConfigError {
         rule: String,
     },
     /// No command to run.
-    #[error(
-        "no command for role \"{role}\": give one after `--`, or set `command` in longshore.toml"
-    )]
+    #[error("{}", no_command(role.as_deref()))]
     NoCommand {
-        /// The role without one.
-        role: String,
+        /// The role without one; `None` when no roles were named.
+        role: Option<String>,
     },
+    /// A line of a file of variables that cannot be read. Without its value.
+    #[error("{}:{line}: {problem}", path.display())]
+    EnvFile {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
+    /// Standard input for a run that cannot have any.
+    #[error("{flag} sends the standard input to one task{problem}")]
+    Input {
+        /// The flag.
+        flag: &'static str,
+        /// What speaks against it, and what to do.
+        problem: String,
+    },
+}
+
+fn no_command(role: Option<&str>) -> String {
+    match role {
+        Some(role) => format!(
+            "no command for role {role:?}: give one after `--`, or set `command` in longshore.toml"
+        ),
+        None => "no command: give one after `--`, as in `longshore run -- python train.py`, or set `command` in longshore.toml".to_owned(),
+    }
 }
 
 /// A run, fully decided. Plain values.
@@ -143,6 +174,22 @@ pub struct RunSpec {
     pub code: bool,
     /// What the roles become in the cluster.
     pub workload: Workload,
+    /// Whether the task's standard input is sent to it, and whether it is a terminal.
+    pub input: Input,
+    /// What the tasks take from the caller's shell, when they run on this machine.
+    pub caller: Option<Caller>,
+}
+
+/// The standard input of a run's only task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Input {
+    /// It has none.
+    #[default]
+    None,
+    /// It is sent, up to its end.
+    Piped,
+    /// It is a terminal.
+    Terminal,
 }
 
 /// One role of a run.

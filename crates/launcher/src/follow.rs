@@ -3,8 +3,8 @@
 
 mod asking;
 mod event;
+mod liveness;
 mod reader;
-mod signs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,6 @@ use std::{
 
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
-use serde_json::json;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -24,14 +23,16 @@ use tokio::{
 use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::Around,
-    names::{self, Task},
+    names::Task,
     runs::{self, Run},
     track::{Seen, Step, Track},
 };
 use asking::WONDER;
-pub use event::{Ending, Event, LogLine, Outcome, Progress, RoleProgress};
+pub use event::{
+    Ending, Event, GapCause, LogGap, LogLine, Outcome, Progress, Retry, RoleProgress, Unfinished,
+};
+use liveness::{Liveness, Source};
 use reader::Reader;
-use signs::Signs;
 
 /// Why a run cannot be followed any more.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +55,17 @@ pub struct FollowOptions {
     pub logs: bool,
     /// Begin with so many lines of each task's log; `None`: all.
     pub tail: Option<u64>,
+    /// Begin with the lines that the nodes received at this time or later; `None`: all.
+    /// Kubernetes compares whole seconds, so lines of the second before may come too.
+    pub since: Option<Timestamp>,
     /// Stop what is left of the run when it is decided: the other tasks when
     /// one failed, the services when all others are done.
     pub stop: bool,
     /// How long a task may wait for its start.
     pub start_timeout: Duration,
+    /// Keep what tasks have written of lines without an end yet, for
+    /// [`Follow::unfinished`].
+    pub unfinished: bool,
 }
 
 impl Default for FollowOptions {
@@ -66,8 +73,10 @@ impl Default for FollowOptions {
         Self {
             logs: true,
             tail: None,
+            since: None,
             stop: true,
             start_timeout: Duration::from_secs(600),
+            unfinished: false,
         }
     }
 }
@@ -76,6 +85,7 @@ impl Default for FollowOptions {
 #[derive(Debug)]
 pub struct Follow {
     events: mpsc::Receiver<Result<Event, Error>>,
+    liveness: Arc<Liveness>,
     worker: JoinHandle<()>,
 }
 
@@ -90,9 +100,10 @@ const QUEUE: usize = 1024;
 /// How long the logs that belong to the outcome may stay silent before the
 /// outcome is told without them.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The logs of other tasks are read until nothing has come for a while, but not
-/// longer than the second.
-const FAREWELL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// The logs of other tasks are read until nothing has come for this long.
+const QUIET: Duration = Duration::from_secs(1);
+/// How long they are read at most.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a cluster is waited for that does not answer, and how soon it is
 /// asked again.
 const AWAY: Duration = Duration::from_secs(60);
@@ -121,14 +132,32 @@ impl Follow {
         };
         let (sender, events) = mpsc::channel(QUEUE);
         let driver = Driver::new(cluster.clone(), run.clone(), options, sender);
+        let liveness = driver.liveness.clone();
         let worker = tokio::spawn(driver.run(pods, jobs));
-        Ok(Self { events, worker })
+        Ok(Self {
+            events,
+            liveness,
+            worker,
+        })
     }
 
     /// The next event; `None` after the last. May be given up and called
     /// again; no event is lost.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         self.events.recv().await
+    }
+
+    /// The next event if there is one already.
+    pub fn try_next(&mut self) -> Option<Result<Event, Error>> {
+        self.events.try_recv().ok()
+    }
+
+    /// The last state of lines whose end has not come yet, such as progress bars, if
+    /// [`FollowOptions::unfinished`] asks for them. Container runtimes that hand on
+    /// whole lines only have none.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.liveness.unfinished()
     }
 }
 
@@ -146,13 +175,13 @@ struct Driver {
     track: Track,
     events: mpsc::Sender<Result<Event, Error>>,
     readers: JoinSet<LogEnd>,
-    /// Logs that are being read, by pod and container.
-    open: BTreeSet<(String, String)>,
+    /// Logs that are being read, by pod and container: whose they are.
+    open: BTreeMap<(String, String), Source>,
     last_lines: BTreeMap<String, String>,
     /// Tells readers that their pod is over.
     over: BTreeMap<String, watch::Sender<bool>>,
-    /// What readers do.
-    signs: Arc<Signs>,
+    /// Shared with the readers.
+    liveness: Arc<Liveness>,
     /// It has been told that the cluster does not answer.
     told_away: bool,
     decided: Option<Decided>,
@@ -170,9 +199,9 @@ struct Driver {
 struct Decided {
     outcome: Outcome,
     evidence: BTreeSet<String>,
-    /// Since when readers have given no sign, and how many they had by then.
+    /// Since when readers have made no progress, and how far they were by then.
     quiet_since: Instant,
-    signs: u64,
+    progress: u64,
     drained_at: Option<Instant>,
 }
 
@@ -186,6 +215,7 @@ impl Driver {
         options: FollowOptions,
         events: mpsc::Sender<Result<Event, Error>>,
     ) -> Self {
+        let liveness = Arc::new(Liveness::new(options.unfinished));
         let track = Track::new(run.roles.clone(), options.start_timeout, Timestamp::now());
         Self {
             cluster,
@@ -194,10 +224,10 @@ impl Driver {
             track,
             events,
             readers: JoinSet::new(),
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
             last_lines: BTreeMap::new(),
             over: BTreeMap::new(),
-            signs: Arc::default(),
+            liveness,
             told_away: false,
             decided: None,
             question: JoinSet::new(),
@@ -305,6 +335,7 @@ impl Driver {
             match step {
                 Step::Progress(progress) => self.tell(Event::Progress(progress)).await?,
                 Step::Waiting(why) => self.tell(Event::Waiting(why)).await?,
+                Step::Retry(retry) => self.tell(Event::Retry(retry)).await?,
                 Step::Read {
                     uid,
                     pod,
@@ -336,7 +367,7 @@ impl Driver {
                         outcome,
                         evidence,
                         quiet_since: Instant::now(),
-                        signs: self.signs.given(),
+                        progress: self.liveness.progress(),
                         drained_at: None,
                     });
                 }
@@ -359,7 +390,8 @@ impl Driver {
         let Ok(pods) = self.cluster.pods().in_namespace(&self.run.namespace) else {
             return;
         };
-        self.open.insert((uid.clone(), container.clone()));
+        let source = (task.clone(), (!is_main).then(|| container.clone()));
+        self.open.insert((uid.clone(), container.clone()), source);
         let reader = Reader {
             pods,
             pod,
@@ -367,9 +399,10 @@ impl Driver {
             container: container.clone(),
             is_main,
             tail: self.options.tail,
+            since: self.options.since,
             over: self.over_of(&uid).subscribe(),
             events: self.events.clone(),
-            signs: self.signs.clone(),
+            liveness: self.liveness.clone(),
         };
         self.readers.spawn(async move {
             let last_line = reader.read().await;
@@ -386,12 +419,7 @@ impl Driver {
         if !self.options.stop || outcome.ending == Ending::Cancelled {
             return;
         }
-        let mut notes =
-            json!({names::STOPPED: format!("{}: {}", Timestamp::now(), outcome.reason)});
-        let why = outcome.explanation.as_ref();
-        if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
-            notes[names::WHY] = why.into();
-        }
+        let notes = runs::notes(outcome, Timestamp::now());
         let mut jobs = self.track.going_on();
         if outcome.ending == Ending::Succeeded {
             // A JobSet ends by itself what served the others.
@@ -419,14 +447,14 @@ impl Driver {
             return Ok(false);
         };
         let now = Instant::now();
-        let signs = self.signs.given();
+        let progress = self.liveness.progress();
         // Readers that wait for room are not silent.
-        if signs != decided.signs || self.events.capacity() == 0 {
-            (decided.signs, decided.quiet_since) = (signs, now);
+        if progress != decided.progress || self.events.capacity() == 0 {
+            (decided.progress, decided.quiet_since) = (progress, now);
         }
         let waits = self
             .open
-            .iter()
+            .keys()
             .any(|(uid, _)| decided.evidence.contains(uid));
         if waits && now.duration_since(decided.quiet_since) < SILENCE {
             return Ok(false);
@@ -434,13 +462,30 @@ impl Driver {
         let drained = *decided.drained_at.get_or_insert(now);
         let quiet = now.duration_since(decided.quiet_since.max(drained));
         let parting = now.duration_since(drained);
-        if !self.open.is_empty() && quiet < FAREWELL[0] && parting < FAREWELL[1] {
+        let is_quiet = quiet >= QUIET;
+        if !self.open.is_empty() && !is_quiet && parting < DRAIN_TIMEOUT {
             return Ok(false);
         }
         let mut outcome = decided.outcome.clone();
+        let evidence = decided.evidence.clone();
+        // A reader that is quiet has delivered what there was.
+        for ((uid, _), (task, container)) in std::mem::take(&mut self.open) {
+            if !is_quiet || evidence.contains(&uid) {
+                self.liveness.record_gap();
+                let (from, to, bytes) = (None, None, None);
+                self.tell(Event::Gap(LogGap {
+                    task,
+                    container,
+                    from,
+                    to,
+                    bytes,
+                    cause: GapCause::TimedOut,
+                }))
+                .await?;
+            }
+        }
         // The log may say more than the status does.
-        let failed = decided
-            .evidence
+        let failed = evidence
             .iter()
             .next()
             .filter(|_| matches!(outcome.ending, Ending::Failed | Ending::NotStarted));
@@ -449,6 +494,8 @@ impl Driver {
             let last_line = self.last_lines.get(uid).map(String::as_str);
             outcome = self.track.failed_outcome(pod, others, last_line);
         }
+        outcome.gaps = self.liveness.gaps();
+        (outcome.began, outcome.finished) = self.track.span();
         self.tell(Event::Finished(outcome)).await?;
         Ok(true)
     }

@@ -6,7 +6,9 @@
 //!    `Settings::load(folder)?`, `Flags { .. }`,
 //!    `config::resolve(&settings, &flags, &folder_name) -> Result<RunSpec, ConfigError>`.
 //! 2. [`bundle`]: a folder becomes a deterministic archive.
-//!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`.
+//!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`,
+//!    or `bundle::scan(&folder, &PackOptions) -> Result<Scan, BundleError>`, which knows
+//!    what is going to be packed, and then `Scan::pack`.
 //! 3. [`store`]: where the archive goes.
 //!    `store::deliver(&bundle, store.as_ref(), DeliverOptions::default()).await?`.
 //! 4. [`plan`]: what is to be created, as plain values. Pure.
@@ -18,12 +20,14 @@
 //!    `submit::submit(&Cluster, &Plan).await? -> Run`.
 //! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
 //!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
-//!    `Event` is `Progress`, `Waiting`, `Log` or, last, `Finished(Outcome)`.
+//!    `Event` is `Progress`, `Waiting`, `Log`, `Gap` or, last, `Finished(Outcome)`.
+//!    [`terminal_text`] makes what tasks write safe to show. Pure.
 //! 7. [`runs`]: `runs::list`, `runs::find`, `runs::cancel`, `runs::remove`; with
 //!    a schedule (`RunSpec::workload`), `runs::find_made` gives its last run.
 //! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
 //!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
 //!
+//! [`caller`] records what a run on this machine takes from the caller's shell.
 //! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
 //! remedy, [`fit`] says whether a node could ever take a task; both are pure.
 //! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
@@ -31,11 +35,14 @@
 
 pub mod bootstrap;
 pub mod bundle;
+pub mod caller;
 pub mod config;
+mod escape;
 pub mod evidence;
 pub mod explain;
 pub mod fit;
 pub mod follow;
+pub mod kept;
 mod lines;
 mod look;
 pub mod names;
@@ -45,14 +52,17 @@ pub mod preflight;
 pub mod runs;
 pub mod store;
 pub mod submit;
+pub mod suggest;
+pub mod terminal_text;
 mod track;
 pub mod why;
 pub mod zenml;
 
 pub use bundle::{Bundle, PackOptions};
+pub use caller::Caller;
 pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Schedule, Settings, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use names::RunName;
 pub use plan::Plan;
-pub use runs::{Run, RunSummary};
+pub use runs::{Run, RunState, RunSummary};
 pub use store::{BundleInfo, Store};

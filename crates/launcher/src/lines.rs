@@ -1,16 +1,35 @@
 //! Complete lines from a log's bytes, each once, also when the connection
 //! breaks and the log is read again. Pure.
 
+mod heads;
 mod recent;
 
 use std::hash::{BuildHasher, RandomState};
 
 use jiff::Timestamp;
 
+use heads::Heads;
 use recent::{Recent, Verdict};
 
-/// Longer lines are handed on in parts: memory stays bounded.
+/// Bytes of a line that are handed on at once. Longer lines come in parts, so that
+/// memory stays bounded.
 const LONGEST: usize = 1 << 20;
+
+/// What a log's bytes complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A line, or a part of a very long one, without its newline.
+    Line {
+        time: Option<Timestamp>,
+        text: String,
+    },
+    /// Lines before the next one may be missing: after a break, none of the last
+    /// known lines came again.
+    Gap {
+        from: Timestamp,
+        to: Option<Timestamp>,
+    },
+}
 
 /// Cuts a log that was asked for with timestamps into lines without them,
 /// and remembers where it is.
@@ -22,6 +41,9 @@ pub(crate) struct Lines {
     /// A line that may be the rest of an old one: the next line tells.
     doubtful: Option<(Timestamp, u64, String)>,
     recent: Recent,
+    heads: Heads,
+    /// The time of the last line that was handed on, or from which lines are wanted.
+    last: Option<Timestamp>,
     hasher: RandomState,
 }
 
@@ -43,22 +65,55 @@ impl Lines {
         }
     }
 
+    /// Of a log of which only the lines from a time on are read.
+    pub(crate) fn since(time: Timestamp) -> Self {
+        Self {
+            last: Some(time),
+            ..Self::of_tail()
+        }
+    }
+
     /// Begins to read again after a break. Gives the time to ask from; what
     /// the server sends again from before is left out.
     pub(crate) fn resume(&mut self) -> Option<Timestamp> {
         self.buffer = Vec::new();
         (self.begun, self.doubtful) = (None, None);
+        self.heads.clear();
         self.recent.resume()
     }
 
-    /// Takes bytes, gives the lines that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
+    /// The time of the last line that was handed on, or from which lines are wanted.
+    pub(crate) fn last(&self) -> Option<Timestamp> {
+        self.last
+    }
+
+    /// Takes the first bytes of the log's current file, whose first line the stream
+    /// must bring if it has not done so yet.
+    pub(crate) fn expect(&mut self, head: &[u8]) {
+        let (line, _) = head.split_at(position(head, b'\n').unwrap_or(head.len()));
+        // What cuts a character off is not in the line.
+        let text = String::from_utf8_lossy(line);
+        if let (Some(time), text) = without_time(text.trim_end_matches('\u{fffd}')) {
+            self.heads.expect(time, text, self.last);
+        }
+    }
+
+    /// The beginning of a line whose end has not come yet, without its time.
+    pub(crate) fn unfinished(&self) -> &[u8] {
+        if self.begun.is_some() {
+            return &self.buffer;
+        }
+        position(&self.buffer, b' ').map_or(&[], |space| &self.buffer[space + 1..])
+    }
+
+    /// Takes bytes, gives what they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut lines = Vec::new();
         let mut rest = bytes;
         while !rest.is_empty() {
             let room = LONGEST + 1 - self.buffer.len();
             let next = &rest[..rest.len().min(room)];
-            if let Some(end) = next.iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = position(next, b'\n') {
                 self.buffer.extend_from_slice(&next[..end]);
                 rest = &rest[end + 1..];
                 let whole = std::mem::take(&mut self.buffer);
@@ -79,18 +134,23 @@ impl Lines {
     }
 
     /// At the log's true end: the last line, if no newline ended it.
-    pub(crate) fn finish(&mut self) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Vec<Found> {
         let mut lines = Vec::new();
         if !self.buffer.is_empty() {
             let last = std::mem::take(&mut self.buffer);
             self.take(&last, true, &mut lines);
         }
-        lines.extend(self.doubtful.take().map(|(_, _, line)| line));
+        let doubtful = self.doubtful.take();
+        if let Some(from) = self.recent.never_met() {
+            let to = doubtful.as_ref().map(|(time, _, _)| *time);
+            lines.push(Found::Gap { from, to });
+        }
+        lines.extend(doubtful.map(|(time, _, text)| Found::line(Some(time), text)));
         lines
     }
 
     /// A line, or the next part of one, unless it was handed on before.
-    fn take(&mut self, raw: &[u8], is_whole: bool, lines: &mut Vec<String>) {
+    fn take(&mut self, raw: &[u8], is_whole: bool, lines: &mut Vec<Found>) {
         let text = String::from_utf8_lossy(raw);
         let (mut begun, text) = match self.begun {
             Some(begun) => (begun, &*text),
@@ -106,11 +166,31 @@ impl Lines {
             Some(time) => self.recent.meet(time, mark, begun.parts > 0),
             None => Verdict::New,
         };
-        if let Some((time, mark, line)) = self.doubtful.take()
+        let doubtful = self.doubtful.take();
+        let skipped = match (verdict, begun) {
+            (
+                Verdict::New,
+                Begun {
+                    time: Some(time),
+                    parts: 0,
+                    ..
+                },
+            ) => {
+                let skipped = self.heads.skipped(time, text);
+                self.last.replace(time).filter(|_| skipped)
+            }
+            _ => None,
+        };
+        if let Some(from) = self.recent.missed().or(skipped) {
+            let first = doubtful.as_ref().map(|(time, _, _)| *time);
+            let to = first.or(begun.time);
+            lines.push(Found::Gap { from, to });
+        }
+        if let Some((time, mark, text)) = doubtful
             && verdict != Verdict::Known
         {
             self.recent.keep(time, mark);
-            lines.push(line);
+            lines.push(Found::line(Some(time), text));
         }
         match (verdict, begun.time) {
             (Verdict::Known, _) => {}
@@ -120,13 +200,23 @@ impl Lines {
             }
             (Verdict::Doubtful, Some(time)) => {
                 self.recent.keep(time, mark);
-                lines.push(text.to_owned());
+                lines.push(Found::line(Some(time), text.to_owned()));
             }
-            _ => lines.push(text.to_owned()),
+            (_, time) => lines.push(Found::line(time, text.to_owned())),
         }
         begun.parts += 1;
         self.begun = Some(begun);
     }
+}
+
+impl Found {
+    fn line(time: Option<Timestamp>, text: String) -> Self {
+        Self::Line { time, text }
+    }
+}
+
+fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == wanted)
 }
 
 /// A line's time, if it has one, and the rest.

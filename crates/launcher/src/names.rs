@@ -20,10 +20,18 @@ pub const ROLE: &str = "longshore.dev/role";
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.
 pub const COMMAND: &str = "longshore.dev/command";
+/// Annotation: what the tasks take from the caller's shell, as JSON. See
+/// [`Caller`](crate::Caller).
+pub const CALLER: &str = "longshore.dev/caller";
+/// Variable of a container: the value of [`CALLER`].
+pub const CALLER_VARIABLE: &str = "LONGSHORE_CALLER";
 /// Annotation: the bundle's sha256, in hexadecimal.
 pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
 /// Annotation: the roles of the run, as a JSON list.
 pub const ROLES: &str = "longshore.dev/roles";
+/// Annotation: when the run was submitted, by the submitter's clock: the server's
+/// times are whole seconds.
+pub const SUBMITTED: &str = "longshore.dev/submitted";
 /// Annotation: when the user cancelled the run.
 pub const CANCELLED: &str = "longshore.dev/cancelled";
 /// Annotation: when and why the run's end stopped the role.
@@ -45,6 +53,12 @@ pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 pub const HOME: &str = "/longshore";
 /// Where the code is extracted, and the command runs.
 pub const WORK: &str = "/longshore/work";
+/// The folder of [`WORK`] in the run's volume.
+pub const WORK_FOLDER: &str = "work";
+/// The name of the run's volume.
+pub const HOME_VOLUME: &str = "longshore";
+/// In the run's volume: the note of a node that has put the unpacked code there.
+pub const READY: &str = ".ready-copy";
 /// Where the run's Secret is mounted.
 pub const CONFIG: &str = "/longshore/config";
 /// Where the bundle's Secret, or the store's folder, is mounted.

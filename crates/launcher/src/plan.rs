@@ -15,6 +15,7 @@ pub(crate) use workload::jobset;
 
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
+    escape::escape,
     names::{self, RunName},
     pod::{self, Download, PodBundle, PodConfig, PodRole},
     store::{self, BundleInfo, Delivery},
@@ -113,7 +114,11 @@ pub fn plan(
     };
     let jobs = spec.roles.iter().map(|role| {
         let job = planner.job(role);
-        extras::check(role, extras::merge(role, job)?)
+        let mut job = extras::check(role, extras::merge(role, job)?)?;
+        if let Some(caller) = &spec.caller {
+            extras::add_caller(caller, role, &mut job)?;
+        }
+        Ok(job)
     });
     let jobs = jobs.collect::<Result<_, _>>()?;
     Ok(Plan {
@@ -181,6 +186,7 @@ impl Planner<'_> {
     }
 
     fn config(&self) -> Result<Value, PlanError> {
+        // A name that resolves without a Service.
         let is_alone = self.spec.tasks() == 1;
         let mut port = self.spec.port;
         let mut roles = Vec::new();
@@ -350,8 +356,13 @@ impl Planner<'_> {
         let mut main = self.container(names::MAIN, &role.image, "exec");
         if let Some(command) = main["command"].as_array_mut() {
             command.push(json!("--"));
-            command.extend(role.command.iter().map(|word| json!(word)));
+            command.extend(role.command.iter().map(|word| json!(escape(word))));
         }
+        if self.bundle.is_some() {
+            // Where the command runs, so that exec and cp start there as well.
+            main["workingDir"] = json!(names::WORK);
+        }
+        extras::input(self.spec.input, &mut main);
         let resources = resources(role);
         if !resources.is_empty() {
             main["resources"] = Value::Object(resources);
@@ -414,7 +425,7 @@ impl Planner<'_> {
             ],
             // What mounts into another mount comes after it.
             "volumeMounts": [
-                {"name": "longshore", "mountPath": names::HOME},
+                {"name": names::HOME_VOLUME, "mountPath": names::HOME},
                 {"name": "config", "mountPath": names::CONFIG, "readOnly": true},
             ],
         });
@@ -430,7 +441,7 @@ impl Planner<'_> {
 
     fn volumes(&self) -> Vec<Value> {
         let mut volumes = vec![
-            json!({"name": "longshore", "emptyDir": {}}),
+            json!({"name": names::HOME_VOLUME, "emptyDir": {}}),
             json!({"name": "config", "secret": {"secretName": self.run.as_str()}}),
         ];
         volumes.extend(self.bundle_volume());

@@ -171,3 +171,85 @@ fn templates_that_do_not_fit() {
     let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
     assert!(refused(replaced).contains("the container \"main\" must stay"));
 }
+
+#[test]
+fn the_command_is_escaped_where_kubernetes_would_expand_it() {
+    let plan = planned("", &["sh", "-c", "echo $$ $(HOME) $HOME", ""], None);
+    let command = &plan.jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"];
+    let words: Vec<&str> = command
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(words[4..], ["sh", "-c", "echo $$$ $$(HOME) $HOME", ""]);
+    // For people, it is as it was given.
+    let shown = plan.jobs[0]["metadata"]["annotations"][names::COMMAND].as_str();
+    assert_eq!(shown, Some(r#"["sh","-c","echo $$ $(HOME) $HOME",""]"#));
+}
+
+#[test]
+fn input_is_the_main_containers() {
+    let with = |input| {
+        let flags = Flags {
+            input,
+            command: vec!["cat".into()],
+            ..Flags::default()
+        };
+        let spec = resolve(&Settings::default(), &flags, "code").unwrap();
+        let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
+        let main = plan.jobs[0]["spec"]["template"]["spec"]["containers"][0].clone();
+        ["stdin", "stdinOnce", "tty"].map(|field| main[field] == true)
+    };
+    use crate::config::Input;
+    assert_eq!(with(Input::None), [false, false, false]);
+    assert_eq!(with(Input::Piped), [true, true, false]);
+    assert_eq!(with(Input::Terminal), [true, false, true]);
+}
+
+#[test]
+fn the_callers_environment_is_recorded_for_everyone_to_read() {
+    let settings = "[template.spec]\ncontainers = [{ name = 'main', env = [{ name = 'PATH', value = '/bin' }] }]\n\
+                    [roles.a]\n[roles.b]\nresources = { gpu = 1 }";
+    let settings = Settings::parse(settings, Path::new("longshore.toml")).unwrap();
+    let flags = Flags {
+        command: vec!["train".into()],
+        ..Flags::default()
+    };
+    let mut spec = resolve(&settings, &flags, "code").unwrap();
+    let env = ["PATH", "VIRTUAL_ENV", "CUDA_VISIBLE_DEVICES"]
+        .map(|name| (name.to_owned(), Some("x".to_owned())));
+    spec.caller = Some(crate::Caller {
+        env: env.into(),
+        ..Default::default()
+    });
+    let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
+    let recorded = |job: &Value| {
+        job["metadata"]["annotations"][names::CALLER]
+            .as_str()
+            .map(str::to_owned)
+    };
+    assert_eq!(
+        recorded(&plan.jobs[0]).unwrap(),
+        r#"{"env":{"CUDA_VISIBLE_DEVICES":"x","VIRTUAL_ENV":"x"}}"#,
+        "the template's PATH counts"
+    );
+    assert_eq!(
+        recorded(&plan.jobs[1]).unwrap(),
+        r#"{"env":{"VIRTUAL_ENV":"x"}}"#,
+        "the node allocates the devices"
+    );
+    for job in &plan.jobs {
+        let template = &job["spec"]["template"];
+        assert_eq!(recorded(template), recorded(job));
+        let env = template["spec"]["containers"][0]["env"].as_array().unwrap();
+        let variable = env
+            .iter()
+            .find(|one| one["name"] == names::CALLER_VARIABLE)
+            .unwrap();
+        assert_eq!(
+            variable["valueFrom"]["fieldRef"]["fieldPath"],
+            "metadata.annotations['longshore.dev/caller']"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use longshore_client::{Cluster, DeleteOptions, Item, Patch, View, kinds::Any};
 use serde_json::{Value, json};
 
@@ -12,7 +13,8 @@ use crate::{
     runs::{Run, RunRole},
 };
 
-/// Why a run was not submitted. Nothing of it is left in the cluster.
+/// Why a run was not submitted. Nothing of it is left in the cluster, unless the cluster
+/// stopped answering amid the submission.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
@@ -35,7 +37,7 @@ pub enum SubmitError {
     },
     /// Nobody makes the Jobs of a JobSet.
     #[error(
-        "the JobSet {name:?} got no Jobs within {seconds} s: does its controller run (`kubectl get deployments --all-namespaces` shows it as jobset-controller-manager)? Without `jobset` it is not needed"
+        "the JobSet {name:?} got no Jobs within {seconds} s: does its controller run (`longshore get deployments --all-namespaces` shows it as jobset-controller-manager)? Without `jobset` it is not needed"
     )]
     NoJobs {
         /// The JobSet's name.
@@ -85,6 +87,19 @@ pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> 
             made.undo().await;
             Err(error)
         }
+    }
+}
+
+/// Writes down when a workload is submitted. What a schedule makes is not submitted
+/// then.
+fn stamp(object: &mut Value, now: Timestamp) {
+    let note = json!(format!("{now:.6}"));
+    object["metadata"]["annotations"][names::SUBMITTED] = note.clone();
+    // The Jobs of a JobSet have the annotations of its templates.
+    let templates = object.pointer_mut("/spec/replicatedJobs");
+    let templates = templates.and_then(Value::as_array_mut);
+    for template in templates.into_iter().flatten() {
+        template["template"]["metadata"]["annotations"][names::SUBMITTED] = note.clone();
     }
 }
 
@@ -160,7 +175,11 @@ impl Made<'_> {
         if let (Some(object), Some(Err(source))) = (&self.plan.service, service) {
             return Err(failed("Service", object, source));
         }
-        let workloads = self.plan.workloads();
+        let mut workloads = self.plan.workloads().into_owned();
+        let now = Timestamp::now();
+        for object in &mut workloads {
+            stamp(object, now);
+        }
         let created =
             futures::future::join_all(workloads.iter().map(|object| view.create(object))).await;
         let kind = self.plan.workload.kind().gvk.kind;

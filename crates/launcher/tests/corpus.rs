@@ -1,4 +1,4 @@
-//! Replays the corpora of the fuzz targets `plans` and `archives`
+//! Replays the corpora of the fuzz targets `plans`, `archives` and `terminals`
 //! (`cargo xtask fuzz`), so that what was mended once stays mended.
 #![allow(clippy::unwrap_used)]
 
@@ -10,6 +10,9 @@ mod archives;
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
 #[path = "../../../fuzz/src/plans.rs"]
 mod plans;
+#[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
+#[path = "../../../fuzz/src/terminals.rs"]
+mod terminals;
 
 fn replay(target: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
@@ -32,4 +35,9 @@ fn every_plan_of_the_corpus_keeps_its_property() {
 #[test]
 fn every_archive_of_the_corpus_keeps_its_property() {
     replay("archives", archives::check);
+}
+
+#[test]
+fn every_terminal_text_of_the_corpus_keeps_its_property() {
+    replay("terminals", terminals::check);
 }

@@ -18,7 +18,7 @@ use fake::{
     status,
 };
 use futures::{StreamExt, stream};
-use longshore_launcher::{FollowOptions, follow::Ending};
+use longshore_launcher::{Event, Follow, FollowOptions, follow::Ending};
 use serde_json::{Value, json};
 
 /// What the cluster tells of the pod of `main`.
@@ -146,8 +146,175 @@ async fn a_log_that_is_gone_does_not_keep_the_end_back() {
         fake::status(404, "NotFound", "pods \"demo-main\" not found")
     });
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
-    assert!(lines.is_empty());
-    assert_eq!(outcome.exit_code, 5);
+    let gap = "lines may be missing: the pod was deleted before its log was read to the end";
+    assert_eq!(lines, [format!("main/0 | <{gap}>")]);
+    assert_eq!((outcome.exit_code, outcome.gaps), (5, 1));
+}
+
+#[tokio::test]
+async fn lines_that_were_rotated_away_while_a_connection_was_broken_are_reported() {
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let before = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n";
+    // What a kubelet has after a rotation: the file that is written now.
+    let after = "2026-01-01T00:00:40Z fifty\n2026-01-01T00:00:41Z end\n";
+    let followed = Script::new([
+        (texts(&[before]), End::Breaks),
+        (texts(&[after]), End::Ends),
+    ]);
+    let fake = cluster(
+        vec![job("main")],
+        vec![running],
+        vec![event("MODIFIED", ended("main", 0))],
+        move |asked| match asked.query.contains("follow=true") {
+            true => followed.next(),
+            false => Answer::Stream(texts(&[after]), End::Ends),
+        },
+    );
+    let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    let gap = "lines between 2026-01-01T00:00:02Z and 2026-01-01T00:00:40Z may be missing: the log was rotated before they were read";
+    let expected = [
+        "main/0 | one",
+        "main/0 | two",
+        &format!("main/0 | <{gap}>"),
+        "main/0 | fifty",
+        "main/0 | end",
+    ];
+    // The break may come when the first lines were not there yet, or after the end.
+    if lines.len() == 2 {
+        assert_eq!(lines, ["main/0 | fifty", "main/0 | end"]);
+    } else {
+        assert_eq!(lines, expected);
+        assert_eq!(outcome.gaps, 1);
+    }
+    assert_eq!(outcome.ending, Ending::Succeeded);
+}
+
+/// A kubelet that has begun two more files skips the one between them. The follower
+/// waits for whoever takes its events, and asks for the current file meanwhile.
+#[tokio::test]
+async fn a_file_that_a_slow_reader_has_missed_is_reported() {
+    const LINES: usize = 3000;
+    let second = |second: usize| {
+        format!(
+            "2026-01-01T{:02}:{:02}:{:02}Z",
+            second / 3600,
+            second / 60 % 60,
+            second % 60
+        )
+    };
+    let lines = |from: usize, to: usize| -> String {
+        (from..to)
+            .map(|n| format!("{} line {n}\n", second(n)))
+            .collect()
+    };
+    let pieces = [lines(0, LINES), lines(LINES + 1000, LINES + 1010)].to_vec();
+    let last = lines(LINES + 1000, LINES + 1010);
+    let head = lines(LINES + 500, LINES + 501);
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let (end, ends) = tokio::sync::oneshot::channel();
+    let events = stream::once(async {
+        ends.await.unwrap();
+        Ok(event("MODIFIED", ended("main", 0)))
+    });
+    let events = Mutex::new(Some(events.chain(stream::pending()).boxed()));
+    let fake = cluster(vec![job("main")], vec![running], vec![], move |asked| {
+        let query = &asked.query;
+        match () {
+            () if query.contains("limitBytes") => Answer::Stream(vec![head.clone()], End::Ends),
+            () if query.contains("follow=true") => Answer::Stream(pieces.clone(), End::StaysOpen),
+            () => Answer::Stream(vec![last.clone()], End::Ends),
+        }
+    });
+    let fake = fake.with(move |asked| {
+        let is_watch = asked.path.ends_with("/pods") && asked.query.contains("watch=");
+        is_watch.then(|| Answer::Live(events.lock().unwrap().take().unwrap()))
+    });
+    let run = run(&[("main", 1, false)]);
+    let options = FollowOptions::default();
+    let mut follow = Follow::start(&fake.cluster(), &run, options).await.unwrap();
+    let begin = Instant::now();
+    let is_probe = |asked: &Asked| asked.query.contains("limitBytes");
+    while !fake.asked.lock().unwrap().iter().any(is_probe) {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    end.send(()).unwrap();
+    let mut logs = Vec::new();
+    let outcome = loop {
+        match follow.next().await.unwrap().unwrap() {
+            Event::Log(line) => logs.push(line.line),
+            Event::Gap(gap) => logs.push(gap.to_string()),
+            Event::Finished(outcome) => break outcome,
+            _ => {}
+        }
+    };
+    let gap = format!(
+        "lines between {} and {} may be missing: the log was rotated before they were read",
+        second(LINES - 1),
+        second(LINES + 1000)
+    );
+    assert_eq!(logs.len(), LINES + 11);
+    assert_eq!(logs[LINES], gap);
+    assert_eq!(outcome.gaps, 1);
+}
+
+#[tokio::test]
+async fn a_pod_without_a_completion_index_is_followed() {
+    let waits = json!({"waiting": {"reason": "ErrImageNeverPull", "message": "no"}});
+    for (state, phase, lines, code) in [
+        (waits, "Pending", vec![], 4),
+        (
+            json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:09Z"}}),
+            "Succeeded",
+            vec!["main/0 | one"],
+            0,
+        ),
+    ] {
+        // As Kubernetes 1.20 makes it, which ignores `completionMode`.
+        let mut old = pod("main", "9", state, phase);
+        let labels = old["metadata"]["labels"].as_object_mut().unwrap();
+        labels.remove("batch.kubernetes.io/job-completion-index");
+        old["metadata"]["ownerReferences"] = json!([
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "demo-ab2cd-main", "uid": "job-main", "controller": true}
+        ]);
+        let fake = cluster(vec![job("main")], vec![old], vec![], |_| whole_log());
+        let (got, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+        assert_eq!(
+            (got, outcome.exit_code),
+            (lines.into_iter().map(str::to_owned).collect(), code),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unfinished_line_can_be_seen() {
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let fake = cluster(vec![job("main")], vec![running], vec![], |_| {
+        Answer::Stream(
+            texts(&[
+                "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z  1%\r",
+                " 42%\r",
+            ]),
+            End::StaysOpen,
+        )
+    });
+    let options = FollowOptions {
+        unfinished: true,
+        ..FollowOptions::default()
+    };
+    let run = run(&[("main", 1, false)]);
+    let mut follow = Follow::start(&fake.cluster(), &run, options).await.unwrap();
+    let begin = Instant::now();
+    loop {
+        let seen = follow.unfinished();
+        if seen.iter().any(|line| line.text == " 42%") {
+            assert_eq!(seen[0].task.to_string(), "main/0");
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{seen:?}");
+        let _ = tokio::time::timeout(Duration::from_millis(10), follow.next()).await;
+    }
 }
 
 #[tokio::test]

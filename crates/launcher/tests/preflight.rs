@@ -12,8 +12,13 @@ use longshore_launcher::{
 use serde_json::{Value, json};
 
 fn simple() -> Plan {
+    with_launcher(Some("registry.example/longshore:1"))
+}
+
+fn with_launcher(image: Option<&str>) -> Plan {
     let flags = Flags {
         command: vec!["true".into()],
+        launcher_image: image.map(str::to_owned),
         ..Flags::default()
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
@@ -39,17 +44,18 @@ fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -
             path if path.ends_with("resourcequotas") => list("ResourceQuota", "v1", vec![]),
             path if path.ends_with("limitranges") => list("LimitRange", "v1", vec![]),
             "/api/v1/nodes" => list("Node", "v1", vec![]),
+            "/version" => Answer::Json(200, json!({"major": "1", "minor": "34"})),
             path => panic!("asked for {path}"),
         }
     })
 }
 
 #[tokio::test]
-async fn five_questions_where_all_is_well() {
+async fn six_questions_where_all_is_well() {
     let fake = cluster(|_| None);
     let report = check(&fake.cluster(), &simple(), Purpose::Follow).await;
     assert_eq!(report.unwrap(), Default::default());
-    assert_eq!(fake.asked.lock().unwrap().len(), 5);
+    assert_eq!(fake.asked.lock().unwrap().len(), 6);
 }
 
 #[tokio::test]
@@ -109,4 +115,93 @@ async fn a_cluster_that_does_not_answer_is_no_refusal_but_an_error() {
         .unwrap();
     let told: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
+}
+
+async fn refusals(fake: &Fake, plan: &Plan) -> Vec<String> {
+    let report = check(&fake.cluster(), plan, Purpose::Follow).await.unwrap();
+    report.refusals.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_server_without_indexed_jobs_is_refused() {
+    for (minor, is_old) in [("20+", true), ("21", true), ("22", false), ("x", false)] {
+        let fake = cluster(move |asked| {
+            let version = json!({"major": "1", "minor": minor});
+            (asked.path == "/version").then(|| Answer::Json(200, version))
+        });
+        let told = refusals(&fake, &simple()).await;
+        match is_old {
+            false => assert_eq!(told, [""; 0]),
+            true => assert_eq!(
+                told,
+                [format!(
+                    "the cluster runs Kubernetes 1.{}, which has no Indexed Jobs; use a cluster of version 1.22 or newer",
+                    minor.trim_end_matches('+')
+                )]
+            ),
+        }
+    }
+}
+
+fn node(runtime: &str) -> Value {
+    json!({
+        "metadata": {"name": "n", "uid": "n"},
+        "status": {
+            "nodeInfo": {"containerRuntimeVersion": runtime},
+            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    })
+}
+
+fn with_node(runtime: &'static str) -> Fake {
+    cluster(move |asked| {
+        let nodes = asked.path == "/api/v1/nodes";
+        nodes.then(|| list("Node", "v1", vec![node(runtime)]))
+    })
+}
+
+#[tokio::test]
+async fn a_default_image_without_a_launcher_is_refused_where_images_are_pulled() {
+    let real = with_node("containerd://1.7.0");
+    let told = refusals(&real, &with_launcher(None)).await.join("\n");
+    insta::assert_snapshot!(told, @r#"the image "python:3-slim" does not contain the program longshore, and no launcher image brings it; build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore"#);
+    assert_eq!(refusals(&real, &simple()).await, [""; 0]);
+    let embedded = with_node("longshore://0.1.0");
+    assert_eq!(refusals(&embedded, &with_launcher(None)).await, [""; 0]);
+    // An image of one's own may contain the program.
+    let flags = Flags {
+        command: vec!["true".into()],
+        image: Some("registry.example/train:1".into()),
+        ..Flags::default()
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let own = plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
+    assert_eq!(refusals(&real, &own).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_claim_on_the_embedded_cluster_is_refused() {
+    let settings = "command = 'true'\n[[volumes]]\nclaim = 'data'\npath = '/data'";
+    let settings = Settings::parse(settings, std::path::Path::new("longshore.toml")).unwrap();
+    let spec = config::resolve(&settings, &Flags::default(), "demo").unwrap();
+    let plan = plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
+    let fake = with_node("longshore://0.1.0").with(|asked| {
+        let claim = asked.path.ends_with("/persistentvolumeclaims/data");
+        claim.then(|| {
+            Answer::Json(
+                200,
+                json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}),
+            )
+        })
+    });
+    let told = refusals(&fake, &plan).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with(
+            "the embedded cluster has no storage for the PersistentVolumeClaim \"data\""
+        ),
+        "{told:?}"
+    );
+    assert!(told[0].contains("`--volume host:data:/data`"), "{told:?}");
 }

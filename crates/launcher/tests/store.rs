@@ -174,6 +174,43 @@ async fn a_small_bundle_is_sent_at_once_and_another_size_is_replaced() {
 }
 
 #[tokio::test]
+async fn a_bundle_that_the_store_has_is_not_packed_and_one_that_vanished_is() {
+    let server = S3::start();
+    let folder = tempfile::tempdir().unwrap();
+    let code = folder.path().join("code");
+    fs::create_dir(&code).unwrap();
+    let mut data = vec![0; 6 << 20];
+    StdRng::seed_from_u64(8).fill_bytes(&mut data);
+    fs::write(code.join("data"), data).unwrap();
+    let remembered = PackOptions {
+        cache: Some(folder.path().join("cache")),
+        ..PackOptions::default()
+    };
+    // What was just written is not taken for unchanged.
+    std::thread::sleep(Duration::from_millis(2_100));
+    let packed = || pack(&code, &remembered, |_| {}).unwrap();
+    let first = packed();
+    send(&server, &first).await.unwrap();
+    server.seen();
+
+    let again = packed();
+    let info = send(&server, &again).await.unwrap();
+    assert!(!again.is_packed());
+    assert_eq!(info.sha256, first.sha256);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2, "asked and looked, sent nothing: {seen:#?}");
+
+    fs::remove_file(server.file(&object(&first))).unwrap();
+    let again = packed();
+    send(&server, &again).await.unwrap();
+    assert!(again.is_packed());
+    assert_eq!(
+        fs::read(server.file(&object(&first))).unwrap(),
+        first.bytes().unwrap()
+    );
+}
+
+#[tokio::test]
 async fn what_was_sent_before_is_fetched_again() {
     let server = S3::start();
     let bundle = bundle(1000);

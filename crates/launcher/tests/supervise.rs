@@ -3,13 +3,23 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    env, fs,
-    io::{BufRead, BufReader},
+    env,
+    fs::{self, File},
+    io::{BufRead, BufReader, Read as _, Write as _},
+    os::fd::OwnedFd,
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
 };
 
 use longshore_launcher::bootstrap::supervise::supervise;
-use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, Signal, kill_process, set_child_subreaper},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
 
 const SCRIPT: &str = "LONGSHORE_TEST_SUPERVISED";
 
@@ -107,4 +117,156 @@ fn orphans_are_reaped() {
 fn a_command_that_is_not_there() {
     let error = supervise(&mut Command::new("/nonexistent/command")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_stopped_command_hears_that_it_is_to_end() {
+    let script = "trap 'exit 9' TERM; echo script: a; kill -STOP $$; while :; do sleep 0.05; done";
+    let (mut child, ..) = started(script);
+    // Until it has stopped.
+    thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none());
+    send(&child, Signal::TERM);
+    assert_eq!(code_of(&mut child), 9);
+}
+
+/// The exit code, within a time that nothing here needs.
+fn code_of(child: &mut Child) -> i32 {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap();
+        }
+        if begin.elapsed() > Duration::from_secs(20) {
+            let _ = child.kill();
+            panic!("it does not end");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A supervisor that leads a session with a terminal, and who sits at it.
+struct AtTerminal {
+    child: Child,
+    main: OwnedFd,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl AtTerminal {
+    fn start(script: &str) -> Self {
+        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&main).unwrap();
+        unlockpt(&main).unwrap();
+        let name = ptsname(&main, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let side = rustix::fs::open(name, flags, Mode::empty()).unwrap();
+        let end = || Stdio::from(side.try_clone().unwrap());
+        let child = Command::new("setsid")
+            .arg("--ctty")
+            .arg(env::current_exe().unwrap())
+            .args([
+                "supervisor",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+                "--quiet",
+            ])
+            .env(SCRIPT, script)
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        thread::spawn({
+            let (seen, mut main) = (seen.clone(), File::from(main.try_clone().unwrap()));
+            move || {
+                let mut buffer = [0; 4096];
+                while let Ok(length @ 1..) = main.read(&mut buffer) {
+                    seen.lock().unwrap().extend_from_slice(&buffer[..length]);
+                }
+            }
+        });
+        let terminal = Self { child, main, seen };
+        terminal.until("script: ready");
+        terminal
+    }
+
+    fn until(&self, text: &str) {
+        let begin = Instant::now();
+        loop {
+            let seen = String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned();
+            if seen.contains(text) {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{text}: {seen}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn write(&self, keys: &[u8]) {
+        let mut main = File::from(self.main.try_clone().unwrap());
+        main.write_all(keys).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_z_stops_no_one_for_ever() {
+    let mut terminal = AtTerminal::start("echo script: ready; read x; echo got $x; exit 4");
+    for _ in 0..3 {
+        terminal.write(b"\x1a");
+        thread::sleep(Duration::from_millis(100));
+    }
+    terminal.write(b"word\n");
+    terminal.until("got word");
+    assert_eq!(code_of(&mut terminal.child), 4);
+}
+
+#[test]
+fn ctrl_c_and_a_new_size_reach_the_command_once() {
+    let script = "trap 'echo interrupted' INT; trap 'echo resized' WINCH; echo script: ready; \
+                  while :; do sleep 0.05; done";
+    let mut terminal = AtTerminal::start(script);
+    terminal.write(b"\x03");
+    terminal.until("interrupted");
+    let size = Winsize {
+        ws_row: 7,
+        ws_col: 33,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&terminal.main, size).unwrap();
+    terminal.until("resized");
+    thread::sleep(Duration::from_millis(200));
+    let seen = String::from_utf8_lossy(&terminal.seen.lock().unwrap()).into_owned();
+    assert_eq!(seen.matches("interrupted").count(), 1, "{seen}");
+    assert_eq!(seen.matches("resized").count(), 1, "{seen}");
+    send(&terminal.child, Signal::TERM);
+    assert_eq!(code_of(&mut terminal.child), 143);
+}
+
+/// A child takes the terminal, ignores what would stop it, and stops its parents.
+#[test]
+fn a_hostile_child_does_not_hold_up_the_end() {
+    let steal = "import os, signal, time
+for one in (signal.SIGTTOU, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTSTP):
+    signal.signal(one, signal.SIG_IGN)
+os.setpgid(0, 0)
+os.tcsetpgrp(1, os.getpid())
+print('script: ready', flush=True)
+time.sleep(30)";
+    // The command reads from a terminal that is no longer its own.
+    let script = format!("python3 -c \"{steal}\" & sleep 0.5; read x; sleep 1000");
+    let mut terminal = AtTerminal::start(&script);
+    thread::sleep(Duration::from_millis(800));
+    send(&terminal.child, Signal::TERM);
+    assert_eq!(code_of(&mut terminal.child), 143);
+
+    // One that stops the command for good, and closes the terminal.
+    let script =
+        "exec 3>&1; echo script: ready; exec 0<&- 1>&- 2>&- 3>&-; kill -STOP $$; sleep 1000";
+    let mut terminal = AtTerminal::start(script);
+    thread::sleep(Duration::from_millis(300));
+    send(&terminal.child, Signal::TERM);
+    assert_eq!(code_of(&mut terminal.child), 143);
 }

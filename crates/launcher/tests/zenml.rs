@@ -75,7 +75,10 @@ async fn the_job_and_the_secret_are_created_and_nothing_else() {
     let asked = fake.asked.lock().unwrap();
     let made = |asked: &&Asked| asked.method == "POST" && asked.path.ends_with("/jobs");
     let job = asked.iter().find(made).unwrap();
-    assert_eq!(job.body, backend.create_job_object(&config()).unwrap());
+    let mut body = job.body.clone();
+    let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+    assert!(annotations.remove("longshore.dev/submitted").is_some());
+    assert_eq!(body, backend.create_job_object(&config()).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,9 @@ mod documents {
     #[doc = include_str!("../../../docs/resolver.md")]
     struct Resolver;
 
+    #[doc = include_str!("../../../docs/rust-launcher.md")]
+    struct RustLauncher;
+
     #[doc = include_str!("../../../docs/zenml.md")]
     struct Zenml;
 }

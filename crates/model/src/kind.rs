@@ -271,7 +271,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("", "ResourceQuota", "resourcequotas", "resourcequota", &["quota"], &[], Namespaced, &["status"]),
     kind("", "Secret", "secrets", "secret", &[], &[], Namespaced, &[]),
     kind("", "Service", "services", "service", &["svc"], &["all"], Namespaced, &["status"]),
-    kind("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], &[], Namespaced, &[]),
+    kind("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], &[], Namespaced, &["token"]),
     kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "customresourcedefinition", &["crd", "crds"], &["api-extensions"], Cluster, &["status"]),
     kind("apps", "ControllerRevision", "controllerrevisions", "controllerrevision", &[], &[], Namespaced, &[]),
     kind("apps", "DaemonSet", "daemonsets", "daemonset", &["ds"], &["all"], Namespaced, &["status"]),

@@ -1,9 +1,14 @@
-//! JSON values as YAML that every reader of it reads alike.
+//! YAML: JSON values as YAML that every reader of it reads alike, and the limits
+//! of what is read.
 //!
 //! Kubernetes' own tools read YAML 1.1, where `yes`, `on` and `1_000` are no texts;
 //! most others read YAML 1.2. What either takes for something else is quoted.
 
+mod limits;
+
 use serde_json::{Map, Value};
+
+pub use limits::{DEPTH, EXPANSION, LimitError, check};
 
 /// Words that are no texts to some reader, in lower case.
 const WORDS: [&str; 15] = [

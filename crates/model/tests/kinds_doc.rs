@@ -86,12 +86,23 @@ fn document() -> String {
          Pods have `log`, `exec`, `attach`, `portforward`, `binding` and `eviction`. Exec and\n\
          attach speak websockets (`v5.channel.k8s.io`, `v4.`, and older ones, also in base64)\n\
          and SPDY/3.1; port-forward SPDY/3.1, SPDY inside a websocket, and `v4.channel.k8s.io`.\n\
-         A command that is run ends with its client; what it started itself stays, as in\n\
-         Kubernetes. One that cannot be found ends with 127, one that cannot be run with 126.\n\
-         Port-forward reaches a pod at its own address (`POD_IP`), not at the machine's\n\
-         `localhost`. While one stream of a SPDY connection waits for who reads it, the others\n\
-         of that connection wait, too.\n\n\
-         Objects may be nested 120 levels deep, where Kubernetes takes 10,000: clients'\n\
+         As in Kubernetes, a command that exec starts goes on when its client leaves, until it\n\
+         or its container ends; what the client has sent is delivered, then its input ends, and\n\
+         its output is dropped. Up to 2000 such commands run at a time on the node. One that\n\
+         cannot be found ends with 127, one that cannot be run with 126.
+A client that attaches and does not read holds the container up for ten seconds at most;
+then it is let go of, its session ends with an error, and the container goes on.
+Port-forward reaches a pod at its own address (`POD_IP`), not at the machine's
+`localhost`. While one stream of a SPDY connection waits for who reads it, the others
+of that connection wait, too. A websocket message has at most 32 MiB, as in Kubernetes;
+while they arrive, large messages have 256 MiB together, and one for which there is no
+room closes its session with code 1013. Smaller messages (64 KiB) always have room.
+
+What a pod's `securityContext` changes, field by field, what separates pods from the
+machine, and which tokens they get: [security-context.md](security-context.md). A field
+that cannot be enforced refuses the container, with an event that names it.
+
+Objects may be nested 120 levels deep, where Kubernetes takes 10,000: clients'\n\
          parsers are known to stop at 128. A server-side apply that does not have the\n\
          form of its type is answered with code 500 and no reason, as by every Kubernetes\n\
          so far.\n",

@@ -2,13 +2,15 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs,
+    env, fs,
     os::unix::fs::DirBuilderExt,
+    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
+use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
 use tokio::{
@@ -17,20 +19,27 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, Error, LogLimits, LogReader, Sessions,
+    ApiAccess, Error, FillVolumes, ImageEntrypoint, LogLimits, LogReader, Sessions,
     address::Addresses,
+    devices::{self, Devices},
     events::Events,
     hosts::Hosts,
+    images::ImageEntrypoints,
     logs::LogStore,
     machine, node,
     pod::{self, Message, Shared},
+    remover::Remover,
     sandbox::Spawner,
+    security::Powers,
     streams::Live,
 };
 
 /// What pods get at most after `stop` before they are abandoned to their
 /// guards, which kill.
 const STOP_AT_MOST: Duration = Duration::from_secs(10);
+
+/// How long a part of the agent that panicked waits before it begins again.
+const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 /// How the agent runs.
 #[derive(Debug, Clone)]
@@ -47,6 +56,23 @@ pub struct Options {
     pub access: Option<ApiAccess>,
     /// How much is kept of each container's log.
     pub log_limits: LogLimits,
+    /// Commands of images, for containers that name none.
+    pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// Where the kernel's files about GPUs are: `/`, or a tree of a test's own.
+    pub device_root: PathBuf,
+    /// Fills new volumes of pods.
+    pub fill_volumes: Option<Arc<dyn FillVolumes>>,
+    /// How the agent before this one ended on the same data, if that is known.
+    pub last_end: Option<LastEnd>,
+}
+
+/// How an agent ended, and its containers with it.
+#[derive(Debug, Clone)]
+pub struct LastEnd {
+    /// When it was asked to end.
+    pub at: jiff::Timestamp,
+    /// What made it end, as a sentence.
+    pub cause: String,
 }
 
 /// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
@@ -74,6 +100,10 @@ impl NodeAgent {
             path_prepend,
             access,
             log_limits,
+            image_entrypoints,
+            device_root,
+            fill_volumes,
+            last_end,
         } = options;
         let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
             path: data_dir.clone(),
@@ -88,7 +118,9 @@ impl NodeAgent {
                 "no namespaces: pods run as process groups, without volumes"
             );
         }
-        let machine = machine::Facts::read();
+        let remover = Remover::start().map_err(Error::Spawner)?;
+        let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
+        let machine = machine::Facts::read(&data, &devices);
         node::register(&cluster, &name, &machine)
             .await
             .map_err(|source| Error::Register {
@@ -106,16 +138,18 @@ impl NodeAgent {
         let mut background = JoinSet::new();
         let (events, write_events) = Events::new(cluster.clone(), name.clone());
         background.spawn(write_events);
-        background.spawn(node::keep_alive(
-            cluster.clone(),
-            name.clone(),
-            machine.clone(),
-        ));
+        background.spawn(supervised("lease and status", {
+            let (cluster, name, machine) = (cluster.clone(), name.clone(), machine.clone());
+            move || node::keep_alive(cluster.clone(), name.clone(), machine.clone())
+        }));
         let hosts = Hosts::new();
-        background.spawn({
+        background.spawn(supervised("hosts files", {
             let hosts = hosts.clone();
-            async move { hosts.maintain().await }
-        });
+            move || {
+                let hosts = hosts.clone();
+                async move { hosts.maintain().await }
+            }
+        }));
         let logs = LogStore::new(data.join("logs"), log_limits);
         let present: HashSet<String> = cache
             .items()
@@ -135,12 +169,18 @@ impl NodeAgent {
             path_prepend,
             access,
             machine,
+            powers: powers(&spawner),
+            devices,
+            image_entrypoints: ImageEntrypoints(image_entrypoints),
             spawner,
             hosts,
             logs,
             live: Live::default(),
             events,
+            fill_volumes,
+            remover,
             stopping,
+            last_end,
         });
         let sessions = Sessions::new(Arc::downgrade(&shared));
         let changes = cache.subscribe();
@@ -197,6 +237,25 @@ impl Drop for NodeAgent {
     }
 }
 
+/// What this process may do to those that it starts.
+fn powers(spawner: &Spawner) -> Powers {
+    let features = spawner.features();
+    Powers {
+        namespaces: features.has_mounts(),
+        user_namespace: features.has_user_namespace(),
+        read_only_views: features.read_only_views,
+        ..Powers::of_this_process()
+    }
+}
+
+/// Work that begins again when it panics.
+async fn supervised<F: Future<Output = ()>>(what: &'static str, work: impl Fn() -> F) {
+    while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
+        tracing::error!(what, "a part of the node agent panicked; it begins again");
+        tokio::time::sleep(RESTART_DELAY).await;
+    }
+}
+
 fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
     // Secrets of pods are below: nobody else looks in.
     fs::DirBuilder::new()
@@ -238,7 +297,12 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
         let change = tokio::select! {
             change = changes.next() => change,
             _ = stopping.wait_for(|stop| *stop) => break,
-            Some(_) = tasks.join_next(), if !tasks.is_empty() => continue,
+            Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "the task of a pod ended unexpectedly");
+                }
+                continue;
+            }
         };
         match change {
             Some(Change::Upsert(item)) => {

@@ -16,6 +16,9 @@ pub(crate) struct Facts {
     pub(crate) cores: f64,
     /// Bytes of the machine's memory, for limits that are not set.
     pub(crate) memory: f64,
+    /// Bytes of the file system that the node keeps pods on, for limits that
+    /// are not set.
+    pub(crate) storage: f64,
 }
 
 /// A reference that cannot be resolved.
@@ -119,6 +122,7 @@ pub(crate) fn resource(
         None => match resource {
             "cpu" if whole => facts.cores,
             "memory" if whole => facts.memory,
+            "ephemeral-storage" if whole => facts.storage,
             "cpu" | "memory" | "ephemeral-storage" => 0.0,
             other if other.starts_with("hugepages-") => 0.0,
             _ => return Err(unknown()),

@@ -1,11 +1,18 @@
 //! Environments of containers: `$(VAR)` expansion and where values come from
 //! (api-semantics rule 37). Pure; [`Lookup`] fetches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use crate::downward;
+
+/// The longest variable (`NAME=value`) and the longest word of a command, in
+/// bytes: what Linux takes with pages of 4 KiB, its `MAX_ARG_STRLEN`.
+pub(crate) const LONGEST_TEXT: usize = 128 * 1024;
+/// The largest environment, in bytes: what Linux takes at most, together with
+/// the command.
+pub(crate) const LARGEST_ENVIRONMENT: usize = 6 << 20;
 
 /// Where values of ConfigMaps and Secrets come from, fetched before.
 pub(crate) trait Lookup {
@@ -36,61 +43,113 @@ pub(crate) enum ConfigError {
     /// A reference to a field that cannot be given.
     #[error("{0}")]
     Field(#[from] downward::FieldError),
+    /// More than a process can be given. No later try changes this.
+    #[error(
+        "{what} has more than {limit} bytes once its $(VAR) references are expanded, \
+         and Linux starts no process with that; shorten it"
+    )]
+    TooLarge { what: String, limit: usize },
 }
 
-/// Replaces `$(VAR)` by its value and `$$` by `$`; what is unknown stays as it is.
-pub(crate) fn expand<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
-    let mut result = String::with_capacity(text.len());
+/// A text that is longer than its limit once it is expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+/// Replaces `$(VAR)` by its value and `$$` by `$`; what is unknown stays as it
+/// is. The result has at most [`LONGEST_TEXT`] bytes.
+pub(crate) fn expand<'v>(
+    text: &str,
+    value: impl Fn(&str) -> Option<&'v str>,
+) -> Result<String, TooLong> {
+    let mut result = String::with_capacity(text.len().min(LONGEST_TEXT));
+    let mut push = |part: &str| {
+        if part.len() > LONGEST_TEXT - result.len() {
+            return Err(TooLong);
+        }
+        result.push_str(part);
+        Ok(())
+    };
     let mut rest = text;
+    // Looked for once, so that a text of many "$(" takes no square of its time.
+    let close = text.rfind(')').map_or(usize::MAX, |at| text.len() - at);
     while let Some(at) = rest.find('$') {
-        result.push_str(&rest[..at]);
+        push(&rest[..at])?;
         let after = &rest[at + 1..];
         if let Some(after) = after.strip_prefix('$') {
-            result.push('$');
+            push("$")?;
             rest = after;
-        } else if let Some((name, after_name)) = after
-            .strip_prefix('(')
-            .and_then(|inner| inner.split_once(')'))
+        } else if after.len() >= close
+            && let Some((name, after_name)) = after
+                .strip_prefix('(')
+                .and_then(|inner| inner.split_once(')'))
         {
             match value(name) {
-                Some(value) => result.push_str(value),
+                Some(value) => push(value)?,
                 None => {
-                    result.push_str("$(");
-                    result.push_str(name);
-                    result.push(')');
+                    push("$(")?;
+                    push(name)?;
+                    push(")")?;
                 }
             }
             rest = after_name;
         } else {
-            result.push('$');
+            push("$")?;
             rest = after;
         }
     }
-    result.push_str(rest);
-    result
+    push(rest)?;
+    Ok(result)
 }
 
 /// Variables in the order in which they were set; a later one replaces an earlier.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Variables(Vec<(String, String)>);
+pub(crate) struct Variables {
+    all: Vec<(String, String)>,
+    index: HashMap<String, usize>,
+}
 
 impl Variables {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.index.get(name).map(|at| self.all[*at].1.as_str())
     }
 
     pub(crate) fn set(&mut self, name: &str, value: String) {
-        match self.0.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((name.to_owned(), value)),
+        match self.index.get(name) {
+            Some(at) => self.all[*at].1 = value,
+            None => {
+                self.index.insert(name.to_owned(), self.all.len());
+                self.all.push((name.to_owned(), value));
+            }
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(String, String)> {
-        self.0.iter()
+        self.all.iter()
+    }
+}
+
+/// Variables that a process can be given.
+struct Bounded {
+    all: Variables,
+    /// Bytes of all variables; of one that is replaced both count.
+    size: usize,
+}
+
+impl Bounded {
+    fn set(&mut self, name: &str, value: String) -> Result<(), ConfigError> {
+        let large = |what: String, limit| Err(ConfigError::TooLarge { what, limit });
+        // With "=" and the zero byte at the end.
+        let length = name.len().saturating_add(value.len()).saturating_add(2);
+        if length > LONGEST_TEXT {
+            return large(format!("variable {name}"), LONGEST_TEXT);
+        }
+        self.size = self.size.saturating_add(length);
+        if self.size > LARGEST_ENVIRONMENT {
+            let what = format!("the environment up to variable {name}");
+            return large(what, LARGEST_ENVIRONMENT);
+        }
+        self.all.set(name, value);
+        Ok(())
     }
 }
 
@@ -106,25 +165,32 @@ pub(crate) struct Inputs<'a> {
 
 /// The container's variables.
 pub(crate) fn variables(inputs: &Inputs<'_>) -> Result<Variables, ConfigError> {
-    let mut all = inputs.base.clone();
+    let mut all = Bounded {
+        all: inputs.base.clone(),
+        size: 0,
+    };
     add_whole_objects(inputs, &mut all)?;
     // `$(VAR)` sees what stands before it, in envFrom or env.
     for variable in inputs.container.env.iter().flatten() {
         let name = &variable.name;
         if let Some(source) = &variable.value_from {
             if let Some(value) = from_source(inputs, name, source)? {
-                all.set(name, value);
+                all.set(name, value)?;
             }
         } else {
             let text = variable.value.as_deref().unwrap_or_default();
-            let value = expand(text, |name| all.get(name));
-            all.set(name, value);
+            let value = expand(text, |name| all.all.get(name));
+            let value = value.map_err(|TooLong| ConfigError::TooLarge {
+                what: format!("variable {name}"),
+                limit: LONGEST_TEXT,
+            })?;
+            all.set(name, value)?;
         }
     }
-    Ok(all)
+    Ok(all.all)
 }
 
-fn add_whole_objects(inputs: &Inputs<'_>, all: &mut Variables) -> Result<(), ConfigError> {
+fn add_whole_objects(inputs: &Inputs<'_>, all: &mut Bounded) -> Result<(), ConfigError> {
     for source in inputs.container.env_from.iter().flatten() {
         let prefix = source.prefix.as_deref().unwrap_or_default();
         let (kind, name, optional, values) = if let Some(reference) = &source.config_map_ref {
@@ -147,7 +213,7 @@ fn add_whole_objects(inputs: &Inputs<'_>, all: &mut Variables) -> Result<(), Con
         };
         for (key, value) in values {
             let variable = format!("{prefix}{key}");
-            all.set(&variable, text(&variable, value)?);
+            all.set(&variable, text(&variable, value)?)?;
         }
     }
     Ok(())
@@ -276,8 +342,11 @@ mod tests {
             ("$(A", "$(A"),
             ("$()", "$()"),
             ("a$$b", "a$b"),
+            ("$(A)$(A", "1$(A"),
+            ("$(A)$(A)", "11"),
+            (")$(A)$(", ")1$("),
         ] {
-            assert_eq!(expand(text, known), expected, "{text}");
+            assert_eq!(expand(text, known).as_deref(), Ok(expected), "{text}");
         }
     }
 
@@ -313,16 +382,60 @@ mod tests {
         assert!(message(raw).contains("not UTF-8"));
     }
 
+    /// Thirty variables that each hold the one before twice: 32 GiB.
+    #[test]
+    fn variables_that_double_are_refused_by_name() {
+        let mut env = vec![json!({"name": "A0", "value": "0123456789abcdef0123456789abcdef"})];
+        env.extend((1..30).map(|number| {
+            let before = number - 1;
+            json!({"name": format!("A{number}"), "value": format!("$(A{before})$(A{before})")})
+        }));
+        let error = run(json!({"name": "c", "env": env})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "variable A12 has more than 131072 bytes once its $(VAR) references are expanded, \
+             and Linux starts no process with that; shorten it"
+        );
+    }
+
+    #[test]
+    fn many_long_variables_are_refused_by_name() {
+        let long = "x".repeat(100_000);
+        let mut env = vec![json!({"name": "LONG", "value": long})];
+        env.extend(
+            (0..100).map(|number| json!({"name": format!("A{number}"), "value": "$(LONG)"})),
+        );
+        let error = run(json!({"name": "c", "env": env}))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("the environment up to variable A61 has more"),
+            "{error}"
+        );
+    }
+
+    /// Each would take minutes if it took the square of its length.
+    #[test]
+    fn many_references_and_many_variables_take_no_square_of_time() {
+        let open = "$(".repeat(60_000);
+        assert_eq!(expand(&open, |_| None), Ok(open));
+        let env: Vec<_> = (0..100_000)
+            .map(|number| json!({"name": format!("A{number}"), "value": "$(A0)"}))
+            .collect();
+        let all = run(json!({"name": "c", "env": env})).unwrap();
+        assert_eq!(all.iter().count(), 100_001);
+    }
+
     proptest::proptest! {
         #[test]
         fn text_without_dollars_stays(text in "[^$]*") {
-            proptest::prop_assert_eq!(expand(&text, |_| None), text);
+            proptest::prop_assert_eq!(expand(&text, |_| None), Ok(text));
         }
 
         #[test]
         fn doubled_dollars_give_the_text_back(text in ".*") {
             let doubled = text.replace('$', "$$");
-            proptest::prop_assert_eq!(expand(&doubled, |_| Some("x")), text);
+            proptest::prop_assert_eq!(expand(&doubled, |_| Some("x")), Ok(text));
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
+    panic::AssertUnwindSafe,
 };
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Cluster, Patch};
@@ -49,7 +51,10 @@ impl Events {
                 seen: HashMap::new(),
             };
             while let Some((subject, note, at)) = queue.recv().await {
-                writer.write(subject, note, at).await;
+                let writing = AssertUnwindSafe(writer.write(subject, note, at));
+                if writing.catch_unwind().await.is_err() {
+                    tracing::error!("writing an event panicked: it is lost");
+                }
             }
         };
         (Self(sender), work)
@@ -83,7 +88,7 @@ impl Writer {
         };
         let key = (subject, note);
         if let Some((name, count)) = self.seen.get_mut(&key) {
-            *count += 1;
+            *count = count.saturating_add(1);
             let patch = json!({"count": *count, "lastTimestamp": time::seconds(at)});
             if view.patch(name, &Patch::merge(patch)).await.is_ok() {
                 return;

@@ -1,6 +1,8 @@
 //! Facts about this machine, read once.
 
-use std::fs;
+use std::{collections::BTreeMap, fs, path::Path};
+
+use crate::devices::Devices;
 
 /// What the node reports of the machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +11,12 @@ pub(crate) struct Facts {
     pub(crate) cores: usize,
     /// Bytes of memory.
     pub(crate) memory: u64,
+    /// Bytes of the file system that pods are kept on.
+    pub(crate) storage: u64,
+    /// Whole devices, by their resources.
+    pub(crate) devices: BTreeMap<String, usize>,
+    /// Labels that describe the devices.
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) hostname: String,
     pub(crate) kernel: String,
     pub(crate) os_image: String,
@@ -17,7 +25,8 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn read() -> Self {
+    /// Of the machine, of the file system that `data` is on, and of devices.
+    pub(crate) fn read(data: &Path, devices: &Devices) -> Self {
         let text = |path: &str| {
             fs::read_to_string(path)
                 .unwrap_or_default()
@@ -27,6 +36,9 @@ impl Facts {
         Self {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory: memory(&text("/proc/meminfo")).unwrap_or(0),
+            storage: storage(data),
+            devices: devices.amounts(),
+            labels: devices.labels(),
             hostname: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
             os_image: pretty_name(&text("/etc/os-release")).unwrap_or_else(|| "Linux".to_owned()),
@@ -46,12 +58,23 @@ pub(crate) fn architecture() -> &'static str {
     }
 }
 
+/// Bytes of the file system that a folder is on; 0 where it cannot be told.
+fn storage(folder: &Path) -> u64 {
+    match rustix::fs::statvfs(folder) {
+        Ok(found) => found.f_blocks.saturating_mul(found.f_frsize),
+        Err(error) => {
+            tracing::warn!(%error, folder = %folder.display(), "the size of the file system is unknown");
+            0
+        }
+    }
+}
+
 fn memory(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
+    Some(kibibytes.saturating_mul(1024))
 }
 
 fn pretty_name(os_release: &str) -> Option<String> {

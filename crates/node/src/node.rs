@@ -6,7 +6,10 @@ use longshore_model::time;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::machine::{self, Facts};
+use crate::{
+    devices,
+    machine::{self, Facts},
+};
 
 const LEASES: &str = "kube-node-lease";
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -23,12 +26,39 @@ pub(crate) async fn register(cluster: &Cluster, name: &str, facts: &Facts) -> Re
     match cluster.nodes().create(&node).await {
         Ok(_) => {}
         Err(error) if error.is_already_exists() => {
-            let labels = json!({"metadata": {"labels": node["metadata"]["labels"]}});
+            let earlier: Value = cluster.nodes().fetch(name).await?.raw()?;
+            let (labels, resources) = renew_devices(&earlier, &node);
+            let labels = json!({"metadata": {"labels": labels}});
             cluster.nodes().patch(name, &Patch::merge(labels)).await?;
+            let resources = json!({"status": {"capacity": resources, "allocatable": resources}});
+            let patch = Patch::strategic(resources);
+            cluster.nodes().patch_status(name, &patch).await?;
         }
         Err(error) => return Err(error),
     }
     write_status(cluster, name, facts, Timestamp::now()).await
+}
+
+/// The labels and the amounts of devices of a node, as a patch of what an
+/// earlier start left: what is not there any more is removed.
+fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
+    let mut labels = node["metadata"]["labels"].clone();
+    let left = earlier["metadata"]["labels"].as_object();
+    let of_devices = |name: &&String| devices::LABELS.iter().any(|begin| name.starts_with(begin));
+    for name in left
+        .into_iter()
+        .flat_map(|left| left.keys())
+        .filter(of_devices)
+    {
+        if labels[name].is_null() {
+            labels[name] = Value::Null;
+        }
+    }
+    let mut resources = json!({});
+    for name in devices::RESOURCES {
+        resources[name] = node["status"]["capacity"][name].clone();
+    }
+    (labels, resources)
 }
 
 /// Renews the lease, and now and then the status, for ever.
@@ -39,8 +69,8 @@ pub(crate) async fn keep_alive(cluster: Cluster, name: String, facts: Facts) {
         if let Err(error) = renew(&cluster, &name).await {
             tracing::debug!(%error, "the node's lease was not renewed");
         }
-        round += 1;
-        if round % STATUS_EVERY == 0
+        round = (round + 1) % STATUS_EVERY;
+        if round == 0
             && let Err(error) = write_status(&cluster, &name, &facts, started).await
         {
             tracing::debug!(%error, "the node's status was not written");
@@ -82,7 +112,7 @@ async fn write_status(
 
 fn render(name: &str, facts: &Facts) -> Value {
     let architecture = machine::architecture();
-    json!({
+    let mut node = json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
@@ -96,16 +126,23 @@ fn render(name: &str, facts: &Facts) -> Value {
             },
         },
         "status": status(name, facts, Timestamp::now(), Timestamp::now()),
-    })
+    });
+    for (name, value) in &facts.labels {
+        node["metadata"]["labels"][name] = value.as_str().into();
+    }
+    node
 }
 
 fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> Value {
-    let resources = json!({
+    let mut resources = json!({
         "cpu": facts.cores.to_string(),
         "memory": format!("{}Ki", facts.memory / 1024),
-        "ephemeral-storage": "0",
+        "ephemeral-storage": format!("{}Ki", facts.storage / 1024),
         "pods": PODS,
     });
+    for (name, count) in &facts.devices {
+        resources[name] = count.to_string().into();
+    }
     let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
         json!({
             "type": kind,
@@ -143,4 +180,26 @@ fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> 
             "systemUUID": facts.machine_id,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_are_gone_are_removed_from_the_node() {
+        let earlier = json!({"metadata": {"labels": {
+            "nvidia.com/gpu.product": "Old", "nvidia.com/gpu.count": "2", "mine": "x"}}});
+        let node = json!({
+            "metadata": {"labels": {"nvidia.com/gpu.count": "1"}},
+            "status": {"capacity": {"nvidia.com/gpu": "1", "cpu": "4"}},
+        });
+        let (labels, resources) = renew_devices(&earlier, &node);
+        let expected = json!({"nvidia.com/gpu.product": null, "nvidia.com/gpu.count": "1"});
+        assert_eq!(labels, expected);
+        assert_eq!(
+            resources,
+            json!({"nvidia.com/gpu": "1", "amd.com/gpu": null})
+        );
+    }
 }

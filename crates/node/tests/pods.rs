@@ -4,49 +4,86 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams, TokenKey};
 use longshore_client::{Cluster, DeleteOptions, WatchEvent};
 use longshore_engine::Engine;
-use longshore_node::{LogLimits, LogQuery, LogReadError, NodeAgent, Options};
+use longshore_node::{
+    ApiAccess, FillVolumes, LogLimits, LogQuery, LogReadError, NodeAgent, Options,
+};
 use serde_json::{Value, json};
+
+#[path = "pods/contexts.rs"]
+mod contexts;
+#[path = "pods/fields.rs"]
+mod fields;
+#[path = "pods/fill.rs"]
+mod fill;
+#[path = "pods/grace.rs"]
+mod grace;
+#[path = "pods/helpers.rs"]
+mod helpers;
+#[path = "pods/hostile.rs"]
+mod hostile;
+#[path = "pods/teardown.rs"]
+mod teardown;
+#[path = "pods/tokens.rs"]
+mod tokens;
 
 /// Long enough for any step on a busy machine; nothing waits for it to pass.
 const AT_MOST: Duration = Duration::from_secs(60);
 
 struct Stage {
     cluster: Cluster,
+    access: Option<ApiAccess>,
     agent: Option<NodeAgent>,
     folder: tempfile::TempDir,
+    fill_volumes: Option<Arc<dyn FillVolumes>>,
 }
 
 impl Stage {
     async fn new() -> Self {
+        Self::with(None, None).await
+    }
+
+    /// With a key for tokens of service accounts, and with a way to the API.
+    async fn with(token_key: Option<TokenKey>, access: Option<ApiAccess>) -> Self {
+        let mut stage = Self::without_agent(token_key, access);
+        stage.start().await;
+        stage
+    }
+
+    fn without_agent(token_key: Option<TokenKey>, access: Option<ApiAccess>) -> Self {
         let engine = Engine::open(longshore_engine::Options::default()).unwrap();
         let server = ApiServer::new(longshore_apiserver::Options {
             engine,
             token: None,
+            token_key,
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
-        let mut stage = Self {
+        Self {
             cluster,
+            access,
             agent: None,
             folder: tempfile::tempdir().unwrap(),
-        };
-        stage.start().await;
-        stage
+            fill_volumes: None,
+        }
     }
 
     async fn start(&mut self) {
         let options = Options {
             cluster: self.cluster.clone(),
             name: "here".to_owned(),
-            data_dir: self.folder.path().to_owned(),
+            data_dir: self.folder.path().join("data"),
             path_prepend: None,
-            access: None,
+            access: self.access.clone(),
             log_limits: LogLimits::default(),
+            image_entrypoints: vec!["trainer=echo trained".parse().unwrap()],
+            device_root: self.folder.path().join("root"),
+            fill_volumes: self.fill_volumes.clone(),
+            last_end: None,
         };
         self.agent = Some(NodeAgent::start(options).await.unwrap());
     }
@@ -354,10 +391,15 @@ async fn deleting_ends_gracefully_and_takes_everything_along() {
     stage.until("long", Value::is_null).await;
     let uid = pod["metadata"]["uid"].as_str().unwrap();
     let gone = async {
-        while ["pods", "logs"]
-            .iter()
-            .any(|part| stage.folder.path().join(part).join(uid).exists())
-        {
+        while ["pods", "logs"].iter().any(|part| {
+            stage
+                .folder
+                .path()
+                .join("data")
+                .join(part)
+                .join(uid)
+                .exists()
+        }) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -505,5 +547,200 @@ async fn a_hundred_pods_leave_nothing_behind() {
         let pod = stage.ended(&format!("pod-{index}")).await;
         assert_eq!(pod["status"]["phase"], "Succeeded");
     }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_environment_that_doubles_fails_its_container_by_name() {
+    let stage = Stage::new().await;
+    let mut env = vec![json!({"name": "A0", "value": "0123456789abcdef0123456789abcdef"})];
+    env.extend((1..40).map(|number| {
+        let before = number - 1;
+        json!({"name": format!("A{number}"), "value": format!("$(A{before})$(A{before})")})
+    }));
+    let mut spec = once("true");
+    spec["containers"][0]["env"] = json!(env);
+    stage.run("doubling", spec).await;
+    let pod = stage.ended("doubling").await;
+    assert_eq!(terminated(&pod)["reason"], "StartError");
+    let expected = "variable A12 has more than 131072 bytes";
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(message.starts_with(expected), "{message}");
+    let event = stage.event("doubling", "Failed").await;
+    assert!(event.contains(expected), "{event}");
+    // The same in words of a command.
+    let mut spec = once("true");
+    spec["containers"][0]["env"] = json!(&env[..12]);
+    spec["containers"][0]["args"] = json!([format!("x{}", "$(A11)".repeat(4))]);
+    stage.run("words", spec).await;
+    let pod = stage.ended("words").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(message.starts_with("args[0] has more than"), "{message}");
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn args_alone_are_a_command_and_images_may_have_entrypoints() {
+    let stage = Stage::new().await;
+    let with = |container: Value| json!({"restartPolicy": "Never", "containers": [container]});
+    let args = json!({"name": "main", "image": "any", "args": ["sh", "-c", "echo $0", "told"]});
+    stage.run("args", with(args)).await;
+    let pod = stage.ended("args").await;
+    assert_eq!(stage.log(&pod).await, "told\n");
+    let image = json!({"name": "main", "image": "trainer:2", "args": ["$(POD_IP)"]});
+    stage.run("image", with(image)).await;
+    let pod = stage.ended("image").await;
+    let address = pod["status"]["podIP"].as_str().unwrap();
+    assert_eq!(stage.log(&pod).await, format!("trained {address}\n"));
+    let command = json!({"name": "main", "image": "trainer", "command": ["echo", "own"]});
+    stage.run("command", with(command)).await;
+    let pod = stage.ended("command").await;
+    assert_eq!(stage.log(&pod).await, "own\n");
+    // Words that are no program say what they were taken for.
+    let options = json!({"name": "main", "image": "any", "args": ["--epochs", "3"]});
+    stage.run("options", with(options)).await;
+    let pod = stage.ended("options").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(
+        message.contains("\"--epochs\": executable file not found")
+            && message.contains("--image-entrypoint"),
+        "{message}"
+    );
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn containers_start_in_an_empty_folder_of_their_own() {
+    let stage = Stage::new().await;
+    let script = "pwd; ls -A | wc -l; touch left && ls";
+    stage.run("one", once(script)).await;
+    stage.run("two", once(script)).await;
+    let mut folders = Vec::new();
+    for name in ["one", "two"] {
+        let pod = stage.ended(name).await;
+        let log = stage.log(&pod).await;
+        let (folder, rest) = log.split_once('\n').unwrap();
+        assert_eq!(rest, "0\nleft\n");
+        folders.push(folder.to_owned());
+    }
+    assert_ne!(folders[0], folders[1]);
+    let mut spec = once("pwd");
+    spec["containers"][0]["workingDir"] = json!("/usr");
+    stage.run("named", spec).await;
+    let pod = stage.ended("named").await;
+    assert_eq!(stage.log(&pod).await, "/usr\n");
+    // It goes when the pod is over.
+    let gone = async {
+        while Path::new(&folders[0]).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(AT_MOST, gone).await.unwrap();
+    stage.stop().await;
+}
+
+/// A machine with GPUs, by the kernel's files about them.
+fn fake_gpus(root: &Path, count: u32) {
+    let write = |path: String, text: String| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    for gpu in 0..count {
+        let text = format!("Model: NVIDIA H200\nGPU UUID: GPU-{gpu}\nDevice Minor: {gpu}\n");
+        write(
+            format!("proc/driver/nvidia/gpus/0000:0{gpu}:00.0/information"),
+            text,
+        );
+        write(format!("dev/nvidia{gpu}"), String::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
+    let mut stage = Stage::without_agent(None, None);
+    fake_gpus(&stage.folder.path().join("root"), 2);
+    stage.start().await;
+    let node = async |stage: &Stage| {
+        let node = stage.cluster.nodes().fetch("here").await.unwrap();
+        node.raw().unwrap()
+    };
+    let found = node(&stage).await;
+    for list in ["capacity", "allocatable"] {
+        assert_eq!(found["status"][list]["nvidia.com/gpu"], "2");
+        let storage = found["status"][list]["ephemeral-storage"].as_str().unwrap();
+        let kibibytes: u64 = storage.strip_suffix("Ki").unwrap().parse().unwrap();
+        assert!(kibibytes > 1024, "{storage}");
+    }
+    let labels = &found["metadata"]["labels"];
+    assert_eq!(labels["nvidia.com/gpu.product"], "NVIDIA-H200");
+
+    let script = "trap '' TERM; echo [$CUDA_VISIBLE_DEVICES]; while :; do sleep 0.01; done";
+    let asking = |count: u32, script: &str| {
+        let mut spec = once(script);
+        spec["terminationGracePeriodSeconds"] = json!(1);
+        let container = &mut spec["containers"][0];
+        container["resources"] = json!({"limits": {"nvidia.com/gpu": count}});
+        // What another container has is not for the pod to say.
+        container["env"] = json!([{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1"}]);
+        spec
+    };
+    let said = async |stage: &Stage, name: &str| {
+        let pod = stage
+            .until(name, |pod| pod["status"]["phase"] != "Pending")
+            .await;
+        let log = async {
+            loop {
+                let log = stage.log(&pod).await;
+                if !log.is_empty() {
+                    return log;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(AT_MOST, log).await.unwrap()
+    };
+    stage.run("first", asking(1, script)).await;
+    stage.run("second", asking(1, script)).await;
+    let mut devices = [said(&stage, "first").await, said(&stage, "second").await];
+    let first = devices[0].clone();
+    devices.sort();
+    assert_eq!(devices, ["[GPU-0]\n", "[GPU-1]\n"]);
+
+    // More than there are, and one that must wait for a pod that ends slowly.
+    stage.run("third", asking(3, script)).await;
+    let pod = stage.ended("third").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(
+        message.contains("asks for 3 of nvidia.com/gpu, and the node has 2"),
+        "{message}"
+    );
+    stage
+        .run("next", asking(1, "echo [$CUDA_VISIBLE_DEVICES]"))
+        .await;
+    let text = stage.event("next", "WaitingForDevices").await;
+    assert!(text.contains("0 of the node's 2 are free"), "{text}");
+    let pods = stage.cluster.pods().in_namespace("default").unwrap();
+    pods.delete("first", &DeleteOptions::default())
+        .await
+        .unwrap();
+    let pod = stage.ended("next").await;
+    assert_eq!(stage.log(&pod).await, first);
+
+    // None is asked for: the pod's own variables count.
+    let mut plain = once("echo [$CUDA_VISIBLE_DEVICES]");
+    plain["containers"][0]["env"] = json!([{"name": "CUDA_VISIBLE_DEVICES", "value": "7"}]);
+    stage.run("plain", plain).await;
+    let pod = stage.ended("plain").await;
+    assert_eq!(stage.log(&pod).await, "[7]\n");
+
+    // A GPU that is gone at the next start is offered no more.
+    stage.agent.take().unwrap().stop().await;
+    std::fs::remove_dir_all(stage.folder.path().join("root")).unwrap();
+    stage.start().await;
+    let found = node(&stage).await;
+    assert_eq!(found["status"]["capacity"]["nvidia.com/gpu"], Value::Null);
+    let labels = &found["metadata"]["labels"];
+    assert_eq!(labels["nvidia.com/gpu.product"], Value::Null);
     stage.stop().await;
 }

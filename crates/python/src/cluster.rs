@@ -5,7 +5,13 @@ use std::path::PathBuf;
 use longshore::{Cluster as Inner, Error};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 
-use crate::{errors::raise, item::Item, value::to_json, view::View, wait::wait};
+use crate::{
+    errors::{one, raise},
+    item::Item,
+    value::to_json,
+    view::View,
+    wait::wait,
+};
 
 /// A connection to a cluster.
 #[pyclass(frozen, module = "longshore")]
@@ -74,6 +80,10 @@ impl Cluster {
     /// A view of a kind, by any of its names, in all namespaces or in one.
     #[pyo3(signature = (kind, namespace=None))]
     fn view(&self, py: Python<'_>, kind: &str, namespace: Option<&str>) -> PyResult<View> {
+        if kind.len() > MAX_KIND {
+            let message = format!("no kind has a name of {} bytes", kind.len());
+            return Err(one(py, "InvalidError", &message)?);
+        }
         let view = wait(py, self.inner.kind(kind))?;
         View::new(view).scoped(py, namespace)
     }
@@ -117,6 +127,10 @@ impl Cluster {
         )
     }
 }
+
+/// The longest name of a kind with its group, in bytes: both are DNS names. A longer one
+/// is not compared with all that there are.
+const MAX_KIND: usize = 512;
 
 type Made = longshore::Item<longshore::kinds::Any>;
 

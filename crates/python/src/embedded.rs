@@ -12,9 +12,21 @@ use crate::{cluster::Cluster, wait::wait};
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct EmbeddedCluster {
     inner: Mutex<Option<Inner>>,
+    /// The process that runs it.
+    owner: u32,
     cluster: Py<Cluster>,
     url: Option<String>,
     kubeconfig: Option<PathBuf>,
+}
+
+impl Drop for EmbeddedCluster {
+    /// A child of `fork` has a copy of this value, but the cluster and its folder are
+    /// its parent's: they are left alone.
+    fn drop(&mut self) {
+        if std::process::id() != self.owner {
+            std::mem::forget(self.inner.get_mut().take());
+        }
+    }
 }
 
 #[pymethods]
@@ -39,6 +51,7 @@ impl EmbeddedCluster {
             url: started.url().map(str::to_owned),
             kubeconfig: started.kubeconfig_path().map(PathBuf::from),
             inner: Mutex::new(Some(started)),
+            owner: std::process::id(),
         })
     }
 

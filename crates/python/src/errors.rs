@@ -1,5 +1,7 @@
 //! Errors, as the classes of `longshore.errors`.
 
+use std::borrow::Cow;
+
 use longshore::{
     Error,
     embedded::Error as EmbeddedError,
@@ -94,9 +96,23 @@ pub(crate) fn render(py: Python<'_>, error: RenderError) -> PyErr {
     }
 }
 
-fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
+/// The longest message of an error, in bytes: messages repeat what was given, which may
+/// be a text of any length.
+const MAX_MESSAGE: usize = 8 * 1024;
+
+fn bounded(message: &str) -> Cow<'_, str> {
+    if message.len() <= MAX_MESSAGE {
+        return Cow::Borrowed(message);
+    }
+    let end = message.floor_char_boundary(MAX_MESSAGE);
+    let more = message.len() - end;
+    Cow::Owned(format!("{}... ({more} more bytes)", &message[..end]))
+}
+
+/// An error of a class of `longshore.errors`.
+pub(crate) fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
     let class = py.import("longshore.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call1((message,))?))
+    Ok(PyErr::from_value(class.call1((bounded(message),))?))
 }
 
 fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
@@ -136,7 +152,9 @@ fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr
     let seconds = error.retry_after().map(|after| after.as_secs_f64());
     said.set_item("retry_after", seconds)?;
     let class = py.import("longshore.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call((text,), Some(&said))?))
+    Ok(PyErr::from_value(
+        class.call((bounded(text),), Some(&said))?,
+    ))
 }
 
 fn resolver(py: Python<'_>, error: &ResolverError) -> PyResult<PyErr> {

@@ -13,7 +13,7 @@ use crate::{
     cluster::Cluster,
     options::Options,
     tasks::Tasks,
-    value::from_serde,
+    value::{from_serde, items},
     view::labels,
     wait::{limit, wait},
 };
@@ -38,7 +38,7 @@ impl Resolver {
     fn new(
         py: Python<'_>,
         cluster: &Cluster,
-        mapping: Vec<(String, Vec<Bound<'_, PyAny>>)>,
+        mapping: &Bound<'_, PyAny>,
         scope: Scope,
         options: Options,
     ) -> PyResult<Self> {
@@ -47,7 +47,9 @@ impl Resolver {
             .namespace
             .unwrap_or_else(|| cluster.default_namespace().to_owned());
         let mut roles = Vec::new();
-        for (role, selectors) in mapping {
+        for pair in items(mapping)? {
+            let (role, selectors): (String, Bound<'_, PyAny>) = pair.extract()?;
+            let selectors = items(&selectors)?;
             let selectors = selectors.iter().map(|selector| labels(py, selector));
             roles.push((role, selectors.collect::<PyResult<Vec<LabelSelector>>>()?));
         }

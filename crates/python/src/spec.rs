@@ -8,7 +8,10 @@ use pyo3::{
 };
 use serde_json::{Map, Value};
 
-use crate::{errors::raise, value::from_serde};
+use crate::{
+    errors::raise,
+    value::{from_serde, text, to_json, type_name},
+};
 
 /// The tasks of a job and their addresses, as `tf.train.ClusterSpec` has them.
 #[pyclass(frozen, module = "longshore", eq, skip_from_py_object)]
@@ -21,15 +24,20 @@ pub(crate) struct ClusterSpec {
 /// written as they are, so that a bad index is named in the refusal.
 fn jobs(cluster: &Bound<'_, PyAny>) -> PyResult<Value> {
     let Ok(mapping) = cluster.cast::<PyMapping>() else {
-        return Ok(shown(cluster));
+        return shown(cluster);
     };
     let mut jobs = Map::new();
     for pair in mapping.items()?.iter() {
         let (job, tasks): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-        let job: String = job.extract().map_err(|_| {
-            PyTypeError::new_err(format!("the name of a job must be a string, but is {job}"))
-        })?;
-        jobs.insert(job, members(&tasks)?);
+        let Ok(job) = job.cast::<PyString>() else {
+            let found = match shown(&job)? {
+                Value::Null => format!("not {}", type_name(&job)),
+                found => format!("but is {found}"),
+            };
+            let message = format!("the name of a job must be a string, {found}");
+            return Err(PyTypeError::new_err(message));
+        };
+        jobs.insert(text(job)?, members(&tasks)?);
     }
     Ok(Value::Object(jobs))
 }
@@ -45,28 +53,36 @@ fn members(tasks: &Bound<'_, PyAny>) -> PyResult<Value> {
                 Ok(number) => number.to_string(),
                 Err(_) => index.repr()?.to_string(),
             };
-            members.insert(index, shown(&address));
+            members.insert(index, shown(&address)?);
         }
         return Ok(Value::Object(members));
     }
     if tasks.is_instance_of::<PyString>() {
-        return Ok(shown(tasks));
+        return shown(tasks);
     }
     let Ok(sequence) = tasks.try_iter() else {
-        return Ok(shown(tasks));
+        return shown(tasks);
     };
-    let members = sequence.map(|address| Ok(shown(&address?)));
+    let members = sequence.map(|address| shown(&address?));
     members.collect::<PyResult<Vec<_>>>().map(Value::Array)
 }
 
-/// A text as it is; anything else as something that is none.
-fn shown(value: &Bound<'_, PyAny>) -> Value {
+/// A text as it is; anything else as a value that is no text, for the refusal.
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
-        return text.to_string().into();
+        return self::text(text).map(Value::String);
     }
-    match pythonize::depythonize::<Value>(value) {
-        Ok(Value::String(_)) | Err(_) => Value::Null,
-        Ok(other) => other,
+    let py = value.py();
+    match to_json(value) {
+        Ok(other) => Ok(other),
+        // JSON has no such value.
+        Err(error)
+            if error.is_instance_of::<PyTypeError>(py)
+                || error.is_instance_of::<PyValueError>(py) =>
+        {
+            Ok(Value::Null)
+        }
+        Err(error) => Err(error),
     }
 }
 

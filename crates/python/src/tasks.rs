@@ -11,7 +11,7 @@ use crate::{
     errors::{raise, render},
     options::Options,
     spec::ClusterSpec,
-    value::from_serde,
+    value::{from_serde, items},
 };
 
 /// The tasks of a job at one moment.
@@ -109,14 +109,19 @@ impl Tasks {
 #[pyfunction]
 pub(crate) fn assemble(
     py: Python<'_>,
-    selected: Vec<(String, Vec<Vec<Bound<'_, PyAny>>>)>,
+    selected: &Bound<'_, PyAny>,
     options: Options,
 ) -> PyResult<Tasks> {
     let how = options.assembly()?;
     let mut roles = Vec::new();
-    for (role, groups) in selected {
-        let groups = groups.iter().map(|pods| pods.iter().map(facts).collect());
-        roles.push((role, groups.collect::<PyResult<Vec<Vec<PodFacts>>>>()?));
+    for selected in items(selected)? {
+        let (role, groups): (String, Bound<'_, PyAny>) = selected.extract()?;
+        let mut all: Vec<Vec<PodFacts>> = Vec::new();
+        for pods in items(&groups)? {
+            let pods = items(&pods)?;
+            all.push(pods.iter().map(facts).collect::<PyResult<_>>()?);
+        }
+        roles.push((role, all));
     }
     let selected: Vec<Selected<'_>> = roles
         .iter()

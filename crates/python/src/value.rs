@@ -1,15 +1,135 @@
 //! Python's values and JSON's.
+//!
+//! Values come from user code: they may contain themselves, be deeper than the stack,
+//! or run code that raises. Whatever a value raises is passed on as it is.
 
-use pyo3::{exceptions::PyTypeError, prelude::*};
-use serde_json::Value;
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{
+        PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PySequence, PyString,
+        PyTuple,
+    },
+};
+use serde_json::{Map, Number, Value};
+
+/// How deep mappings and lists may be nested: as deep as API servers read JSON, with
+/// room for their error to be the one that is seen.
+const MAX_DEPTH: usize = 200;
 
 /// A Python value as JSON: mappings, sequences, texts, numbers, truth, `None`.
+///
+/// # Errors
+/// `TypeError` for any other type; `ValueError` for a number or a text that JSON does
+/// not have, and for a value that is nested too deep or contains itself.
 pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    pythonize::depythonize(value).map_err(|error| {
-        PyTypeError::new_err(format!(
-            "only what JSON has can be sent: mappings, lists, texts, numbers, True, False, None: {error}"
-        ))
-    })
+    convert(value, MAX_DEPTH)
+}
+
+fn convert(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return self::text(text).map(Value::String);
+    }
+    // Before integers: they are some, too.
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(Value::Bool(truth.is_true()));
+    }
+    if let Ok(number) = value.cast::<PyInt>() {
+        return integer(number);
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        let number = number.value();
+        let number = Number::from_f64(number).ok_or_else(|| {
+            PyValueError::new_err(format!("JSON has no number {number}: only finite ones"))
+        })?;
+        return Ok(Value::Number(number));
+    }
+    let deeper = || {
+        depth.checked_sub(1).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "the value is nested more than {MAX_DEPTH} levels deep, or contains itself"
+            ))
+        })
+    };
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
+        let depth = deeper()?;
+        let pairs = dict.items();
+        return object(pairs.try_iter()?, depth);
+    }
+    if let Ok(mapping) = value.cast::<PyMapping>() {
+        let depth = deeper()?;
+        return object(mapping.items()?.try_iter()?, depth);
+    }
+    if value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.cast::<PySequence>().is_ok() && !is_bytes(value)
+    {
+        let depth = deeper()?;
+        let items = value.try_iter()?;
+        let items = items.map(|item| convert(&item?, depth));
+        return items.collect::<PyResult<Vec<_>>>().map(Value::Array);
+    }
+    Err(PyTypeError::new_err(format!(
+        "only what JSON has can be sent: mappings, lists, texts, numbers, True, False, None; not {}",
+        type_name(value)
+    )))
+}
+
+fn object(pairs: Bound<'_, PyIterator>, depth: usize) -> PyResult<Value> {
+    let mut fields = Map::new();
+    for pair in pairs {
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+        let Ok(key) = key.cast::<PyString>() else {
+            return Err(PyTypeError::new_err(format!(
+                "only what JSON has can be sent: a key must be a text, not {}",
+                type_name(&key)
+            )));
+        };
+        fields.insert(text(key)?, convert(&value, depth)?);
+    }
+    Ok(Value::Object(fields))
+}
+
+fn integer(number: &Bound<'_, PyInt>) -> PyResult<Value> {
+    if let Ok(number) = number.extract::<i64>() {
+        return Ok(number.into());
+    }
+    if let Ok(number) = number.extract::<u64>() {
+        return Ok(number.into());
+    }
+    Err(PyValueError::new_err(
+        "an integer does not fit into 64 bits, which is what API servers read",
+    ))
+}
+
+/// A text that is valid Unicode.
+pub(crate) fn text(text: &Bound<'_, PyString>) -> PyResult<String> {
+    match text.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(PyValueError::new_err(
+            "a text has lone surrogates, which are no characters and cannot be sent",
+        )),
+    }
+}
+
+/// Bytes are sequences of numbers for Python, but hardly ever meant so.
+fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
+    use pyo3::types::{PyByteArray, PyBytes};
+    value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || type_name(value) == "memoryview"
+}
+
+/// The name of a value's type, which no code of the value's can make fail.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    let name = value.get_type().name();
+    name.map_or_else(
+        |_| "a value".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 /// Anything that serde writes, as Python's own values.
@@ -18,4 +138,10 @@ pub(crate) fn from_serde<'py>(
     value: &impl serde::Serialize,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(pythonize::pythonize(py, value)?)
+}
+
+/// The items of a sequence. Its length is not asked for: room for as many items as it
+/// claims to have could be more than there is.
+pub(crate) fn items<'py>(sequence: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    sequence.try_iter()?.collect()
 }

@@ -7,12 +7,16 @@ use std::{
 
 use futures::{StreamExt, stream::BoxStream};
 use longshore::{Error, FieldSelector, LabelSelector, client::DeleteOptions, kinds::Any};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyMapping, PyString},
+};
 
 use crate::{
     errors::raise,
     item::{Item, patch},
-    value::to_json,
+    value::{text, to_json, type_name},
     wait::wait,
     watch::Watch,
 };
@@ -38,10 +42,35 @@ impl View {
 }
 
 /// A selector as text, or as a mapping of what must be equal.
-#[derive(FromPyObject)]
 enum Words {
     Text(String),
     Pairs(BTreeMap<String, String>),
+}
+
+impl Words {
+    fn read(selector: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = selector.cast::<PyString>() {
+            return self::text(text).map(Self::Text);
+        }
+        let Ok(mapping) = selector.cast::<PyMapping>() else {
+            return Err(wrong_type(selector));
+        };
+        let mut pairs = BTreeMap::new();
+        for pair in mapping.items()?.try_iter()? {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+            let key = key.cast::<PyString>().map_err(|_| wrong_type(&key))?;
+            let value = value.cast::<PyString>().map_err(|_| wrong_type(&value))?;
+            pairs.insert(text(key)?, text(value)?);
+        }
+        Ok(Self::Pairs(pairs))
+    }
+}
+
+fn wrong_type(found: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "a selector is a text, as in 'app=web', or a mapping of texts to texts, not {}",
+        type_name(found)
+    ))
 }
 
 /// What selects everything is refused: it is easily meant otherwise.
@@ -56,7 +85,7 @@ fn narrow<S: ToString>(selector: S) -> PyResult<S> {
 
 /// A selector of labels.
 pub(crate) fn labels(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<LabelSelector> {
-    let made = match selector.extract()? {
+    let made = match Words::read(selector)? {
         Words::Text(text) => text.parse::<LabelSelector>(),
         Words::Pairs(pairs) => LabelSelector::exactly(pairs),
     };
@@ -64,7 +93,7 @@ pub(crate) fn labels(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<La
 }
 
 fn fields(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<FieldSelector> {
-    let made = match selector.extract()? {
+    let made = match Words::read(selector)? {
         Words::Text(text) => text.parse::<FieldSelector>(),
         Words::Pairs(pairs) => {
             let all = FieldSelector::everything();

@@ -1,22 +1,45 @@
-//! Waits for what is asynchronous: without the interpreter's lock, and with an
-//! ear for Ctrl-C.
+//! Waits for asynchronous work: without the interpreter's lock, and checking for
+//! signals such as Ctrl-C.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, process, sync::OnceLock, time::Duration};
 
 use longshore::{Error, blocking::wait_for};
 use pyo3::prelude::*;
 use tokio::time::timeout;
 
-use crate::errors::{Failure, raised};
+use crate::errors::{Failure, one, raised};
 
 /// So often signals are looked at.
 const SLICE: Duration = Duration::from_millis(50);
+
+/// The process whose threads do the work.
+static OWNER: OnceLock<u32> = OnceLock::new();
+
+/// Refuses to wait in a child of `fork`: the threads that do the work stay in the
+/// parent, and the wait would never end.
+fn check_process(py: Python<'_>) -> PyResult<()> {
+    let own = process::id();
+    match *OWNER.get_or_init(|| own) == own {
+        true => Ok(()),
+        false => Err(forked(py)),
+    }
+}
+
+fn forked(py: Python<'_>) -> PyErr {
+    let message = "longshore was used before this process was forked, and its threads are \
+                   not here: use it in the parent, or start processes with the methods \
+                   'spawn' or 'forkserver' of multiprocessing";
+    match one(py, "ClosedError", message) {
+        Ok(error) | Err(error) => error,
+    }
+}
 
 /// Waits for a result. A Ctrl-C drops the future, and raises `KeyboardInterrupt`.
 pub(crate) fn wait<T: Send, E: Into<Failure> + Send>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, E>> + Send,
 ) -> PyResult<T> {
+    check_process(py)?;
     let mut future = pin!(future);
     loop {
         let slice = py.detach(|| {

@@ -2,7 +2,7 @@
 
 use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use crate::{
     item::Item,
@@ -13,13 +13,20 @@ use crate::{
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Watch {
     inner: Mutex<longshore::Watch<Any>>,
+    /// Whether it was closed; a thread that waits for a change is told so.
+    closed: watch::Sender<bool>,
 }
 
 impl Watch {
     pub(crate) fn new(inner: longshore::Watch<Any>) -> Self {
         Self {
             inner: Mutex::new(inner),
+            closed: watch::Sender::new(false),
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        *self.closed.borrow()
     }
 }
 
@@ -30,7 +37,11 @@ impl Watch {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.next(py, None).map(Some)
+        match self.next(py, None) {
+            // Here or in another thread: an iteration ends with that.
+            Err(_) if self.is_closed() => Ok(None),
+            next => next.map(Some),
+        }
     }
 
     /// The next change; `TimeoutError` when none comes in time.
@@ -38,10 +49,18 @@ impl Watch {
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let limit = limit(timeout)?;
         let next = wait(py, async {
-            let mut watch = self.inner.lock().await;
-            match watch.next(limit).await {
-                Err(Error::Timeout { .. }) => Ok(None),
-                other => other.map(Some),
+            let mut closed = self.closed.subscribe();
+            let next = async {
+                let mut watch = self.inner.lock().await;
+                match watch.next(limit).await {
+                    Err(Error::Timeout { .. }) => Ok(None),
+                    other => other.map(Some),
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = closed.wait_for(|closed| *closed) => Err(Error::Closed),
+                next = next => next,
             }
         })?;
         match next {
@@ -50,7 +69,9 @@ impl Watch {
         }
     }
 
+    /// Ends it, also for threads that wait for a change.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.closed.send_replace(true);
         wait(py, async {
             self.inner.lock().await.close();
             Ok::<_, Error>(())

@@ -100,6 +100,7 @@ macro_rules! files {
 files! {
     test_client,
     test_documents,
+    test_hostile,
     test_official_client,
     test_pod,
     test_resolver,

@@ -8,7 +8,6 @@ use longshore_engine::Served;
 use longshore_model::KindInfo;
 use longshore_schema::openapi;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::plain_shape;
 use crate::{
@@ -19,15 +18,15 @@ use crate::{
     negotiate::{self, Shape, negotiate},
     reply::{self, Reply},
     route::Route,
-    server::Documents,
+    server::{Document, Documents},
     service::Call,
+    tokens::{ISSUER, TokenKey},
 };
 
 /// The version of Kubernetes' API spoken here.
 const GIT_VERSION: &str = "v1.34.0";
 
 pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
-    let catalog = || Catalog::new(&call.shared.engine.kinds());
     match route {
         Route::Health(name, check) => health(&call, name, check.as_deref()),
         Route::Metrics => Ok(reply::with_type(
@@ -37,20 +36,21 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         )),
         Route::Version => {
             plain_shape(&call)?;
-            Ok(reply::value(StatusCode::OK, &version()))
+            Ok(raw(&version()))
         }
-        Route::CoreVersions => groups(&call, true, catalog().core_versions()),
-        Route::Groups => groups(&call, false, catalog().groups()),
-        Route::Group(group) => found(&call, catalog().group(&group)),
+        Route::CoreVersions => groups(&call, true),
+        Route::Groups => groups(&call, false),
+        Route::Group(group) => {
+            let name = format!("discovery/{group}");
+            found(&call, &name, |catalog| catalog.group(&group))
+        }
         Route::GroupVersion { group, version } => {
-            found(&call, catalog().resources(&group, &version))
+            let name = format!("discovery/{group}/{version}");
+            found(&call, &name, |catalog| catalog.resources(&group, &version))
         }
         Route::Root => {
             plain_shape(&call)?;
-            Ok(reply::value(
-                StatusCode::OK,
-                &json!({"paths": paths(&call)}),
-            ))
+            Ok(raw(&json!({"paths": paths(&call)})))
         }
         Route::OpenApiV2 => openapi_v2(&call).await,
         Route::OpenApiV3Index => {
@@ -68,8 +68,15 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
             });
             tagged(&call, "application/json", document.await?)
         }
+        Route::OpenIdConfiguration => openid_configuration(&call),
+        Route::OpenIdKeys => openid_keys(&call),
         Route::Resource(_) | Route::Own(_) => Err(Fault::unknown_path()),
     }
+}
+
+/// A document that is no object of the API: no line break ends it.
+fn raw(value: &Value) -> Response<Body> {
+    reply::json(StatusCode::OK, Body::full(value.to_string()))
 }
 
 /// What is looked at when health is asked for. All of it holds as long as the
@@ -142,6 +149,7 @@ fn version() -> Value {
 
 fn paths(call: &Call) -> Vec<String> {
     let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
         "/api",
         "/apis",
         "/healthz",
@@ -149,6 +157,7 @@ fn paths(call: &Call) -> Vec<String> {
         "/metrics",
         "/openapi/v2",
         "/openapi/v3",
+        "/openid/v1/jwks",
         "/readyz",
         "/version",
     ]
@@ -167,32 +176,101 @@ fn paths(call: &Call) -> Vec<String> {
 
 /// `/api` and `/apis`: aggregated discovery for who asks, the old document
 /// for the others.
-fn groups(call: &Call, core: bool, old: Value) -> Reply {
+fn groups(call: &Call, core: bool) -> Reply {
     let wanted = negotiate(&call.headers, |shape| {
         matches!(shape, Shape::Object | Shape::Discovery(_))
     })?;
-    let (media_type, document) = match wanted.shape {
+    let of = if core { "core" } else { "groups" };
+    let (media_type, version) = match wanted.shape {
         Shape::Discovery(version) => {
-            let catalog = Catalog::new(&call.shared.engine.kinds());
             let media_type = match version {
                 "v2" => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
                 _ => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
             };
-            (media_type, catalog.aggregated(core, version))
+            (media_type, Some(version))
         }
-        _ => ("application/json", old),
+        _ => ("application/json", None),
     };
-    let mut response = tagged(call, media_type, json_bytes(&document))?;
+    let name = format!("discovery of {of} {}", version.unwrap_or_default());
+    let document = discovery(call, &name, |catalog| {
+        let document = match version {
+            Some(version) => catalog.aggregated(core, version),
+            None if core => catalog.core_versions(),
+            None => catalog.groups(),
+        };
+        let mut line = reply::ordered(&document).to_vec();
+        line.push(b'\n');
+        Some(line.into())
+    })?;
+    let mut response = tagged(call, media_type, document)?;
     response
         .headers_mut()
         .insert(header::VARY, HeaderValue::from_static("Accept"));
     Ok(response)
 }
 
-fn found(call: &Call, document: Option<Value>) -> Reply {
+fn found(call: &Call, name: &str, make: impl Fn(&Catalog) -> Option<Value>) -> Reply {
     let wanted = plain_shape(call)?;
-    let document = document.ok_or_else(Fault::unknown_path)?;
-    reply::document(StatusCode::OK, wanted.encoding, json_bytes(&document))
+    let document = discovery(call, name, |catalog| {
+        let document = make(catalog)?;
+        Some(reply::ordered(&document))
+    })?;
+    reply::document(StatusCode::OK, wanted.encoding, document.bytes)
+}
+
+/// A document about kinds, which is made once. It is small.
+fn discovery(
+    call: &Call,
+    name: &str,
+    make: impl FnOnce(&Catalog) -> Option<Bytes>,
+) -> Result<Document, Fault> {
+    let (place, epoch, _) = place(call);
+    if let Some(document) = get(place, epoch, name) {
+        return Ok(document);
+    }
+    let bytes = make(&Catalog::new(&call.shared.engine.kinds()));
+    let document = Document::new(bytes.ok_or_else(Fault::unknown_path)?);
+    put(place, epoch, name, &document);
+    Ok(document)
+}
+
+/// Who issues service account tokens, for programs that verify them.
+fn openid_configuration(call: &Call) -> Reply {
+    call.shared
+        .token_key
+        .as_ref()
+        .ok_or_else(Fault::unknown_path)?;
+    let host = call
+        .headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host
+        .or(call.authority.as_ref().map(http::uri::Authority::as_str))
+        .unwrap_or("localhost");
+    let document = json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("https://{host}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [TokenKey::algorithm()],
+    });
+    Ok(for_an_hour("application/json", &document))
+}
+
+/// The public keys of service account tokens.
+fn openid_keys(call: &Call) -> Reply {
+    let key = call.shared.token_key.as_ref();
+    let key = key.ok_or_else(Fault::unknown_path)?;
+    Ok(for_an_hour("application/jwk-set+json", &key.public()))
+}
+
+/// A document that may be kept for an hour (as in Kubernetes).
+fn for_an_hour(media_type: &'static str, document: &Value) -> Response<Body> {
+    let mut response =
+        reply::with_type(StatusCode::OK, media_type, Body::full(document.to_string()));
+    let public = HeaderValue::from_static("public, max-age=3600");
+    response.headers_mut().insert(header::CACHE_CONTROL, public);
+    response
 }
 
 async fn openapi_v2(call: &Call) -> Reply {
@@ -216,28 +294,42 @@ async fn cached(
     call: &Call,
     name: &str,
     make: impl FnOnce(&[Described]) -> Option<Bytes> + Send + 'static,
-) -> Result<Bytes, Fault> {
+) -> Result<Document, Fault> {
+    let (place, epoch, served) = place(call);
+    if let Some(document) = get(place, epoch, name) {
+        return Ok(document);
+    }
+    let kinds: Vec<Described> = served.into_iter().map(Described).collect();
+    let document = input::aside(move || make(&kinds).map(Document::new))
+        .await?
+        .ok_or_else(Fault::unknown_path)?;
+    put(place, epoch, name, &document);
+    Ok(document)
+}
+
+/// Where documents about the kinds of now are kept, and what is served.
+fn place(call: &Call) -> (&Mutex<Documents>, u64, Vec<Served>) {
     let engine = &call.shared.engine;
     // Asked first: kinds that come in between only make it too old.
     let epoch = engine.kinds_epoch();
     let served = engine.served();
     // What all servers of the process have in common they also share.
     let builtin = served.iter().all(|served| served.custom.is_none());
-    let (place, epoch) = if builtin {
-        (&*BUILTIN, 0)
+    if builtin {
+        (&*BUILTIN, 0, served)
     } else {
-        (&call.shared.documents, epoch)
-    };
-    let documents = || place.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(document) = documents().get(epoch, name) {
-        return Ok(document);
+        (&call.shared.documents, epoch, served)
     }
-    let kinds: Vec<Described> = served.into_iter().map(Described).collect();
-    let document = input::aside(move || make(&kinds))
-        .await?
-        .ok_or_else(Fault::unknown_path)?;
-    documents().put(epoch, name, document.clone());
-    Ok(document)
+}
+
+fn get(place: &Mutex<Documents>, epoch: u64, name: &str) -> Option<Document> {
+    let documents = place.lock().unwrap_or_else(PoisonError::into_inner);
+    documents.get(epoch, name)
+}
+
+fn put(place: &Mutex<Documents>, epoch: u64, name: &str, document: &Document) {
+    let mut documents = place.lock().unwrap_or_else(PoisonError::into_inner);
+    documents.put(epoch, name, document.clone());
 }
 
 /// The documents of servers without custom kinds.
@@ -257,23 +349,21 @@ impl openapi::Describe for Described {
 }
 
 /// A document with its `ETag`; 304 for who has it already.
-fn tagged(call: &Call, media_type: &'static str, document: Bytes) -> Reply {
-    let digest = Sha256::digest(&document);
-    let hex: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
-    let tag = format!("\"{hex}\"");
+fn tagged(call: &Call, media_type: &'static str, document: Document) -> Reply {
+    let Document { bytes, tag } = document;
     let known = call
         .headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .any(|known| known.trim().trim_start_matches("W/") == tag);
+        .any(|known| known.trim().trim_start_matches("W/") == &*tag);
     let mut response = if known {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        reply::with_type(StatusCode::OK, media_type, Body::full(document))
+        reply::with_type(StatusCode::OK, media_type, Body::full(bytes))
     };
     let tag = HeaderValue::from_str(&tag).map_err(Fault::internal)?;
     response.headers_mut().insert(header::ETAG, tag);

@@ -7,6 +7,7 @@ mod logs;
 mod meta;
 mod read;
 mod streams;
+mod token;
 mod watch;
 mod write;
 
@@ -46,9 +47,10 @@ pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) ->
 
 async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
     if let Some(review) = review::find(&path.group, &path.version, &path.plural) {
-        return match (&path.name, &path.namespace) {
-            (None, None) if call.method == Method::POST => write::review(call, review, body).await,
-            (None, None) => Err(Fault::wrong_method(&["POST"])),
+        let in_place = path.name.is_none() && path.namespace.is_some() == review.namespaced;
+        return match call.method {
+            Method::POST if in_place => write::review(call, review, path.namespace, body).await,
+            _ if in_place => Err(Fault::wrong_method(&["POST"])),
             _ => Err(Fault::unknown_path()),
         };
     }
@@ -155,6 +157,8 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target),
         ("exec" | "attach" | "portforward", _) => Err(Fault::wrong_method(&["GET", "POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
+        ("token", Method::POST) => token::request(call, target, body).await,
+        ("token", _) => Err(Fault::wrong_method(&["POST"])),
         ("log", _) => Err(Fault::wrong_method(&["GET"])),
         _ => Err(Fault::unknown_path()),
     }

@@ -3,7 +3,7 @@
 //! A watch reads the engine's log at its own pace: a slow client holds back
 //! nothing but itself.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use crate::{
-    body::Body,
+    body::{Body, COPIED},
     fault::Fault,
     input, limits,
     negotiate::{Encoding, Shape, negotiate},
@@ -106,6 +106,7 @@ pub(super) async fn watch(
             .flatten(),
         stopping: call.stopping,
         done: false,
+        parts: VecDeque::new(),
         _shared: call.shared,
     };
     let stream = futures::stream::unfold(stream, |mut events| async move {
@@ -132,6 +133,8 @@ struct Events {
     bookmark: Option<Instant>,
     stopping: watch::Receiver<bool>,
     done: bool,
+    /// What follows the last frame: a large object and the end of its line.
+    parts: VecDeque<Bytes>,
     /// The server lives as long as its streams.
     _shared: Arc<Shared>,
 }
@@ -139,6 +142,9 @@ struct Events {
 impl Events {
     /// The next lines to send; `None` at the end.
     async fn frame(&mut self) -> Option<Bytes> {
+        if let Some(part) = self.parts.pop_front() {
+            return Some(part);
+        }
         if self.done {
             return None;
         }
@@ -161,7 +167,12 @@ impl Events {
         let mut event = first.map(Some);
         loop {
             match event {
-                Ok(Some(event)) => self.writer.event(&mut frame, &event),
+                Ok(Some(event)) => {
+                    if let Some(object) = self.writer.event(&mut frame, &event) {
+                        self.parts = [object, Bytes::from_static(LINE_END)].into();
+                        break;
+                    }
+                }
                 Ok(None) => break,
                 // The kind is gone: the watch ends like any other.
                 Err(Error::KindGone(_)) => {
@@ -190,7 +201,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn event(&mut self, frame: &mut BytesMut, event: &WatchEvent) {
+    /// Writes an event. Of one with a large object only the beginning: the
+    /// object is given back, to be sent as it is. A client that does not read
+    /// holds no copies.
+    fn event(&mut self, frame: &mut BytesMut, event: &WatchEvent) -> Option<Bytes> {
         let (word, object, revision) = match event {
             WatchEvent::Added(object) => ("ADDED", object.bytes().clone(), object.revision()),
             WatchEvent::Modified(object) => ("MODIFIED", object.bytes().clone(), object.revision()),
@@ -205,7 +219,12 @@ impl Writer {
         let object = self
             .presenter
             .event(&object, revision, std::mem::take(&mut self.first));
-        line(frame, word, &object);
+        if object.len() < COPIED {
+            line(frame, word, &object);
+            return None;
+        }
+        line_start(frame, word);
+        Some(object)
     }
 
     /// An object with nothing but its type and a version.
@@ -216,19 +235,29 @@ impl Writer {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let kind = self.info.gvk.kind.as_ref();
-        json!({"kind": kind, "apiVersion": self.info.api_version(), "metadata": metadata})
-            .to_string()
-            .into()
+        let bookmark =
+            json!({"kind": kind, "apiVersion": self.info.api_version(), "metadata": metadata});
+        if self.presenter.is_custom() {
+            return bookmark.to_string().into();
+        }
+        reply::ordered(&bookmark)
     }
+}
+
+/// What ends the line of an event.
+const LINE_END: &[u8] = b"}\n";
+
+fn line_start(frame: &mut BytesMut, word: &str) {
+    frame.extend_from_slice(br#"{"type":""#);
+    frame.extend_from_slice(word.as_bytes());
+    frame.extend_from_slice(br#"","object":"#);
 }
 
 fn line(frame: &mut BytesMut, word: &str, object: &[u8]) {
     frame.reserve(object.len() + 40);
-    frame.extend_from_slice(br#"{"type":""#);
-    frame.extend_from_slice(word.as_bytes());
-    frame.extend_from_slice(br#"","object":"#);
+    line_start(frame, word);
     frame.extend_from_slice(object);
-    frame.extend_from_slice(b"}\n");
+    frame.extend_from_slice(LINE_END);
 }
 
 pub(crate) fn error_line(fault: Fault) -> Bytes {

@@ -15,7 +15,7 @@ use crate::{
     fault::Fault,
     input::{self, RequestBody},
     limits,
-    negotiate::Wanted,
+    negotiate::{Encoding, Wanted},
     params,
     present::Presenter,
     reply::{self, Reply},
@@ -205,15 +205,24 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
         code: 201,
         ..Status::success()
     };
-    let status = serde_json::to_value(status).map_err(Fault::internal)?;
-    Ok(reply::value(StatusCode::CREATED, &status))
+    let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
+    reply::document(StatusCode::CREATED, Encoding::Json, status.into())
 }
 
-pub(super) async fn review(call: Call, review: Review, body: RequestBody) -> Reply {
+pub(super) async fn review(
+    call: Call,
+    review: Review,
+    namespace: Option<String>,
+    body: RequestBody,
+) -> Reply {
     let wanted = plain_shape(&call)?;
     let (asked, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(asked).to_string();
-    reply::document(StatusCode::CREATED, wanted.encoding, answer.into())
+    let answer = review.answer(&call, namespace.as_deref(), asked)?;
+    reply::document(
+        StatusCode::CREATED,
+        wanted.encoding,
+        reply::ordered(&answer),
+    )
 }
 
 fn code(written: &Written) -> StatusCode {

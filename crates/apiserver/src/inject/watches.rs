@@ -76,6 +76,8 @@ struct Guarded {
     events: BoxStream<'static, io::Result<Bytes>>,
     plan: Option<(WatchPlan, Instant)>,
     stopping: watch::Receiver<bool>,
+    /// Whether the rest of an event is still to come.
+    in_line: bool,
     done: bool,
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn guard(
         events,
         plan: None,
         stopping,
+        in_line: false,
         done: false,
     };
     guarded.take(plan);
@@ -124,7 +127,10 @@ impl Guarded {
                     .judge_running(&self.request.asked(), &mut self.seen);
                 self.take(plan);
             }
-            let due = self.plan.filter(|(plan, _)| plan.events == 0);
+            // Never between the parts of one event.
+            let due = self
+                .plan
+                .filter(|(plan, _)| plan.events == 0 && !self.in_line);
             if let Some((plan, at)) = due
                 && at <= Instant::now()
             {
@@ -138,7 +144,13 @@ impl Guarded {
                 }
                 () = async { sleep_until(due.map_or_else(Instant::now, |(_, at)| at)).await },
                     if due.is_some() => {}
-                chunk = self.events.next() => return self.pass(chunk?).await,
+                chunk = self.events.next() => {
+                    let passed = self.pass(chunk?).await;
+                    if let Some(Ok(chunk)) = &passed {
+                        self.in_line = !chunk.ends_with(b"\n");
+                    }
+                    return passed;
+                }
             }
         }
     }

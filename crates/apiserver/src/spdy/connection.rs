@@ -7,14 +7,14 @@ use std::{collections::HashMap, io, sync::Arc, time::Duration};
 use bytes::{Bytes, BytesMut};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    sync::{mpsc, oneshot, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch},
     task::JoinSet,
-    time::{Instant, interval_at},
+    time::{Instant, interval_at, timeout},
 };
 
 use super::{
     Headers, ProtocolError,
-    frame::{BROKEN, Control, Frame, HEAD, Head, REFUSED},
+    frame::{BROKEN, Control, Frame, GO_AWAY_BROKEN, GO_AWAY_OK, HEAD, Head, REFUSED},
     headers::{Packer, Unpacker},
 };
 use crate::limits;
@@ -22,6 +22,18 @@ use crate::limits;
 /// Frames that may wait to be written, and chunks that may wait for the reader
 /// of a stream.
 const WAITING: usize = 8;
+
+/// A chunk that waits for its reader, and the room it takes.
+struct Chunk {
+    bytes: BytesMut,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Chunk {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// A connection; dropping it ends it.
 pub(crate) struct Connection {
@@ -102,13 +114,19 @@ impl Connection {
             last: 0,
             opens,
             frames: frames.clone(),
+            unread: Arc::new(Semaphore::new(limits::SPDY_UNREAD)),
         };
         let tell = Arc::new(tell);
         tasks.spawn({
             let tell = tell.clone();
             async move {
+                let mut reader = reader;
                 if let Err(error) = reader.run().await {
                     tracing::debug!(%error, "a SPDY connection ended");
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        // The client is told before the connection is closed.
+                        let _ = timeout(limits::DRAIN, reader.refuse()).await;
+                    }
                 }
                 tell.send_replace(true);
             }
@@ -149,8 +167,12 @@ impl Connection {
         let hung_up = self.gone();
         let ignored = async { while self.opened.recv().await.is_some() {} };
         let both = async { tokio::join!(hung_up, ignored) };
-        if tokio::time::timeout(most, both).await.is_err() {
-            let _ = self.frames.send(Frame::GoAway { last_stream: 0 }).await;
+        if timeout(most, both).await.is_err() {
+            let bye = Frame::GoAway {
+                last_stream: 0,
+                status: GO_AWAY_OK,
+            };
+            let _ = self.frames.send(bye).await;
         }
         // The last sender's end ends the writer.
         let Self {
@@ -158,7 +180,7 @@ impl Connection {
         } = self;
         drop(frames);
         let ended = async { while tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;
+        let _ = timeout(Duration::from_secs(1), ended).await;
     }
 }
 
@@ -178,6 +200,20 @@ impl Reading {
     }
 }
 
+/// The headers that mean something here, each once. They are kept as long as
+/// the stream, so `None` when they are too long.
+fn meant(headers: Headers) -> Option<Headers> {
+    const MEANT: [&str; 3] = ["streamtype", "port", "requestid"];
+    let mut headers = headers;
+    let found = MEANT.iter().filter_map(|name| {
+        let at = headers.iter().position(|(other, _)| other == name)?;
+        Some(headers.swap_remove(at))
+    });
+    let found: Headers = found.collect();
+    let fits = |(_, value): &(String, String)| value.len() <= limits::SPDY_HEADER;
+    found.iter().all(fits).then_some(found)
+}
+
 struct Reader<R> {
     read: R,
     unpacker: Unpacker,
@@ -186,10 +222,12 @@ struct Reader<R> {
     last: u32,
     opens: mpsc::Sender<Stream>,
     frames: mpsc::Sender<Frame>,
+    /// Room for what waits to be read, in bytes.
+    unread: Arc<Semaphore>,
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
-    async fn run(mut self) -> io::Result<()> {
+    async fn run(&mut self) -> io::Result<()> {
         let broken = |error: ProtocolError| io::Error::new(io::ErrorKind::InvalidData, error);
         loop {
             let mut head = [0; HEAD];
@@ -219,17 +257,39 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
+    /// Tells a client that it broke the protocol, and reads what it still
+    /// sends: a connection that is closed before is reset, and the client may
+    /// not see why.
+    async fn refuse(&mut self) {
+        let bye = Frame::GoAway {
+            last_stream: self.last,
+            status: GO_AWAY_BROKEN,
+        };
+        self.streams.clear();
+        let mut dropped = vec![0; limits::STREAM_CHUNK];
+        if self.frames.send(bye).await.is_ok() {
+            while let Ok(1..) = self.read.read(&mut dropped).await {}
+        }
+    }
+
     /// Hands data on in pieces of a bounded size, however long the frame.
     async fn data(&mut self, stream: u32, length: usize, last: bool) -> io::Result<()> {
         let mut left = length;
         while left > 0 {
-            let mut chunk = BytesMut::zeroed(left.min(limits::STREAM_CHUNK));
-            self.read.read_exact(&mut chunk).await?;
-            left -= chunk.len();
+            let size = left.min(limits::STREAM_CHUNK);
+            let room = u32::try_from(size).map_err(io::Error::other)?;
+            let room = self.unread.clone().acquire_many_owned(room).await;
+            let mut bytes = BytesMut::zeroed(size);
+            self.read.read_exact(&mut bytes).await?;
+            left -= size;
+            let chunk = Bytes::from_owner(Chunk {
+                bytes,
+                _room: room.map_err(io::Error::other)?,
+            });
             // What nobody reads is dropped, as are bytes for no stream.
             if let Some(reading) = self.streams.get_mut(&stream)
                 && let Some(chunks) = &reading.chunks
-                && chunks.send(chunk.freeze()).await.is_err()
+                && chunks.send(chunk).await.is_err()
             {
                 reading.chunks = None;
             }
@@ -271,6 +331,9 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             return self.frames.send(reset(BROKEN)).await.is_ok();
         }
         self.last = stream;
+        let Some(headers) = meant(headers) else {
+            return self.frames.send(reset(BROKEN)).await.is_ok();
+        };
         // Those that have ended and are read no more make room.
         self.streams.retain(|_, reading| reading.is_held());
         if self.streams.len() >= limits::SPDY_STREAMS {

@@ -135,6 +135,7 @@ pub(super) enum Frame {
     },
     GoAway {
         last_stream: u32,
+        status: u32,
     },
     #[cfg(test)]
     Open {
@@ -143,6 +144,10 @@ pub(super) enum Frame {
     },
 }
 
+/// The connection ends as it should.
+pub(super) const GO_AWAY_OK: u32 = 0;
+/// The connection ends because the client broke the protocol.
+pub(super) const GO_AWAY_BROKEN: u32 = 1;
 /// The stream is refused before anything was done.
 pub(super) const REFUSED: u32 = 3;
 /// The frame breaks the protocol.
@@ -176,10 +181,13 @@ impl Frame {
                 control(out, 6, 4);
                 out.put_u32(*id);
             }
-            Self::GoAway { last_stream } => {
+            Self::GoAway {
+                last_stream,
+                status,
+            } => {
                 control(out, 7, 8);
                 out.put_u32(*last_stream);
-                out.put_u32(0);
+                out.put_u32(*status);
             }
             #[cfg(test)]
             Self::Open { stream, headers } => {

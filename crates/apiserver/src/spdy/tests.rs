@@ -130,7 +130,12 @@ async fn pings_are_answered_and_resets_told() {
         assert_eq!(client.control().await, 3, "{bad}");
     }
     client.data(99, b"for nobody", true).await;
-    client.write(Frame::GoAway { last_stream: 0 }).await;
+    client
+        .write(Frame::GoAway {
+            last_stream: 0,
+            status: 0,
+        })
+        .await;
     connection.gone().await;
 }
 
@@ -172,6 +177,39 @@ async fn a_stream_that_nobody_reads_stops_the_connection_and_keeps_little() {
 }
 
 #[tokio::test]
+async fn many_streams_that_nobody_reads_keep_little() {
+    let (mut client, mut connection) = Client::connect();
+    let streams = limits::SPDY_STREAMS as u32;
+    let mut held = Vec::new();
+    for number in 0..streams {
+        client.open(number * 2 + 1, "data").await;
+        held.push(connection.accept().await.unwrap());
+        assert_eq!(client.control().await, 2);
+    }
+    let chunk = vec![0; limits::STREAM_CHUNK];
+    let flood = async {
+        let mut sent = 0;
+        for number in (0..streams).cycle() {
+            client.data(number * 2 + 1, &chunk, false).await;
+            sent += chunk.len();
+            assert!(sent < 2 * limits::SPDY_UNREAD, "{sent} bytes were taken");
+        }
+    };
+    let stuck = tokio::time::timeout(Duration::from_millis(500), flood).await;
+    assert!(stuck.is_err());
+    // What is read makes room.
+    for stream in &mut held {
+        while stream.chunks.try_recv().is_ok() {}
+    }
+    let more = client.data(1, &chunk, false);
+    tokio::time::timeout(Duration::from_secs(30), more)
+        .await
+        .unwrap();
+    drop(held);
+    connection.linger(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn what_is_no_spdy_ends_it() {
     for bytes in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
@@ -185,5 +223,84 @@ async fn what_is_no_spdy_ends_it() {
         client.io.shutdown().await.unwrap();
         let gone = tokio::time::timeout(Duration::from_secs(5), connection.gone());
         assert!(gone.await.is_ok(), "{bytes:?}");
+        if bytes[0] & 0x80 == 0 {
+            // Data of a frame that ends early.
+            continue;
+        }
+        // It was told why: GOAWAY with PROTOCOL_ERROR.
+        let (head, body) = client.read().await.unwrap();
+        assert!(matches!(head, Head::Control { kind: 7, .. }), "{head:?}");
+        assert_eq!(body[4..], [0, 0, 0, 1], "{bytes:?}");
+    }
+}
+
+#[tokio::test]
+async fn headers_that_mean_nothing_are_not_kept_and_long_ones_refused() {
+    let (mut client, mut connection) = Client::connect();
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    let mut headers: Vec<_> = (0..500)
+        .map(|number| pair(&format!("x-{number}"), "v".repeat(100)))
+        .collect();
+    headers.push(pair("streamtype", "data".into()));
+    headers.push(pair("streamtype", "again".into()));
+    client.write(Frame::Open { stream: 1, headers }).await;
+    let stream = connection.accept().await.unwrap();
+    assert_eq!(stream.headers, [pair("streamtype", "data".into())]);
+    assert_eq!(client.control().await, 2);
+    let long = vec![pair("requestid", "1".repeat(limits::SPDY_HEADER + 1))];
+    let open = Frame::Open {
+        stream: 3,
+        headers: long,
+    };
+    client.write(open).await;
+    assert_eq!(client.control().await, 3);
+    client.open(5, "data").await;
+    assert_eq!(client.control().await, 2);
+}
+
+#[tokio::test]
+async fn floods_of_control_frames_keep_little() {
+    // Without answers: taken, and nothing is left of them.
+    let (mut client, mut connection) = Client::connect();
+    let window = [
+        0x80, 3, 0, 9, 0, 0, 0, 8, 0, 0, 0, 1, 0x7f, 0xff, 0xff, 0xff,
+    ];
+    let settings = [0x80, 3, 0, 4, 0, 0, 0, 4, 0, 0, 0, 0];
+    for frame in [&window[..], &settings] {
+        client.io.write_all(&frame.repeat(50_000)).await.unwrap();
+    }
+    for number in 0..300 {
+        let chunk = vec![0; limits::STREAM_CHUNK];
+        client.data(number * 2 + 1001, &chunk, false).await;
+    }
+    client.open(1, "data").await;
+    let stream = connection.accept().await.unwrap();
+    assert_eq!(stream.header("streamtype"), "data");
+    assert_eq!(client.control().await, 2);
+
+    // With answers that are not read: the connection stops.
+    let (mut client, connection) = Client::connect();
+    let flood = async {
+        let pings = [0x80, 3, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1].repeat(10_000);
+        let mut sent = 0;
+        loop {
+            client.io.write_all(&pings).await.unwrap();
+            sent += pings.len();
+            assert!(sent < 8 << 20, "{sent} bytes of pings were taken");
+        }
+    };
+    let stuck = tokio::time::timeout(Duration::from_secs(2), flood).await;
+    assert!(stuck.is_err());
+    drop(connection);
+
+    // Resets of streams that are opened one after the other leave none behind.
+    let (mut client, mut connection) = Client::connect();
+    let storm = u32::try_from(limits::SPDY_STREAMS).unwrap() * 4;
+    for number in 0..storm {
+        let stream = number * 2 + 1;
+        client.open(stream, "data").await;
+        client.write(Frame::Reset { stream, code: 5 }).await;
+        assert_eq!(client.control().await, 2);
+        drop(connection.accept().await.unwrap());
     }
 }

@@ -36,14 +36,18 @@ impl Outgoing {
     }
 
     /// Sends all there is to read; `note` hears of every piece.
+    ///
+    /// # Errors
+    /// The client has gone; kind `TimedOut` when it was let go of.
     pub(super) async fn send_all(&self, mut from: BoxedRead, note: impl Fn()) -> io::Result<()> {
         let mut buffer = bytes::BytesMut::new();
         loop {
             buffer.reserve(limits::STREAM_CHUNK);
             // What a process wrote before it failed is sent all the same.
-            let read = from.read_buf(&mut buffer).await;
-            if read.unwrap_or(0) == 0 {
-                return self.finish().await;
+            match from.read_buf(&mut buffer).await {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
+                _ => return self.finish().await,
             }
             note();
             self.send(buffer.split().freeze()).await?;

@@ -1,12 +1,14 @@
 //! A command's session with a client: exec and attach, over whatever carries
 //! it.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use serde::Deserialize;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::mpsc,
     time::timeout,
 };
 
@@ -71,14 +73,12 @@ impl Command {
         let first = remote.output.as_ref().or(remote.errors.as_ref());
         let greeted = first.unwrap_or(&report).send(Bytes::new()).await;
         let what = self.what();
-        let outcome = tokio::select! {
-            outcome = self.run(streams, remote) => Some(outcome),
-            () = socket.gone() => None,
-        };
+        let outcome = self.run(streams, remote, socket.gone()).await;
         if let (Some(outcome), Ok(())) = (outcome, greeted)
             && let Some(text) = outcome.report(framing.report, what)
         {
-            let _ = report.send(text.into()).await;
+            // Who does not read does not hear of it either.
+            let _ = timeout(limits::SESSION_IDLE, report.send(text.into())).await;
         }
         drop(report);
         socket.close(limits::LINGER).await;
@@ -100,11 +100,15 @@ impl Command {
         };
         let what = self.what();
         let gone = connection.gone();
-        let outcome = tokio::select! {
-            outcome = self.run(streams, remote) => outcome,
-            () = gone => return,
-            // Streams that nobody expects.
-            () = async { while connection.accept().await.is_some() {} } => return,
+        let left = async {
+            tokio::select! {
+                () = gone => {}
+                // Unexpected streams.
+                () = async { while connection.accept().await.is_some() {} } => {}
+            }
+        };
+        let Some(outcome) = self.run(streams, remote, left).await else {
+            return;
         };
         if let Some(text) = outcome.report(report, what) {
             let _ = errors.send(text.into()).await;
@@ -157,7 +161,14 @@ impl Command {
         }
     }
 
-    async fn run(self, streams: &dyn NodeStreams, mut remote: Remote) -> Outcome {
+    /// Runs the command, or attaches, to its end. `None` when the client `left`
+    /// before; what it has sent is delivered, and a command goes on.
+    async fn run(
+        self,
+        streams: &dyn NodeStreams,
+        mut remote: Remote,
+        left: impl Future<Output = ()>,
+    ) -> Option<Outcome> {
         let mut sizes = Sizes::default();
         let mut size = None;
         if let Some(resize) = &mut remote.resize {
@@ -175,9 +186,9 @@ impl Command {
                     let _ = errors.send(format!("{message}\n").into()).await;
                     let _ = errors.finish().await;
                 }
-                return Outcome::Code(code);
+                return Some(Outcome::Code(code));
             }
-            Err(error) => return error.into(),
+            Err(error) => return Some(error.into()),
         };
         let Session {
             input,
@@ -188,15 +199,16 @@ impl Command {
         } = session;
         let activity = Activity::new();
         let note = || activity.note();
-        let ended = async {
-            let outputs = async {
-                tokio::join!(
-                    pass_on(output, remote.output, note),
-                    pass_on(errors, remote.errors, note)
-                )
-            };
-            tokio::join!(end, outputs).0
+        let mut end = std::pin::pin!(end.fuse());
+        // At most one message for each output.
+        let (lose, mut lost) = mpsc::channel(2);
+        let outputs = async {
+            tokio::join!(
+                pass_on(output, remote.output, note, &lose),
+                pass_on(errors, remote.errors, note, &lose)
+            )
         };
+        let mut feeding = std::pin::pin!(feed(remote.input, input, note));
         let sizing = async {
             let (Some(resize), Some(told)) = (resize, &mut remote.resize) else {
                 return;
@@ -212,12 +224,36 @@ impl Command {
                 }
             }
         };
-        tokio::select! {
-            code = ended => Outcome::Code(code),
-            () = forever(feed(remote.input, input, note)) => Outcome::Code(0),
-            () = forever(sizing) => Outcome::Code(0),
-            () = activity.idle() => Outcome::Failed("the session lay still for too long".to_owned()),
+        {
+            let mut fed = false;
+            let mut ended = std::pin::pin!(async { tokio::join!(&mut end, outputs).0 });
+            let mut sizing = std::pin::pin!(forever(sizing));
+            let mut left = std::pin::pin!(left);
+            let mut idle = std::pin::pin!(activity.idle());
+            loop {
+                tokio::select! {
+                    code = &mut ended => return Some(Outcome::Code(code)),
+                    () = &mut feeding, if !fed => fed = true,
+                    () = &mut sizing => {}
+                    Some(why) = lost.recv() => return Some(Outcome::Failed(why)),
+                    () = &mut left => break,
+                    () = &mut idle => {
+                        let text = "the session lay still for too long";
+                        return Some(Outcome::Failed(text.to_owned()));
+                    }
+                }
+            }
+            if fed {
+                return None;
+            }
         }
+        // What the client sent before it left is on its way to the command.
+        tokio::select! {
+            () = feeding => {}
+            _ = end => {}
+            () = activity.idle() => {}
+        }
+        None
     }
 }
 
@@ -227,13 +263,26 @@ async fn forever(work: impl Future<Output = ()>) {
     std::future::pending().await
 }
 
-async fn pass_on(from: Option<BoxedRead>, to: Option<Outgoing>, note: impl Fn()) {
+/// Passes an output on; says why when the node has let go of a client that does
+/// not read.
+async fn pass_on(
+    from: Option<BoxedRead>,
+    to: Option<Outgoing>,
+    note: impl Fn(),
+    lose: &mpsc::Sender<String>,
+) {
     let Some(to) = to else { return };
-    // A client that has gone is heard of elsewhere.
-    let _ = match from {
+    let passed = match from {
         Some(from) => to.send_all(from, note).await,
         None => to.finish().await,
     };
+    match passed {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            let _ = lose.try_send(error.to_string());
+        }
+        // A client that has gone is heard of elsewhere.
+        _ => {}
+    }
 }
 
 /// Feeds a command what its client sends. What it does not want to read any

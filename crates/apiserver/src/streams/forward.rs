@@ -6,13 +6,13 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use bytes::Bytes;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    sync::oneshot,
+    sync::{Semaphore, oneshot},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
 
 use super::{
-    BoxedConnection, ContainerRef, NodeStreams,
+    BoxedConnection, ContainerRef, NodeStreams, StreamError,
     activity::Activity,
     channel::{Incoming, Outgoing},
     protocol::Framing,
@@ -62,8 +62,12 @@ impl Forward {
         Ok(())
     }
 
-    pub(super) async fn over_socket<S>(self, streams: &dyn NodeStreams, io: S, framing: Framing)
-    where
+    pub(super) async fn over_socket<S>(
+        self,
+        (streams, room): (&dyn NodeStreams, &Semaphore),
+        io: S,
+        framing: Framing,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let channels = (0..).step_by(2).take(self.ports.len());
@@ -86,7 +90,7 @@ impl Forward {
                     pair.errors.send(begin.clone())
                 );
                 if let (Ok(()), Ok(())) = told {
-                    connect(streams, pod.clone(), *port, pair, activity).await;
+                    connect((streams, room), pod.clone(), *port, pair, activity).await;
                 }
             }
         });
@@ -98,8 +102,11 @@ impl Forward {
         socket.close(limits::LINGER).await;
     }
 
-    pub(super) async fn over_spdy<S>(self, streams: Arc<dyn NodeStreams>, io: S)
-    where
+    pub(super) async fn over_spdy<S>(
+        self,
+        (streams, room): (Arc<dyn NodeStreams>, Arc<Semaphore>),
+        io: S,
+    ) where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut connection = spdy::Connection::new(io);
@@ -127,12 +134,21 @@ impl Forward {
                 continue;
             };
             let id = stream.header("requestid").to_owned();
+            let is_data = match stream.header("streamtype") {
+                "data" => true,
+                "error" => false,
+                // Leaves nothing behind.
+                _ => {
+                    let _ = stream.writer.finish().await;
+                    continue;
+                }
+            };
             let half = halves.entry(id.clone()).or_default();
             half.since.get_or_insert_with(Instant::now);
-            match stream.header("streamtype") {
-                "data" => half.data = Some(stream),
-                "error" => half.errors = Some(stream),
-                _ => continue,
+            if is_data {
+                half.data = Some(stream);
+            } else {
+                half.errors = Some(stream);
             }
             if half.data.is_none() || half.errors.is_none() {
                 continue;
@@ -144,11 +160,12 @@ impl Forward {
                     reset: Some(data.reset),
                     errors: Outgoing::Spdy(errors.writer),
                 };
-                let (streams, pod) = (streams.clone(), self.pod.clone());
+                let (streams, room) = (streams.clone(), room.clone());
+                let pod = self.pod.clone();
                 tasks.spawn(async move {
                     let activity = Activity::new();
                     tokio::select! {
-                        () = connect(&*streams, pod, port, pair, &activity) => {}
+                        () = connect((&*streams, &room), pod, port, pair, &activity) => {}
                         () = activity.idle() => {}
                     }
                 });
@@ -161,15 +178,21 @@ impl Forward {
 
 /// Connects to a port, and carries bytes until one side is done.
 async fn connect(
-    streams: &dyn NodeStreams,
+    (streams, room): (&dyn NodeStreams, &Semaphore),
     pod: ContainerRef,
     port: u16,
     pair: Pair,
     activity: &Activity,
 ) {
     let (name, uid) = (pod.pod.clone(), pod.uid.clone());
-    let connecting = streams.connect(pod, port);
-    match connecting.await {
+    let room = room.try_acquire();
+    let connected = match &room {
+        Ok(_) => streams.connect(pod, port).await,
+        Err(_) => Err(StreamError::Failed(
+            "too many connections are forwarded at a time: close some of them".to_owned(),
+        )),
+    };
+    match connected {
         Ok(connection) => carry(connection, pair.data, pair.reset, activity).await,
         Err(error) => {
             let text = format!("error forwarding port {port} to pod {name}, uid {uid}: {error}");

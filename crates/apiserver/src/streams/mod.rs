@@ -10,6 +10,7 @@ mod protocol;
 mod socket;
 mod status;
 mod tunnel;
+mod unread;
 mod upgrade;
 
 use std::pin::Pin;
@@ -79,7 +80,8 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// A session with a container. Dropping it ends a command that was run.
+/// A session with a container. Dropping it closes the standard input of a
+/// command that was run, which goes on.
 pub struct Session {
     /// Standard input; dropping it closes it.
     pub input: Option<BoxedWrite>,

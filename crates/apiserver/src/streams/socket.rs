@@ -4,41 +4,78 @@ use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
-use futures::{SinkExt as _, StreamExt as _, stream::SplitSink};
+use futures::{
+    SinkExt as _, StreamExt as _,
+    stream::{SplitSink, SplitStream},
+};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::{mpsc, watch},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
-    time::{Instant, interval_at},
+    time::{Instant, interval_at, timeout},
 };
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message, Utf8Bytes,
+        error::ProtocolError,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
 
-use super::{channel::Incoming, protocol::Framing};
+use super::{channel::Incoming, protocol::Framing, unread::Counted};
 use crate::limits;
 
 /// Messages that may wait to be written.
 const WAITING: usize = 8;
+/// What is read at a time, in bytes.
+const READ: usize = 16 << 10;
+/// What may wait in the websocket's own buffer, in bytes: one message, and the
+/// answers to pings of a client that does not read them.
+const WRITE: usize = 256 << 10;
 /// The channel of messages that close others.
 const CLOSE: u8 = 255;
 
 /// A websocket that a connection has been upgraded to.
-pub(super) async fn accept<S>(io: S) -> WebSocketStream<S>
+pub(super) async fn accept<S>(io: S) -> WebSocketStream<Counted<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let config = WebSocketConfig::default()
         .max_message_size(Some(limits::SOCKET_MESSAGE))
         .max_frame_size(Some(limits::SOCKET_MESSAGE))
-        // Sent at once: this is as much as may wait besides.
+        .read_buffer_size(READ)
+        // Sent at once.
         .write_buffer_size(0)
-        .max_write_buffer_size(limits::SOCKET_MESSAGE);
-    WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await
+        .max_write_buffer_size(WRITE);
+    WebSocketStream::from_raw_socket(Counted::new(io), Role::Server, Some(config)).await
+}
+
+/// How a websocket is closed whose client broke the protocol or a limit; `None`
+/// when there is no one to be told.
+pub(super) fn close_code(error: &Error) -> Option<CloseCode> {
+    match error {
+        Error::Capacity(_) => Some(CloseCode::Size),
+        Error::Utf8(_) => Some(CloseCode::Invalid),
+        Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Some(CloseCode::Again),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        Error::Protocol(_) => Some(CloseCode::Protocol),
+        _ => None,
+    }
+}
+
+/// The last frame of a websocket that ends early.
+pub(super) fn close_frame(code: CloseCode) -> CloseFrame {
+    let reason = match code {
+        CloseCode::Size => "a message is too large",
+        CloseCode::Again => "too many large messages at a time: send smaller ones",
+        CloseCode::Normal => "",
+        _ => "not a valid websocket message",
+    };
+    CloseFrame {
+        code,
+        reason: Utf8Bytes::from_static(reason),
+    }
 }
 
 /// Channels over a websocket; dropping it ends the connection.
@@ -81,7 +118,10 @@ impl Socket {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (sink, mut source) = accept(io).await.split();
+        let socket = accept(io).await;
+        let unread = socket.get_ref().unread.clone();
+        let (sink, mut source) = socket.split();
+        let (give_back, given_back) = oneshot::channel();
         let (messages, outgoing) = mpsc::channel(WAITING);
         let (tell, gone) = watch::channel(false);
         let tell = Arc::new(tell);
@@ -92,28 +132,53 @@ impl Socket {
         let mut channels: HashMap<u8, mpsc::Sender<Bytes>> =
             reading.iter().copied().zip(senders).collect();
         tasks.spawn({
-            let tell = tell.clone();
+            // Weak: the last of the others ends the writer.
+            let (tell, messages) = (tell.clone(), messages.downgrade());
             async move {
-                while let Some(Ok(message)) = source.next().await {
+                let mut failed = None;
+                while let Some(message) = source.next().await {
                     let bytes = match message {
-                        Message::Close(_) => break,
-                        Message::Binary(bytes) => bytes,
-                        Message::Text(text) => text.into(),
-                        _ => continue,
+                        Ok(Message::Close(_)) => break,
+                        Ok(Message::Binary(bytes)) => bytes,
+                        Ok(Message::Text(text)) => text.into(),
+                        Ok(other) => {
+                            unread.control_frame(other.len());
+                            continue;
+                        }
+                        Err(error) => {
+                            tracing::debug!(%error, "a websocket is closed");
+                            failed = close_code(&error);
+                            break;
+                        }
                     };
                     deliver(bytes, framing, &mut channels).await;
+                    unread.clear();
                 }
+                // What was sent before is on its way; nothing comes after it.
+                drop(channels);
                 tell.send_replace(true);
-                // To the end of the closing handshake.
-                while let Some(Ok(_)) = source.next().await {}
+                if let Some(code) = failed {
+                    let close = Message::Close(Some(close_frame(code)));
+                    if let Some(messages) = messages.upgrade() {
+                        let _ = messages.send(close).await;
+                    }
+                    let _ = give_back.send(source);
+                } else {
+                    // To the end of the closing handshake.
+                    while let Some(Ok(_)) = source.next().await {}
+                }
             }
         });
         tasks.spawn(async move {
             // The reader may be waiting for others: it is the pings that tell
             // that nobody is there any more.
-            if let Err(error) = write_messages(sink, outgoing).await {
-                tracing::debug!(%error, "a websocket ended");
-                tell.send_replace(true);
+            match write_messages(sink, outgoing).await {
+                Ok(None) => {}
+                Ok(Some(sink)) => drain(sink, given_back).await,
+                Err(error) => {
+                    tracing::debug!(%error, "a websocket ended");
+                    tell.send_replace(true);
+                }
             }
         });
         let socket = Self {
@@ -150,7 +215,7 @@ impl Socket {
         } = self;
         drop(messages);
         let ended = async { while tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(most, ended).await;
+        let _ = timeout(most, ended).await;
     }
 }
 
@@ -178,7 +243,9 @@ async fn deliver(
         return;
     }
     while !bytes.is_empty() {
+        // A copy, as a piece that waits would keep the whole message.
         let piece = bytes.split_to(bytes.len().min(limits::STREAM_CHUNK));
+        let piece = Bytes::copy_from_slice(&piece);
         let Some(reading) = channels.get(&channel) else {
             return;
         };
@@ -188,10 +255,15 @@ async fn deliver(
     }
 }
 
+type Sending<S> = SplitSink<WebSocketStream<Counted<S>>, Message>;
+type Receiving<S> = SplitStream<WebSocketStream<Counted<S>>>;
+
+/// Writes until there is no more, and closes the websocket. Gives it back when
+/// it was closed early.
 async fn write_messages<S>(
-    mut sink: SplitSink<WebSocketStream<S>, Message>,
+    mut sink: Sending<S>,
     mut messages: mpsc::Receiver<Message>,
-) -> Result<(), Error>
+) -> Result<Option<Sending<S>>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -201,15 +273,60 @@ where
             message = messages.recv() => message,
             _ = pings.tick() => Some(Message::Ping(Bytes::new())),
         };
-        match message {
-            Some(message) => sink.send(message).await?,
-            None => break,
+        let Some(message) = message else { break };
+        let closes = matches!(message, Message::Close(_));
+        sink.send(message).await?;
+        if closes {
+            return Ok(Some(sink));
         }
     }
-    let goodbye = CloseFrame {
-        code: CloseCode::Normal,
-        reason: Utf8Bytes::default(),
+    let close = close_frame(CloseCode::Normal);
+    sink.send(Message::Close(Some(close))).await?;
+    Ok(None)
+}
+
+/// Reads what a client still sends after the close frame, for a while: a
+/// connection that is closed before is reset, and the client may not see why.
+async fn drain<S>(sink: Sending<S>, source: oneshot::Receiver<Receiving<S>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Ok(source) = source.await else { return };
+    let Ok(socket) = source.reunite(sink) else {
+        return;
     };
-    sink.send(Message::Close(Some(goodbye))).await?;
-    Ok(())
+    let mut io = socket.into_inner().into_inner();
+    let mut dropped = vec![0; READ];
+    let draining = async { while let Ok(1..) = io.read(&mut dropped).await {} };
+    let _ = timeout(limits::DRAIN, draining).await;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::streams::protocol::Report;
+
+    #[tokio::test]
+    async fn pieces_that_wait_keep_no_whole_message() {
+        let framing = Framing {
+            base64: false,
+            closes: true,
+            report: Report::Status,
+        };
+        let (sender, mut pieces) = mpsc::channel(8);
+        let mut channels = HashMap::from([(0, sender)]);
+        for length in [3, limits::STREAM_CHUNK, 2 * limits::STREAM_CHUNK + 5] {
+            let message = Bytes::from(vec![0; length]);
+            let others = message.clone();
+            deliver(message, framing, &mut channels).await;
+            drop(others);
+            let mut sum = 0;
+            while let Ok(piece) = pieces.try_recv() {
+                assert!(piece.is_unique(), "{length}");
+                sum += piece.len();
+            }
+            assert_eq!(sum, length - 1);
+        }
+    }
 }

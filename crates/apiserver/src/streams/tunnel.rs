@@ -9,19 +9,31 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use futures::{Sink as _, Stream as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, protocol::frame::coding::CloseCode},
+};
+
+use super::{
+    socket::{close_code, close_frame},
+    unread::Counted,
+};
+use crate::limits;
 
 /// Reads and writes the payloads of binary messages.
 pub(super) struct Tunnel<S> {
-    socket: WebSocketStream<S>,
+    socket: WebSocketStream<Counted<S>>,
     left: Bytes,
+    /// How the websocket is closed, if the client broke its protocol.
+    failed: Option<CloseCode>,
 }
 
 impl<S> Tunnel<S> {
-    pub(super) fn new(socket: WebSocketStream<S>) -> Self {
+    pub(super) fn new(socket: WebSocketStream<Counted<S>>) -> Self {
         Self {
             socket,
             left: Bytes::new(),
+            failed: None,
         }
     }
 }
@@ -35,13 +47,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Tunnel<S> {
         while self.left.is_empty() {
             match ready!(Pin::new(&mut self.socket).poll_next(context)) {
                 Some(Ok(Message::Binary(bytes))) => self.left = bytes,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Poll::Ready(Ok(())),
-                Some(Ok(_)) => {}
+                Some(Ok(Message::Close(_))) | None => return Poll::Ready(Ok(())),
+                Some(Err(error)) => {
+                    self.failed = close_code(&error);
+                    return Poll::Ready(Ok(()));
+                }
+                Some(Ok(Message::Text(_))) => self.socket.get_ref().unread.clear(),
+                Some(Ok(other)) => self.socket.get_ref().unread.control_frame(other.len()),
             }
         }
         let count = self.left.len().min(buffer.remaining());
         buffer.put_slice(&self.left[..count]);
         self.left.advance(count);
+        if self.left.is_empty() {
+            self.socket.get_ref().unread.clear();
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -54,6 +74,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
     ) -> Poll<io::Result<usize>> {
         let mut socket = Pin::new(&mut self.socket);
         ready!(socket.as_mut().poll_ready(context)).map_err(io::Error::other)?;
+        let bytes = &bytes[..bytes.len().min(limits::STREAM_CHUNK)];
         let message = Message::Binary(Bytes::copy_from_slice(bytes));
         socket.start_send(message).map_err(io::Error::other)?;
         Poll::Ready(Ok(bytes.len()))
@@ -65,6 +86,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(code) = self.failed.take() {
+            let close = Message::Close(Some(close_frame(code)));
+            // The rest is the closing handshake's.
+            let _ = Pin::new(&mut self.socket).start_send(close);
+        }
         let closed = Pin::new(&mut self.socket).poll_close(context);
         closed.map_err(io::Error::other)
     }

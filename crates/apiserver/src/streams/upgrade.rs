@@ -53,6 +53,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
         Fault::new(StatusReason::TooManyRequests, text)
     })?;
     let streams = call.shared.node_streams.clone();
+    let forwarded = call.shared.forwarded.clone();
     let stopping = call.stopping;
     tokio::spawn(async move {
         let _room = room;
@@ -69,14 +70,16 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
                     command.over_spdy(&*streams, io, report, resizes).await;
                 }
                 (Upgrade::Forward(forward), Carrier::Socket(framing)) => {
-                    forward.over_socket(&*streams, io, framing).await;
+                    forward
+                        .over_socket((&*streams, &forwarded), io, framing)
+                        .await;
                 }
                 (Upgrade::Forward(forward), Carrier::Spdy(..)) => {
-                    forward.over_spdy(streams, io).await;
+                    forward.over_spdy((streams, forwarded), io).await;
                 }
                 (Upgrade::Forward(forward), Carrier::Tunnel) => {
                     let tunnel = Tunnel::new(socket::accept(io).await);
-                    forward.over_spdy(streams, tunnel).await;
+                    forward.over_spdy((streams, forwarded), tunnel).await;
                 }
                 // Not chosen for commands.
                 (Upgrade::Command(_), Carrier::Tunnel) => {}

@@ -5,24 +5,35 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use jiff::Timestamp;
-use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, NodeLogs, NodeStreams, Options};
+use jiff::{SignedDuration, Timestamp};
+use longshore_apiserver::{
+    ApiServer, Body, NoLogs, NoStreams, NodeLogs, NodeStreams, Options, TokenKey,
+};
 use longshore_engine::{Clock, Engine, Ids, Storage};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 /// The service shows ages by the real clock: a time far back has a stable one.
-struct Past;
+/// It stands still until a test moves it on.
+#[derive(Default)]
+pub struct Past(AtomicI64);
+
+impl Past {
+    pub fn advance(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
 
 impl Clock for Past {
     fn now(&self) -> Timestamp {
-        "1971-02-03T04:05:06Z".parse().unwrap()
+        let start: Timestamp = "1971-02-03T04:05:06Z".parse().unwrap();
+        start + SignedDuration::from_secs(self.0.load(Ordering::SeqCst))
     }
 }
 
@@ -45,6 +56,7 @@ impl Ids for Counted {
 pub struct Server {
     pub api: ApiServer,
     pub engine: Engine,
+    pub clock: Arc<Past>,
 }
 
 pub struct Answer {
@@ -100,9 +112,10 @@ impl Server {
         node_streams: Arc<dyn NodeStreams>,
         faults: bool,
     ) -> Self {
+        let clock = Arc::new(Past::default());
         let engine = Engine::open(longshore_engine::Options {
             storage: Storage::Memory,
-            clock: Arc::new(Past),
+            clock: clock.clone(),
             ids: Arc::new(Counted::default()),
             ..longshore_engine::Options::default()
         })
@@ -110,11 +123,21 @@ impl Server {
         let api = ApiServer::new(Options {
             engine: engine.clone(),
             token: None,
+            token_key: Some(TokenKey::ephemeral().unwrap()),
             node_logs,
             node_streams,
             faults,
         });
-        Self { api, engine }
+        Self { api, engine, clock }
+    }
+
+    /// Calls through the service of a server that runs already.
+    pub fn over(api: ApiServer, engine: Engine) -> Self {
+        Self {
+            api,
+            engine,
+            clock: Arc::default(),
+        }
     }
 
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Response<Body> {

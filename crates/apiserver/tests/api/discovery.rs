@@ -153,7 +153,10 @@ async fn what_people_look_at_is_indented() {
     let pretty = server.get("/api/v1/configmaps?pretty=true").await;
     let value = plain.json();
     assert_eq!(pretty.json(), value);
-    assert!(!plain.text().contains('\n'), "{}", plain.text());
+    // One line, ended as by Go's encoder; indented text has no such end.
+    let text = plain.text();
+    assert_eq!(text.find('\n'), Some(text.len() - 1), "{text}");
+    assert!(!pretty.text().ends_with('\n'));
     let start = "{\n  \"kind\": \"ConfigMapList\",\n  \"apiVersion\": \"v1\",\n";
     assert!(pretty.text().starts_with(start), "{}", pretty.text());
     let missing = server
@@ -181,4 +184,53 @@ async fn metrics_have_kubernetes_names() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+}
+
+/// Where the bytes of an answer are: the same place means that they were made
+/// once.
+async fn place_of(server: &Server, path: &str, accept: &str) -> usize {
+    let answer = server.get_as(path, accept).await;
+    assert_eq!(answer.code, 200, "{path}: {}", answer.text());
+    answer.bytes.as_ptr() as usize
+}
+
+#[tokio::test]
+async fn documents_about_kinds_are_made_once() {
+    let server = Server::new();
+    let documents = [
+        ("/api", "application/json"),
+        ("/apis", "application/json"),
+        ("/api", V2),
+        ("/apis", V2),
+        ("/openapi/v3", "application/json"),
+        ("/openapi/v3/apis/batch/v1", "application/json"),
+    ];
+    // Kinds of one's own: no other test shares these documents.
+    let name = "shoes.example.com";
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "shoes", "singular": "shoe", "kind": "Shoe", "listKind": "ShoeList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let made = server.post(definitions, &definition).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    for (path, accept) in documents {
+        let first = place_of(&server, path, accept).await;
+        assert_eq!(place_of(&server, path, accept).await, first, "{path}");
+    }
+    let before = server.get("/apis").await.text();
+    assert!(before.contains("example.com"));
+    let gone = server
+        .call("DELETE", &format!("{definitions}/{name}"), &[], "")
+        .await;
+    assert_eq!(gone.code, 200, "{}", gone.text());
+    let after = server.get("/apis").await.text();
+    assert!(!after.contains("example.com"), "{after}");
+    assert_eq!(server.get("/apis/example.com/v1").await.code, 404);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod anything;
+mod attacks;
 mod bad_bodies;
 mod bad_options;
 mod bad_requests;
@@ -11,6 +12,7 @@ mod corpus;
 mod crowd;
 mod discovery;
 mod faults;
+mod floods;
 mod lists;
 mod logs;
 mod named_twice;
@@ -18,5 +20,7 @@ mod network;
 mod objects;
 mod raw;
 mod streams;
+mod tokens;
 mod turns;
 mod watches;
+mod wire;

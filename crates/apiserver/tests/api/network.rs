@@ -8,9 +8,12 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use longshore_apiserver::{ApiServer, Authority, FaultRule, NoLogs, NoStreams, Options, WatchEnd};
+use longshore_apiserver::{
+    ApiServer, Authority, ClientCertificate, FaultRule, NoLogs, NoStreams, Options, TokenKey,
+    WatchEnd,
+};
 use longshore_engine::Engine;
-use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::oneshot,
@@ -21,8 +24,9 @@ use tokio_rustls::client::TlsStream;
 pub(crate) struct Running {
     pub(crate) api: ApiServer,
     pub(crate) engine: Engine,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     ca: String,
+    authority: Authority,
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -33,10 +37,16 @@ pub(crate) async fn start() -> Running {
     let api = ApiServer::new(Options {
         engine: engine.clone(),
         token: Some("secret".into()),
+        token_key: Some(TokenKey::ephemeral().unwrap()),
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
         faults: true,
     });
+    serve(api, engine).await
+}
+
+/// Puts a server on the network.
+pub(crate) async fn serve(api: ApiServer, engine: Engine) -> Running {
     let authority = Authority::ephemeral().unwrap();
     let tls = authority.server::<&str>(&[]).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -55,6 +65,7 @@ pub(crate) async fn start() -> Running {
         engine,
         address,
         ca: authority.ca_pem(),
+        authority,
         stop: Some(stop),
         serving: Some(serving),
     }
@@ -73,21 +84,40 @@ impl Running {
         protocol: &[u8],
         name: &'static str,
     ) -> TlsStream<TcpStream> {
+        self.connect_as(protocol, name, None).await.unwrap()
+    }
+
+    /// As [`Running::connect`], with a client certificate.
+    async fn connect_as(
+        &self,
+        protocol: &[u8],
+        name: &'static str,
+        client: Option<&ClientCertificate>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = rustls::RootCertStore::empty();
         roots
             .add(CertificateDer::from_pem_slice(self.ca.as_bytes()).unwrap())
             .unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let mut config = match client {
+            None => config.with_no_client_auth(),
+            Some(client) => {
+                let chain = CertificateDer::from_pem_slice(client.certificate.as_bytes());
+                let key = PrivateKeyDer::from_pem_slice(client.key.as_bytes());
+                config
+                    .with_client_auth_cert(vec![chain.unwrap()], key.unwrap())
+                    .unwrap()
+            }
+        };
         config.alpn_protocols = vec![protocol.to_vec()];
         let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-        let stream = TcpStream::connect(self.address).await.unwrap();
+        let stream = TcpStream::connect(self.address).await?;
         let name = ServerName::try_from(name).unwrap();
-        connector.connect(name, stream).await.unwrap()
+        connector.connect(name, stream).await
     }
 
     /// One request over a connection of its own.
@@ -101,6 +131,17 @@ impl Running {
         self.try_get(protocol, name, path, token).await.unwrap()
     }
 
+    /// As [`Running::get`], also where no connection can be had.
+    pub(crate) async fn ask(
+        &self,
+        protocol: &[u8],
+        path: &str,
+        token: &str,
+    ) -> Result<Response<Incoming>, Box<dyn std::error::Error + Send + Sync>> {
+        let stream = self.connect_as(protocol, "localhost", None).await?;
+        Ok(Self::request(stream, protocol, path, token).await?)
+    }
+
     /// As [`Running::get`]; an error when no answer comes.
     async fn try_get(
         &self,
@@ -109,7 +150,17 @@ impl Running {
         path: &str,
         token: &str,
     ) -> hyper::Result<Response<Incoming>> {
-        let stream = TokioIo::new(self.connect(protocol, name).await);
+        let stream = self.connect(protocol, name).await;
+        Self::request(stream, protocol, path, token).await
+    }
+
+    async fn request(
+        stream: TlsStream<TcpStream>,
+        protocol: &[u8],
+        path: &str,
+        token: &str,
+    ) -> hyper::Result<Response<Incoming>> {
+        let stream = TokioIo::new(stream);
         let request = Request::get(path)
             .header("host", "localhost")
             .header("authorization", format!("Bearer {token}"));
@@ -217,6 +268,67 @@ async fn a_fault_drops_connections_and_breaks_watches() {
             Err(error) => Some(error),
         };
         assert!(broken.is_some());
+    }
+    running.end().await;
+}
+
+/// Who the server takes the client of a connection for; the code otherwise.
+async fn name_of(
+    stream: TlsStream<TcpStream>,
+    token: Option<&str>,
+) -> Result<serde_json::Value, u16> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let mut request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+        .header("host", "localhost")
+        .header("content-type", "application/json");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let body = http_body_util::Full::new(Bytes::from("{}"));
+    let answer = sender.send_request(request.body(body).unwrap()).await;
+    let answer = answer.unwrap();
+    if answer.status() != 201 {
+        return Err(answer.status().as_u16());
+    }
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let review: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    Ok(review["status"]["userInfo"].clone())
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_enough_and_a_foreign_one_is_refused() {
+    let mut running = start().await;
+    let dir = tempfile::tempdir().unwrap();
+    let own = running.authority.administrator(dir.path()).unwrap();
+    let connect = || running.connect_as(b"http/1.1", "localhost", Some(&own));
+    let user = name_of(connect().await.unwrap(), None).await.unwrap();
+    assert_eq!(user["username"], "longshore-admin");
+    let groups = serde_json::json!(["system:masters", "system:authenticated"]);
+    assert_eq!(user["groups"], groups);
+    // A token that is shown decides alone.
+    let refused = name_of(connect().await.unwrap(), Some("wrong")).await;
+    assert_eq!(refused, Err(401));
+    let user = name_of(connect().await.unwrap(), Some("secret")).await;
+    assert_eq!(user.unwrap()["username"], "longshore-admin");
+    let bare = running.connect(b"http/1.1", "localhost").await;
+    assert_eq!(name_of(bare, None).await, Err(401));
+
+    let dir = tempfile::tempdir().unwrap();
+    let foreign = Authority::ephemeral().unwrap();
+    let foreign = foreign.administrator(dir.path()).unwrap();
+    let stream = running.connect_as(b"http/1.1", "localhost", Some(&foreign));
+    // With TLS 1.3 the client hears of the refusal when it reads.
+    if let Ok(mut stream) = stream.await {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let _ = stream
+            .write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await;
+        let mut answer = Vec::new();
+        let ended = stream.read_to_end(&mut answer).await;
+        assert!(ended.is_err() && answer.is_empty(), "{ended:?} {answer:?}");
     }
     running.end().await;
 }

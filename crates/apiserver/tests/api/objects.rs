@@ -1,7 +1,7 @@
 //! Objects through HTTP: create, read, update, patch, delete, and everything
 //! that can be wrong with such a request.
 
-use crate::common::{CONFIG_MAPS, PODS, Server};
+use crate::common::{CONFIG_MAPS, PODS, Server, TABLE};
 use serde_json::json;
 
 #[tokio::test]
@@ -254,10 +254,143 @@ async fn server_side_apply_needs_a_manager() {
 async fn reviews_allow_everything() {
     let server = Server::new();
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let answer = server.post(path, &json!({"spec": {}})).await;
+    let spec = json!({"resourceAttributes": {"verb": "get", "resource": "pods"}});
+    let answer = server.post(path, &json!({"spec": spec})).await;
     assert_eq!(
         (answer.code, answer.json()["status"]["allowed"].clone()),
         (201, json!(true))
     );
     assert_eq!(server.get(path).await.code, 405);
+}
+
+/// The kind comes before the version, and a line break ends every answer, as
+/// Go's encoder writes official kinds.
+#[tokio::test]
+async fn answers_are_written_as_by_go() {
+    let server = Server::new();
+    server.config_map("a").await;
+    let large = json!({"metadata": {"name": "large"}, "data": {"k": "x".repeat(100_000)}});
+    assert_eq!(server.post(CONFIG_MAPS, &large).await.code, 201);
+    let item = format!("{CONFIG_MAPS}/a");
+    let options = r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#;
+    for (method, path, accept, body, start) in [
+        (
+            "GET",
+            item.as_str(),
+            "",
+            "",
+            r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"#,
+        ),
+        (
+            "GET",
+            &format!("{CONFIG_MAPS}/large"),
+            "",
+            "",
+            r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"large","#,
+        ),
+        (
+            "GET",
+            CONFIG_MAPS,
+            "",
+            "",
+            r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"#,
+        ),
+        (
+            "GET",
+            &item,
+            TABLE,
+            "",
+            r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":"#,
+        ),
+        (
+            "GET",
+            CONFIG_MAPS,
+            TABLE,
+            "",
+            r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":"#,
+        ),
+        (
+            "GET",
+            &format!("{CONFIG_MAPS}/b"),
+            "",
+            "",
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"#,
+        ),
+        (
+            "GET",
+            "/apis",
+            "",
+            "",
+            r#"{"kind":"APIGroupList","apiVersion":"v1","groups":["#,
+        ),
+        (
+            "GET",
+            "/api/v1",
+            "",
+            "",
+            r#"{"kind":"APIResourceList","apiVersion":"v1","#,
+        ),
+        (
+            "POST",
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+            "",
+            "{}",
+            r#"{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","metadata":"#,
+        ),
+        (
+            "PATCH",
+            &item,
+            "",
+            r#"{"data":{"k":"v"}}"#,
+            r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","#,
+        ),
+        (
+            "DELETE",
+            &item,
+            "",
+            options,
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":"#,
+        ),
+    ] {
+        let media_type = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let headers = [("accept", accept), ("content-type", media_type)];
+        let answer = server.call(method, path, &headers, body.to_owned()).await;
+        let text = answer.text();
+        assert!(text.starts_with(start), "{method} {path}: {text:.200}");
+        assert_eq!(text.find('\n'), Some(text.len() - 1), "{method} {path}");
+    }
+    let yaml = server
+        .get_as("/api/v1/namespaces/default", "application/yaml")
+        .await;
+    assert!(
+        yaml.text().starts_with("apiVersion: v1\n"),
+        "{}",
+        yaml.text()
+    );
+}
+
+/// What is no number is no version, and counts for nothing in what is created.
+#[tokio::test]
+async fn a_resource_version_that_is_no_number_is_ignored_when_creating() {
+    let server = Server::new();
+    for (name, version, code) in [
+        ("a", "abc", 201),
+        ("b", "", 201),
+        ("c", "0", 201),
+        ("d", "-1", 201),
+        ("e", "+5", 201),
+        ("f", "99999999999999999999999", 201),
+        ("g", "5", 400),
+    ] {
+        let body = json!({"metadata": {"name": name, "resourceVersion": version}});
+        let answer = server.post(CONFIG_MAPS, &body).await;
+        assert_eq!(answer.code, code, "{version}: {}", answer.text());
+        if code == 201 {
+            let made = answer.json()["metadata"]["resourceVersion"].clone();
+            assert!(made.as_str().unwrap().parse::<u64>().unwrap() > 0, "{made}");
+        }
+    }
 }

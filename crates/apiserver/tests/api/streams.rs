@@ -48,6 +48,24 @@ impl AsyncRead for Endless {
     }
 }
 
+/// Has some bytes, and then says that its reader was too slow.
+struct LetGo(&'static [u8]);
+
+impl AsyncRead for LetGo {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.0.is_empty() {
+            let error = io::Error::new(io::ErrorKind::TimedOut, "output is lost");
+            return Poll::Ready(Err(error));
+        }
+        buffer.put_slice(std::mem::take(&mut self.0));
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl NodeStreams for Endless {
     fn check(&self, _: &ContainerRef) -> Result<(), StreamError> {
         Ok(())
@@ -64,12 +82,22 @@ impl NodeStreams for Endless {
         Box::pin(async { Ok(session) })
     }
 
-    fn attach(&self, container: ContainerRef, wanted: StreamsWanted) -> Opening<Session> {
-        self.exec(container, Vec::new(), wanted)
+    /// Writes a little, and then lets go of the client.
+    fn attach(&self, _: ContainerRef, _: StreamsWanted) -> Opening<Session> {
+        let session = Session {
+            input: None,
+            output: Some(Box::pin(LetGo(&b"some output"[..]))),
+            errors: None,
+            resize: None,
+            end: Box::pin(std::future::pending()),
+        };
+        Box::pin(async { Ok(session) })
     }
 
+    /// To who writes zeros without end.
     fn connect(&self, _: ContainerRef, _: u16) -> Opening<BoxedConnection> {
-        Box::pin(async { Err(StreamError::Failed("connection refused".into())) })
+        let both = tokio::io::join(self.clone(), tokio::io::sink());
+        Box::pin(async { Ok(Box::pin(both) as BoxedConnection) })
     }
 }
 
@@ -86,7 +114,11 @@ async fn server() -> (Server, Endless) {
 }
 
 async fn ask(server: &Server, protocol: &str) -> Response<Body> {
-    let request = Request::get(format!("{PODS}/p/{EXEC}"))
+    ask_for(server, EXEC, protocol).await
+}
+
+async fn ask_for(server: &Server, what: &str, protocol: &str) -> Response<Body> {
+    let request = Request::get(format!("{PODS}/p/{what}"))
         .header("connection", "keep-alive, Upgrade")
         .header("upgrade", "websocket")
         .header("sec-websocket-version", "13")
@@ -110,9 +142,14 @@ async fn until(what: &str, is_it: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_is_waited_for_and_costs_little() {
+    waits_for_its_client(EXEC, "v5.channel.k8s.io").await;
+    waits_for_its_client("portforward?ports=80", "v4.channel.k8s.io").await;
+}
+
+async fn waits_for_its_client(what: &str, protocol: &str) {
     let (server, node) = server().await;
     let idle = Arc::strong_count(&node.held);
-    let response = ask(&server, "v5.channel.k8s.io").await;
+    let response = ask_for(&server, what, protocol).await;
     assert_eq!(response.status(), 101);
     let upgraded = hyper::upgrade::on(response).await.unwrap();
     let mut io = TokioIo::new(upgraded);
@@ -127,10 +164,37 @@ async fn a_client_that_reads_nothing_is_waited_for_and_costs_little() {
     io.read_exact(&mut much).await.unwrap();
     assert!(Arc::strong_count(&node.held) > idle);
     drop(io);
-    until("the command ends with its client", || {
+    until("the session ends with its client", || {
         Arc::strong_count(&node.held) == idle
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_let_go_of_is_told() {
+    let (server, _) = server().await;
+    let response = ask_for(&server, "attach?stdout=true", "v5.channel.k8s.io").await;
+    assert_eq!(response.status(), 101);
+    let mut io = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
+    let mut all = Vec::new();
+    let reading = async {
+        let mut buffer = [0; 4096];
+        // The status is the last message; the connection waits for our goodbye.
+        while !String::from_utf8_lossy(&all).contains("InternalError") {
+            let count = io.read(&mut buffer).await.unwrap();
+            assert!(count > 0, "{}", String::from_utf8_lossy(&all));
+            all.extend_from_slice(&buffer[..count]);
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), reading)
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&all);
+    assert!(text.contains("some output"), "{text}");
+    assert!(
+        text.contains("error attaching to container: output is lost"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `longshore create` and `longshore apply`: objects of manifests.
+//! `longshore create` and `longshore apply`: create or change the objects of manifests.
 
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
@@ -14,35 +14,35 @@ use crate::{
     error::{Error, Kind, Result},
     output::{self, Format},
     select,
-    target::ClusterArgs,
+    target::{self, ClusterArgs},
     ui,
 };
 
 /// The name under which `apply` owns fields.
 const MANAGER: &str = "longshore";
 
-/// The manifests and what becomes of them.
+/// Manifests, as arguments.
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArgs {
-    /// Files of manifests, YAML or JSON; `-` is the standard input
+    /// Manifests, YAML or JSON; - is stdin
     #[arg(long = "filename", short = 'f', value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The namespace of objects that name none; the context's own without it
+    /// Namespace of objects that name none [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Only try: the server checks everything and keeps nothing
+    /// Let the server check the objects without storing them
     #[arg(long)]
     dry_run: bool,
-    /// How to write the objects; their names without it
-    #[arg(long, short, value_enum)]
+    /// Output format [default: a line per object]
+    #[arg(long, short, value_enum, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-/// Make the objects of manifests
+/// Create objects from manifests
 ///
-/// An object that is there already is an error; those before it stay.
+/// An object that exists is an error; the objects before it stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore create -f job.yaml
@@ -53,10 +53,10 @@ pub(crate) struct CreateArgs {
     manifest: ManifestArgs,
 }
 
-/// Make the objects of manifests as they say, whether they are there or not
+/// Apply manifests: create the objects, or change the fields that they set
 ///
-/// Server-side apply: the fields in the manifest become yours, others stay. A
-/// field that somebody else owns is a conflict that names the owner.
+/// This is a server-side apply: the fields of the manifest become yours, others stay. A
+/// field that another manager owns is a conflict, which names the manager.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore apply -f deployment.yaml
@@ -65,7 +65,7 @@ pub(crate) struct CreateArgs {
 pub(crate) struct ApplyArgs {
     #[command(flatten)]
     manifest: ManifestArgs,
-    /// Take over fields that others own
+    /// Take over fields that other managers own
     #[arg(long)]
     force_conflicts: bool,
 }
@@ -85,21 +85,23 @@ pub(crate) async fn apply(args: ApplyArgs) -> Result<ExitCode> {
 }
 
 async fn send(args: ManifestArgs, how: How) -> Result<ExitCode> {
+    let objects = read_all(&args.files)?;
+    let target = args.cluster.open(&config::here()?).await?;
+    let result = send_all(target.cluster(), &args, &how, objects).await;
+    target.close().await?;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// The objects of manifests.
+pub(super) fn read_all(files: &[PathBuf]) -> Result<Vec<serde_json::Value>> {
     let mut objects = Vec::new();
-    for file in &args.files {
+    for file in files {
         let text = read(file)?;
         let read = manifest::read(&text)
             .map_err(|error| Error::new(Kind::Usage, format!("{}: {error}", file.display())))?;
         objects.extend(read);
     }
-    let target = args.cluster.open(&config::here()?).await?;
-    let result = send_all(target.cluster(), &args, &how, objects).await;
-    if result.is_ok() && !args.dry_run {
-        // What was made is to be worked on.
-        target.keep()?;
-    }
-    target.close().await?;
-    result.map(|()| ExitCode::SUCCESS)
+    Ok(objects)
 }
 
 fn read(file: &PathBuf) -> Result<String> {
@@ -123,8 +125,7 @@ async fn send_all(
     how: &How,
     objects: Vec<serde_json::Value>,
 ) -> Result<()> {
-    let namespace = args.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     for object in objects {
         let mut view = cluster.place(&object, namespace).await?;
         if args.dry_run {
@@ -146,7 +147,7 @@ async fn send_all(
 }
 
 fn show(item: &Item<Any>, args: &ManifestArgs, done: &str) -> Result<()> {
-    let only = if args.dry_run { " (only tried)" } else { "" };
+    let only = if args.dry_run { " (dry run)" } else { "" };
     match args.output {
         Some(format @ (Format::Json | Format::Yaml)) => {
             if format == Format::Yaml {

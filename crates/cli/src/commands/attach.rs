@@ -1,72 +1,75 @@
-//! `longshore attach`: to a run again, or to the program of a container.
+//! `longshore attach`: follows a run again, or connects to a container's program.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use longshore::launcher::{
-    FollowOptions, Run,
-    runs::{self, RunsError},
-};
+use longshore::launcher::{FollowOptions, Run};
 
 use super::exec::{self, ContainerArgs};
 use crate::{
     config,
     error::Result,
     follow::{self, OnInterrupt, Telling},
-    target::Target,
+    place::{self, Container, Place},
+    target::{self, Target},
     ui,
 };
 
-/// Follow a run again, or take the input and output of a container's program
+/// Follow a run again, or attach to the program of a container
 ///
-/// A name is a run's, or, if there is no such run, a pod's. A run is followed to its
-/// end, from anywhere, as by the command that began it, with the same exit code.
+/// A run is followed to its end, as by the command that started it, with the same exit
+/// code. RUN is the name of a run, a prefix of it that no other run has, or `last` for
+/// the newest run.
 ///
-/// A container has input when its spec says `stdin: true`. Ctrl-C ends the
-/// connection, not the program, unless there is a terminal.
+/// A task (RUN/ROLE/INDEX) or a pod connects stdin and the output to the container's
+/// program. It takes stdin if its spec says `stdin: true`. Ctrl-C ends the connection,
+/// not the program, unless a terminal is allocated.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore attach digits-x7k2p
+  longshore attach last
   longshore attach digits-x7k2p --tail 10 --output json
-  longshore attach web
-  longshore attach shell -it")]
+  longshore attach digits-x7k2p/worker/0
+  longshore attach pod/shell -it")]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     container: ContainerArgs,
-    /// Only so many lines from the end of each task's log
-    #[arg(long, value_name = "N", help_heading = "Of a run")]
+    /// Lines of each task's log to begin with [default: all]
+    #[arg(long, value_name = "N", help_heading = "Runs")]
     tail: Option<u64>,
-    /// How to tell what happens
-    #[arg(long, short, value_enum, default_value_t, help_heading = "Of a run")]
+    /// Output format
+    #[arg(
+        long,
+        short,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Runs"
+    )]
     output: Telling,
-    /// What Ctrl-C does to the run; without a terminal `ask` leaves it alone
+    /// Effect of Ctrl-C on the run; without a terminal, `ask` leaves it alone
     #[arg(
         long,
         value_enum,
         default_value_t,
-        value_name = "WHAT",
-        help_heading = "Of a run"
+        value_name = "ACTION",
+        help_heading = "Runs"
     )]
     on_interrupt: OnInterrupt,
 }
 
 pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
     let target = args.container.cluster.open(&config::here()?).await?;
-    let cluster = target.cluster();
-    let namespace = args.container.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
-    // Input and terminals are a container's.
-    let found = match args.container.is_surely_a_pod() {
-        true => None,
-        false => match runs::find_made(cluster, namespace, &args.container.pod).await {
-            Err(RunsError::NoSuchRun { .. }) => None,
-            found => Some(found?.run),
-        },
-    };
-    match found {
-        Some(run) => again(target, &run, &args).await,
-        None => exec::session(target, args.container, None).await,
+    if args.container.needs_a_container() {
+        return exec::session(target, args.container, None).await;
     }
+    let cluster = target.cluster();
+    let namespace = target::namespace(args.container.namespace.as_deref(), cluster);
+    let container = match place::find(cluster, namespace, &args.container.place).await {
+        Ok(Place::Run(run)) => return again(target, &run.run, &args).await,
+        Ok(place) => Container::of(cluster, place, None).await,
+        Err(error) => Err(error),
+    };
+    exec::enter(target, args.container, container, None).await
 }
 
 async fn again(target: Target, run: &Run, args: &AttachArgs) -> Result<ExitCode> {

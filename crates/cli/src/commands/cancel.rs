@@ -1,23 +1,33 @@
-//! `longshore cancel`: ends a run.
+//! `longshore cancel`: stops a run.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::{client::Cluster, launcher::runs};
 
-use crate::{config, error::Result, follow, target::ClusterArgs, ui};
+use crate::{
+    complete, config,
+    error::Result,
+    follow,
+    target::{self, ClusterArgs},
+    ui,
+};
 
-/// End a run; its record stays
+/// Stop a run and keep its record
 ///
-/// Waits until no task of the run is left. A schedule is paused, and what runs of it
-/// is ended.
+/// Waits until no task of the run is left. A schedule is paused, and its active runs are
+/// stopped. RUN is the name of a run, a prefix of it that no other run has, or `last` for
+/// the newest run.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  longshore cancel digits-x7k2p")]
+#[command(after_help = "Examples:
+  longshore cancel digits-x7k2p
+  longshore cancel last")]
 pub(crate) struct CancelArgs {
-    /// The run's name
+    /// Run: its name, a prefix of it, or `last`
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     run: String,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -32,15 +42,12 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode> {
 }
 
 async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
-    let namespace = args
-        .namespace
-        .as_deref()
-        .unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find(cluster, namespace, &args.run).await?;
+    let name = &found.run.name;
     if found.state.is_over() {
         ui::line(format!(
-            "The run {} is over already: {}.",
-            args.run,
+            "The run {name} is over already: {}.",
             found.state.as_str()
         ));
         // One that was cancelled a moment ago may have tasks that still end.
@@ -49,8 +56,8 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     follow::cancel(cluster, &found.run).await?;
     follow::wait_until_still(cluster, &found.run).await?;
     ui::line(match found.schedule {
-        Some(_) => format!("The schedule {} makes no more runs.", args.run),
-        None => format!("The run {} was cancelled.", args.run),
+        Some(_) => format!("The schedule {name} makes no more runs."),
+        None => format!("The run {name} was cancelled."),
     });
     Ok(())
 }

@@ -1,118 +1,130 @@
-//! `longshore cp`: files into containers and out of them.
+//! `longshore cp`: copies files into containers and out of them.
 
 use std::{path::Path, process::ExitCode, sync::Arc};
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::client::{Cluster, Copied, CopyOptions};
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Result},
+    place::{Container, looks_like_a_task},
     progress::Spinner,
-    target::ClusterArgs,
+    target::{self, ClusterArgs},
     ui,
 };
 
 /// So many of the files that were left out are named.
 const NAMED: usize = 10;
 
-/// Copy files and folders into a container, or out of it
+/// Copy files and folders to or from a running container
 ///
-/// One of the two places is in a pod: POD:PATH; a task of a Job goes by its host
-/// name, too. Into a folder that is there,
-/// files come under their own name. The container needs a `tar`.
+/// Exactly one of the two paths is in a container: TASK:PATH, where TASK is
+/// RUN/ROLE/INDEX, RUN if it has one task, or POD, as for `longshore exec`. A relative
+/// PATH begins in the container's working directory, which for a task is the folder of
+/// its code. A copy into an existing folder keeps its name. The container needs `tar`.
+///
+/// A local path with a colon is written ./a:b.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore cp train-0:/data/results .
-  longshore cp data.csv train-0:/tmp
-  longshore cp ./with:colon train-0:/tmp -c main")]
+  longshore cp last:/tmp/results .
+  longshore cp data.csv digits-x7k2p/worker/0:/tmp
+  longshore cp ./with:colon pod/web:/tmp --container main")]
 pub(crate) struct CpArgs {
-    /// What to copy: PATH, or POD:PATH
+    /// Source: PATH or TASK:PATH
+    #[arg(add = ArgValueCompleter::new(complete::tasks))]
     from: String,
-    /// Where to: POD:PATH, or PATH
+    /// Destination: TASK:PATH or PATH
+    #[arg(add = ArgValueCompleter::new(complete::tasks))]
     to: String,
-    /// The container; needed when the pod has several
+    /// Container name [default: the one that runs the command, or the pod's only one]
     #[arg(long, short)]
     container: Option<String>,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-/// A place of files.
-#[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
-    Here(&'a Path),
-    Pod { name: &'a str, path: &'a str },
+/// A side of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side<'a> {
+    Local(&'a Path),
+    Container { task: &'a str, path: &'a str },
 }
 
-impl<'a> Place<'a> {
-    /// A colon behind a slash is part of a path here.
+impl<'a> Side<'a> {
+    /// What is before the first colon names a task or a pod, unless it looks like a path.
     fn parse(text: &'a str) -> Self {
         match text.split_once(':') {
-            Some((name, path)) if !name.is_empty() && !name.contains('/') => {
-                Self::Pod { name, path }
-            }
-            _ => Self::Here(Path::new(text)),
+            Some((task, path)) if looks_like_a_task(task) => Self::Container { task, path },
+            _ => Self::Local(Path::new(text)),
         }
     }
 }
 
 pub(crate) async fn cp(args: CpArgs) -> Result<ExitCode> {
-    let places = (Place::parse(&args.from), Place::parse(&args.to));
-    if matches!(
-        places,
-        (Place::Here(_), Place::Here(_)) | (Place::Pod { .. }, Place::Pod { .. })
-    ) {
-        return Err(Error::usage(
-            "one of the two places must be in a pod, written POD:PATH, and the other here",
-        ));
+    let sides = (Side::parse(&args.from), Side::parse(&args.to));
+    match sides {
+        (Side::Local(_), Side::Local(_)) => {
+            return Err(Error::usage("one of the two paths must be in a container")
+                .hint("write it TASK:PATH, as in `longshore cp last:/tmp/results .`"));
+        }
+        (Side::Container { .. }, Side::Container { .. }) => {
+            return Err(
+                Error::usage("only one of the two paths can be in a container")
+                    .hint("copy to this machine first; a local path with a colon is written ./a:b"),
+            );
+        }
+        _ => {}
     }
     let target = args.cluster.open(&config::here()?).await?;
     let spinner = Spinner::start("copying");
     let outcome = tokio::select! {
-        outcome = copy(target.cluster(), &args, places, &spinner) => outcome,
+        outcome = copy(target.cluster(), &args, sides, &spinner) => outcome,
         _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
     };
     spinner.end();
     target.close().await?;
-    tell(&outcome?);
+    report(&outcome?);
     Ok(ExitCode::SUCCESS)
 }
 
 async fn copy(
     cluster: &Cluster,
     args: &CpArgs,
-    places: (Place<'_>, Place<'_>),
+    sides: (Side<'_>, Side<'_>),
     spinner: &Spinner,
 ) -> Result<Copied> {
-    let namespace = args.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let pods = cluster.pods().in_namespace(namespace)?;
+    let ((Side::Container { task, .. }, _) | (_, Side::Container { task, .. })) = sides else {
+        return Err(Error::usage("one of the two paths must be in a container"));
+    };
+    let container = Container::find(cluster, namespace, task, args.container.as_deref()).await?;
     let spinner = spinner.clone();
     let options = CopyOptions {
-        container: args.container.clone(),
+        container: container.name,
         progress: Some(Arc::new(move |moved| {
             let (files, bytes) = (moved.files, moved.bytes);
             spinner.say(|| format!("copying: {}, {}", ui::count(files, "file"), ui::size(bytes)));
         })),
     };
-    Ok(match places {
-        (Place::Pod { name, path }, Place::Here(to)) => {
-            let pod = crate::pods::find(&pods, name).await?;
-            pods.copy_out(&pod, path, to, &options).await?
+    let pod = &container.pod;
+    Ok(match sides {
+        (Side::Container { path, .. }, Side::Local(to)) => {
+            pods.copy_out(pod, path, to, &options).await?
         }
-        (Place::Here(from), Place::Pod { name, path }) => {
-            let pod = crate::pods::find(&pods, name).await?;
-            pods.copy_in(&pod, from, path, &options).await?
+        (Side::Local(from), Side::Container { path, .. }) => {
+            pods.copy_in(pod, from, path, &options).await?
         }
-        _ => return Err(Error::usage("one of the two places must be in a pod")),
+        _ => return Err(Error::usage("one of the two paths must be in a container")),
     })
 }
 
-fn tell(copied: &Copied) {
+fn report(copied: &Copied) {
     let moved = &copied.moved;
     ui::note(format!(
         "copied {}, {}, to {}",
@@ -123,7 +135,9 @@ fn tell(copied: &Copied) {
     for (path, why) in moved.left_out.iter().take(NAMED) {
         ui::warning(format!("left out: {} {why}", path.display()));
     }
-    if let Some(more @ 1..) = moved.left_out.len().checked_sub(NAMED) {
+    let more = moved.left_out.len().saturating_sub(NAMED) as u64;
+    let more = more.saturating_add(moved.left_out_more);
+    if more > 0 {
         ui::warning(format!("left out: {more} more"));
     }
 }
@@ -133,28 +147,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colon_makes_a_place_in_a_pod() {
-        let here = |path| Place::Here(Path::new(path));
-        for (text, place) in [
+    fn a_colon_follows_a_task() {
+        let local = |path| Side::Local(Path::new(path));
+        let container = |task, path| Side::Container { task, path };
+        for (text, side) in [
+            ("web:/tmp", container("web", "/tmp")),
+            ("web:a:b", container("web", "a:b")),
             (
-                "web:/tmp",
-                Place::Pod {
-                    name: "web",
-                    path: "/tmp",
-                },
+                "last/worker/0:train.py",
+                container("last/worker/0", "train.py"),
             ),
-            (
-                "web:a:b",
-                Place::Pod {
-                    name: "web",
-                    path: "a:b",
-                },
-            ),
-            ("data", here("data")),
-            ("./a:b", here("./a:b")),
-            (":x", here(":x")),
+            ("pod/web:", container("pod/web", "")),
+            ("data", local("data")),
+            ("./a:b", local("./a:b")),
+            ("/a:b", local("/a:b")),
+            ("a/b/c:d", local("a/b/c:d")),
+            (":x", local(":x")),
         ] {
-            assert_eq!(Place::parse(text), place);
+            assert_eq!(Side::parse(text), side);
         }
     }
 }

@@ -1,92 +1,116 @@
-//! `longshore delete`: objects that are to go.
+//! `longshore delete`: deletes objects.
 
-use std::{process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, ValueEnum};
-use longshore::client::{Cluster, DeleteOptions, Propagation};
+use clap_complete::engine::ArgValueCompleter;
+use longshore::{
+    Item,
+    client::{Cluster, DeleteOptions, Propagation, kinds::Any},
+};
+use serde_json::Value;
 
+use super::apply;
 use crate::{
-    config,
+    complete, config,
     error::{Error, Result},
-    select::{self, SelectArgs, Selection},
-    target::ClusterArgs,
+    select::{self, Selection, WhichArgs},
+    target::{self, ClusterArgs},
     ui,
 };
 
-/// Delete objects, and wait until they are gone
+/// Delete objects and wait until they are gone
+///
+/// Objects are named by kind and name, chosen by kind and a selector, or those of
+/// manifests.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore delete job train
+  longshore delete -f job.yaml
   longshore delete pods -l app=web
   longshore delete pods --all -n scratch
   longshore delete deployment web --cascade orphan")]
 pub(crate) struct DeleteArgs {
+    /// Kind, as in pods, po or jobs.batch; or KIND/NAME
+    #[arg(required_unless_present = "files", add = ArgValueCompleter::new(complete::kinds))]
+    kind: Option<String>,
     #[command(flatten)]
-    select: SelectArgs,
-    /// Every object of the kind in the namespace
+    which: WhichArgs,
+    /// Delete the objects of these manifests, YAML or JSON; - is stdin
+    #[arg(long = "filename", short = 'f', id = "files", value_name = "FILE",
+        conflicts_with_all = ["kind", "names", "selector", "field_selector", "all", "all_namespaces"])]
+    files: Vec<PathBuf>,
+    /// Delete all objects of the kind in the namespace
     #[arg(long)]
     all: bool,
-    /// What becomes of the objects that they own
+    /// What to do with objects that they own
     #[arg(long, value_enum, default_value_t)]
     cascade: Cascade,
-    /// Seconds to end in; 0 takes away at once
+    /// Grace period in seconds; 0 deletes immediately
     #[arg(long, value_name = "SECONDS")]
     grace_period: Option<u32>,
-    /// Do not wait until they are gone
+    /// Return before the objects are gone
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait, in seconds
+    /// Seconds to wait for each object
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
-    /// No error when a name is not there
+    /// Do not fail if an object does not exist
     #[arg(long)]
     ignore_not_found: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-/// What becomes of owned objects.
+/// What is done with owned objects.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum Cascade {
-    /// They go after their owner.
+    /// Delete them after their owner.
     #[default]
     Background,
-    /// They go before their owner.
+    /// Delete them before their owner.
     Foreground,
-    /// They stay.
+    /// Keep them.
     Orphan,
 }
 
+/// What is to be deleted.
+enum Chosen {
+    /// Objects of one kind.
+    Selection(Selection),
+    /// The objects of manifests.
+    Manifests(Vec<Value>),
+}
+
 pub(crate) async fn delete(args: DeleteArgs) -> Result<ExitCode> {
-    let selection = args.select.clone().check()?;
-    if args.all == selection.is_narrow() {
-        return Err(Error::usage(if args.all {
-            "--all means every object: leave names and selectors out"
-        } else {
-            "which objects? name some, give a selector, or say --all"
-        }));
-    }
+    let chosen = choose(&args)?;
     let target = args.cluster.open(&config::here()?).await?;
-    let result = delete_all(target.cluster(), &args, &selection).await;
+    let result = delete_all(target.cluster(), &args, chosen).await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn delete_all(cluster: &Cluster, args: &DeleteArgs, selection: &Selection) -> Result<()> {
-    let view = selection.view(cluster).await?;
-    let items = if args.ignore_not_found && !selection.names.is_empty() {
-        let mut items = Vec::new();
-        for name in &selection.names {
-            items.extend(view.find(name).await?);
-        }
-        items
-    } else {
-        selection.items(&view).await?
+fn choose(args: &DeleteArgs) -> Result<Chosen> {
+    let Some(kind) = &args.kind else {
+        let objects = apply::read_all(&args.files)?;
+        return Ok(Chosen::Manifests(objects));
     };
-    if items.is_empty() {
-        ui::note(select::nothing(&view));
-        return Ok(());
+    let selection = args.which.clone().check(kind.clone())?;
+    if args.all == selection.is_narrow() {
+        return Err(Error::usage(if args.all {
+            "--all deletes every object of the kind: leave out names and selectors"
+        } else {
+            "no object is chosen: give names, a selector, or --all"
+        }));
     }
+    Ok(Chosen::Selection(selection))
+}
+
+async fn delete_all(cluster: &Cluster, args: &DeleteArgs, chosen: Chosen) -> Result<()> {
+    let items = match chosen {
+        Chosen::Selection(selection) => selected(cluster, args, &selection).await?,
+        Chosen::Manifests(objects) => of_manifests(cluster, args, &objects).await?,
+    };
     let options = DeleteOptions {
         propagation: Some(match args.cascade {
             Cascade::Background => Propagation::Background,
@@ -106,4 +130,45 @@ async fn delete_all(cluster: &Cluster, args: &DeleteArgs, selection: &Selection)
         }
     }
     Ok(())
+}
+
+async fn selected(
+    cluster: &Cluster,
+    args: &DeleteArgs,
+    selection: &Selection,
+) -> Result<Vec<Item<Any>>> {
+    let view = selection.view(cluster).await?;
+    let items = if args.ignore_not_found && !selection.names.is_empty() {
+        let mut items = Vec::new();
+        for name in &selection.names {
+            items.extend(view.find(name).await?);
+        }
+        items
+    } else {
+        selection.items(&view).await?
+    };
+    if items.is_empty() {
+        ui::note(select::nothing(&view));
+    }
+    Ok(items)
+}
+
+/// The objects of manifests as they are in the cluster. Nothing is deleted when one of
+/// them is not there.
+async fn of_manifests(
+    cluster: &Cluster,
+    args: &DeleteArgs,
+    objects: &[Value],
+) -> Result<Vec<Item<Any>>> {
+    let namespace = target::namespace(args.which.namespace.as_deref(), cluster);
+    let mut items = Vec::new();
+    for object in objects {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let view = cluster.place(object, namespace).await?;
+        match args.ignore_not_found {
+            true => items.extend(view.find(name).await?),
+            false => items.push(view.fetch(name).await?),
+        }
+    }
+    Ok(items)
 }

@@ -1,4 +1,4 @@
-//! `longshore describe`: an object for people, and what happened to it.
+//! `longshore describe`: prints objects and their events.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ use longshore::{
 };
 use serde_json::{Map, Value};
 
+use longshore::launcher::terminal_text::escaped;
+
 use crate::{
     config,
     error::Result,
@@ -17,7 +19,7 @@ use crate::{
     ui,
 };
 
-/// Show all of an object in a readable form, and what happened to it
+/// Print objects in a readable form, with their events
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore describe pod web
@@ -65,7 +67,7 @@ async fn describe_one(item: &Item<Any>) -> Result<()> {
     let raw = item.raw()?;
     let paint = ui::Paint::stdout();
     ui::line(paint.bold(&select::named(item)));
-    ui::line(item.state());
+    ui::line(in_a_line(&item.state()));
     for (key, value) in raw.as_object().into_iter().flatten() {
         match key.as_str() {
             "apiVersion" | "kind" => {}
@@ -119,9 +121,11 @@ fn without_hidden(metadata: &Value) -> Value {
     )
 }
 
-/// A value as an outline: a line for each field, deeper ones further right.
+/// A value as an outline: a line for each field, deeper ones further right. Whoever
+/// wrote the object chose its keys and texts: control characters are made visible.
 fn outline(key: &str, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
+    let key = in_a_line(key);
     match value {
         Value::Null => {}
         Value::Object(fields) if !fields.is_empty() => {
@@ -143,7 +147,7 @@ fn outline(key: &str, value: &Value, depth: usize) {
         Value::String(text) if text.contains('\n') => {
             ui::line(format!("{indent}{key}:"));
             for line in text.lines() {
-                ui::line(format!("{indent}  {line}"));
+                ui::line(format!("{indent}  {}", escaped(line)));
             }
         }
         other => ui::line(format!("{indent}{key}: {}", word(other))),
@@ -160,10 +164,14 @@ fn name_of(value: &Value, n: usize) -> String {
 
 fn word(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => in_a_line(text),
         Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
-        other => other.to_string(),
+        other => in_a_line(&other.to_string()),
     }
+}
+
+fn in_a_line(text: &str) -> String {
+    escaped(text).replace('\n', "\\n")
 }
 
 fn sizes(key: &str, value: &Value) {
@@ -172,6 +180,7 @@ fn sizes(key: &str, value: &Value) {
     for (key, value) in fields {
         // Base64 without its padding: four characters for three bytes.
         let text = value.as_str().unwrap_or_default().trim_end_matches('=');
+        let key = in_a_line(&key);
         ui::line(format!("  {key}: {} bytes", text.len() * 3 / 4));
     }
 }

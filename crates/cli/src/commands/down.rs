@@ -1,19 +1,51 @@
 //! `longshore down`: stops the embedded cluster and all it runs.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
-use longshore_embedded::daemon::{self, Stopped};
+use longshore::{
+    client::Cluster,
+    launcher::{RunState, RunSummary, runs},
+};
+use longshore_embedded::{
+    Layout,
+    daemon::{self, Record, Stop, Stopped},
+};
 
-use crate::{embedded, env, error::Result, ui};
+use crate::{
+    embedded, env,
+    error::{Error, Kind, Result},
+    ui,
+};
+
+/// How long the cluster may take to say what runs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the tasks of runs that are stopped may take to end by themselves;
+/// then they get the signal that every task of a cluster gets that stops.
+const TASKS_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long followers of these runs may take to say how they ended.
+const FOLLOWERS_TIMEOUT: Duration = Duration::from_secs(8);
+/// How often it is looked at meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// What is said about the end of the cluster afterwards.
+const CAUSE: &str = "longshore down";
+/// How many runs a question names.
+const NAMED_RUNS: usize = 10;
 
 /// Stop the embedded cluster and every process it runs
 ///
-/// Objects and logs stay in its folder, unless it was ephemeral.
+/// Objects and logs stay in its folder, unless it was ephemeral. Runs in progress
+/// are stopped for good, and `longshore runs` and `longshore why` say by what; on a
+/// terminal it asks first, elsewhere --force is needed. Other pods start again with
+/// the cluster, if their restart policy says so.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  longshore down")]
+#[command(after_help = "Examples:
+  longshore down
+  longshore down --force")]
 pub(crate) struct DownArgs {
+    /// Stop runs in progress without asking
+    #[arg(long)]
+    force: bool,
     /// The folder of the cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
@@ -21,10 +53,145 @@ pub(crate) struct DownArgs {
 
 pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
     let layout = embedded::layout(args.data_dir.as_ref())?;
-    ui::line(match daemon::stop(&layout).await? {
-        Stopped::NotRunning => "The embedded cluster is not running.",
-        Stopped::Kindly(_) => "The embedded cluster has stopped.",
+    let Some(record) = daemon::find(&layout).await?.running() else {
+        ui::line("The embedded cluster is not running.");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let agreed = match args.force {
+        false => agree(&in_progress(&record).await)?,
+        true => BTreeSet::new(),
+    };
+    // From here on no run can begin.
+    let stop = Stop::begin(&layout).await?;
+    if let Some(record) = daemon::find(&layout).await?.running() {
+        let runs = in_progress(&record).await;
+        if !args.force
+            && let Some(new) = runs.iter().find(|run| !agreed.contains(&name(run)))
+        {
+            let text = format!("the run {} was started meanwhile", name(new));
+            return Err(Error::new(Kind::Failed, text).hint("run `longshore down` again"));
+        }
+        stop.announce(&record, CAUSE)?;
+        stop_runs(&layout, &record, &runs, &stop).await;
+    }
+    ui::line(match stop.stop(CAUSE).await? {
+        // One on demand ends by itself when it has nothing to do.
+        Stopped::NotRunning | Stopped::Kindly(_) => "The embedded cluster has stopped.",
         Stopped::Killed(_) => "The embedded cluster did not stop by itself and was killed.",
     });
     Ok(ExitCode::SUCCESS)
+}
+
+fn name(run: &RunSummary) -> String {
+    run.run.name.to_string()
+}
+
+/// The runs in progress; none, with a warning, if the cluster does not say.
+async fn in_progress(record: &Record) -> Vec<RunSummary> {
+    let list = async {
+        let cluster = connect(record).await?;
+        let found = runs::list(&cluster, None).await.map_err(Error::from);
+        cluster.close();
+        found
+    };
+    let found = match tokio::time::timeout(ANSWER_TIMEOUT, list).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => {
+            ui::warning(format!("cannot list its runs: {}", error.message()));
+            Vec::new()
+        }
+        Err(_) => {
+            ui::warning("cannot list its runs: the cluster does not answer");
+            Vec::new()
+        }
+    };
+    let goes_on = |run: &RunSummary| matches!(run.state, RunState::Pending | RunState::Running);
+    found.into_iter().filter(goes_on).collect()
+}
+
+async fn connect(record: &Record) -> Result<Cluster> {
+    Ok(Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await?)
+}
+
+/// Asks whether these runs may be stopped; gives their names.
+fn agree(runs: &[RunSummary]) -> Result<BTreeSet<String>> {
+    if runs.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let count = ui::count(runs.len() as u64, "run");
+    let verb = if runs.len() == 1 { "is" } else { "are" };
+    let mut lines: Vec<String> = runs.iter().take(NAMED_RUNS).map(line).collect();
+    if let Some(more) = runs.len().checked_sub(NAMED_RUNS).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more"));
+    }
+    if !ui::is_interactive() {
+        let text = format!("{count} {verb} in progress on the embedded cluster");
+        return Err(Error::new(Kind::Failed, text)
+            .details(lines)
+            .hint("`longshore down --force` stops them with it"));
+    }
+    ui::note(format!("{count} {verb} in progress:"));
+    for line in lines {
+        ui::note(format!("  {line}"));
+    }
+    ui::prompt("Stop the cluster, and them with it? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    let yes = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
+    match read.is_ok() && yes {
+        true => Ok(runs.iter().map(name).collect()),
+        false => Err(Error::new(
+            Kind::Interrupted,
+            "the cluster was left as it is",
+        )),
+    }
+}
+
+fn line(run: &RunSummary) -> String {
+    let since = run.created.map(|created| {
+        let age = jiff::Timestamp::now().as_second() - created.as_second();
+        format!(", since {}", ui::span(age))
+    });
+    format!(
+        "{} ({}{})",
+        run.run.name,
+        run.state.as_str(),
+        since.unwrap_or_default()
+    )
+}
+
+/// Stops runs in such a way that all who follow them, or ask later, are told by
+/// what. What cannot be done is no reason for the cluster to stay.
+async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop: &Stop) {
+    if found.is_empty() {
+        return;
+    }
+    let told = async {
+        let cluster = connect(record).await?;
+        let now = jiff::Timestamp::now();
+        for run in found {
+            runs::stop_with_cluster(&cluster, &run.run, CAUSE, now).await?;
+        }
+        let ended = tokio::time::timeout(TASKS_TIMEOUT, tasks_end(&cluster, found)).await;
+        cluster.close();
+        ended.unwrap_or(Ok(()))
+    };
+    match tokio::time::timeout(ANSWER_TIMEOUT, told).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => ui::warning(format!("cannot stop its runs: {}", error.message())),
+        Err(_) => ui::warning("cannot stop its runs: the cluster does not answer"),
+    }
+    if let Err(error) = stop.wait_for_users(FOLLOWERS_TIMEOUT).await {
+        let dir = layout.dir().display();
+        ui::warning(format!("cannot see who uses {dir}: {error}"));
+    }
+}
+
+async fn tasks_end(cluster: &Cluster, found: &[RunSummary]) -> Result<()> {
+    for run in found {
+        while !run.run.is_still(cluster).await? {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+    Ok(())
 }

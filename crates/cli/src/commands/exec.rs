@@ -1,8 +1,9 @@
-//! `longshore exec`: in the containers of pods.
+//! `longshore exec`: runs a command in a container.
 
 use std::{io::Read as _, process::ExitCode};
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::client::{Cluster, ExecOptions, Session};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -10,9 +11,10 @@ use tokio::{
 };
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Result},
-    target::{ClusterArgs, Target},
+    place::Container,
+    target::{self, ClusterArgs, Target},
     terminal::Terminal,
     ui,
 };
@@ -20,47 +22,51 @@ use crate::{
 /// Bytes that are moved at a time.
 const PIECE: usize = 32 * 1024;
 
-/// Which container, and what of it.
+/// A container and its streams, as arguments.
 #[derive(Debug, Args)]
 pub(crate) struct ContainerArgs {
-    /// The pod's name, or the host name of a Job's task (train-worker-0)
-    pub(super) pod: String,
-    /// The container; needed when the pod has several
+    /// Task, run or pod: RUN/ROLE/INDEX, RUN if it has one task, or POD
+    #[arg(value_name = "TASK", add = ArgValueCompleter::new(complete::tasks))]
+    pub(super) place: String,
+    /// Container name [default: the one that runs the command, or the pod's only one]
     #[arg(long, short)]
     container: Option<String>,
-    /// Send the standard input
+    /// Pass stdin to the container
     #[arg(long, short = 'i')]
     stdin: bool,
-    /// With a terminal, as for a shell
+    /// Allocate a terminal; stdin and stdout must be one
     #[arg(long, short = 't')]
     tty: bool,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     pub(super) namespace: Option<String>,
     #[command(flatten)]
     pub(super) cluster: ClusterArgs,
 }
 
-/// Run a command in a container of a pod
+/// Run a command in the container of a task or pod
 ///
-/// Its exit code is that of the command.
+/// Exits with the exit code of the command. A task is RUN/ROLE/INDEX, as in
+/// digits-x7k2p/worker/0. RUN is the name of a run, a prefix of it that no other run
+/// has, or `last` for the newest run; it is enough where the run has one task. POD is the
+/// name of a pod, pod/NAME, or the host name of a Job's task, as in train-worker-0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore exec web -- ls /tmp
-  longshore exec web -it -- sh
-  longshore exec train-x7k2p-worker-0 -- nvidia-smi
-  longshore exec web -i -- tar xf - < data.tar")]
+  longshore exec last -- env
+  longshore exec digits-x7k2p/worker/0 -it -- sh
+  longshore exec pod/web -- ls /tmp
+  longshore exec web -i -- sh -c 'cat > /tmp/data.csv' < data.csv")]
 pub(crate) struct ExecArgs {
     #[command(flatten)]
     container: ContainerArgs,
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<String>,
 }
 
 impl ContainerArgs {
-    /// Whether what is asked for is a container's alone.
-    pub(super) fn is_surely_a_pod(&self) -> bool {
+    /// Whether an option was given that only a container has.
+    pub(super) fn needs_a_container(&self) -> bool {
         self.stdin || self.tty || self.container.is_some()
     }
 }
@@ -76,13 +82,30 @@ pub(super) async fn session(
     args: ContainerArgs,
     command: Option<Vec<String>>,
 ) -> Result<ExitCode> {
-    let terminal = Terminal::find();
-    if args.tty && terminal.is_none() {
+    if args.tty && Terminal::find().is_none() {
         return Err(Error::usage(
             "-t needs a terminal here, too: leave it out in a script",
         ));
     }
-    let outcome = open(target.cluster(), &args, command).await;
+    let cluster = target.cluster();
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let container = Container::find(cluster, namespace, &args.place, args.container.as_deref());
+    let container = container.await;
+    enter(target, args, container, command).await
+}
+
+/// As [`session`], in a container that has been looked for.
+pub(super) async fn enter(
+    target: Target,
+    args: ContainerArgs,
+    container: Result<Container>,
+    command: Option<Vec<String>>,
+) -> Result<ExitCode> {
+    let terminal = Terminal::find();
+    let outcome = match container {
+        Ok(container) => open(target.cluster(), &args, container, command).await,
+        Err(error) => Err(error),
+    };
     let result = match outcome {
         Ok(session) => {
             let terminal = terminal.filter(|_| args.tty);
@@ -101,25 +124,28 @@ pub(super) async fn session(
 async fn open(
     cluster: &Cluster,
     args: &ContainerArgs,
+    container: Container,
     command: Option<Vec<String>>,
 ) -> Result<Session> {
-    let namespace = args.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let pods = cluster.pods().in_namespace(namespace)?;
     let options = ExecOptions {
-        container: args.container.clone(),
+        container: container.name,
         stdin: args.stdin,
         tty: args.tty,
     };
-    let pod = crate::pods::find(&pods, &args.pod).await?;
     Ok(match command {
-        Some(command) => pods.exec(&pod, command, &options).await?,
-        None => pods.attach(&pod, &options).await?,
+        Some(command) => pods.exec(&container.pod, command, &options).await?,
+        None => pods.attach(&container.pod, &options).await?,
     })
 }
 
 /// Moves everything to the end of the session; its exit code.
-async fn talk(mut session: Session, stdin: bool, terminal: Option<Terminal>) -> Result<i32> {
+pub(super) async fn talk(
+    mut session: Session,
+    stdin: bool,
+    terminal: Option<Terminal>,
+) -> Result<i32> {
     // What is typed goes to the other side as it is, until this is dropped.
     let raw = terminal.map(|terminal| terminal.raw()).transpose()?;
     if let Some(input) = session.stdin().filter(|_| stdin) {
@@ -148,7 +174,9 @@ async fn talk(mut session: Session, stdin: bool, terminal: Option<Terminal>) -> 
             changes.recv().await;
         }
     };
-    let moved = async { tokio::join!(show(stdout, ui::bytes), show(stderr, ui::error_bytes),) };
+    let is_raw = raw.is_some();
+    let (to_stdout, to_stderr) = (ui::Pass::stdout(is_raw), ui::Pass::stderr(is_raw));
+    let moved = async { tokio::join!(show(stdout, to_stdout), show(stderr, to_stderr)) };
     tokio::select! {
         _ = moved => {}
         result = sizes => return result,
@@ -158,7 +186,7 @@ async fn talk(mut session: Session, stdin: bool, terminal: Option<Terminal>) -> 
 }
 
 /// The standard input, read by a thread of its own: it may wait for ever.
-fn typed() -> mpsc::Receiver<Vec<u8>> {
+pub(super) fn typed() -> mpsc::Receiver<Vec<u8>> {
     let (send, typed) = mpsc::channel(8);
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
@@ -172,13 +200,12 @@ fn typed() -> mpsc::Receiver<Vec<u8>> {
     typed
 }
 
-async fn show(reader: Option<impl AsyncRead + Unpin>, write: impl Fn(&[u8])) {
+async fn show(reader: Option<impl AsyncRead + Unpin>, mut output: ui::Pass) {
     let Some(mut reader) = reader else {
         return;
     };
     let mut buffer = vec![0; PIECE];
     while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-        write(&buffer[..length]);
-        ui::flush();
+        output.piece(&buffer[..length]);
     }
 }

@@ -1,5 +1,4 @@
-//! `longshore get`: objects of the cluster, as the server's own columns or as
-//! data.
+//! `longshore get`: lists objects.
 
 use std::process::ExitCode;
 
@@ -19,7 +18,7 @@ use crate::{
     ui,
 };
 
-/// List objects of a kind, or show some
+/// List objects of a kind, or print some of them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore get pods
@@ -30,8 +29,8 @@ use crate::{
 pub(crate) struct GetArgs {
     #[command(flatten)]
     select: SelectArgs,
-    /// How to write it
-    #[arg(long, short, value_enum, default_value_t)]
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
     #[command(flatten)]
     cluster: ClusterArgs,

@@ -1,4 +1,4 @@
-//! `longshore label`: labels set and taken off.
+//! `longshore label`: sets and removes labels.
 
 use std::process::ExitCode;
 
@@ -14,9 +14,9 @@ use crate::{
     ui,
 };
 
-/// Set labels of objects, or take them off
+/// Set or remove labels of objects
 ///
-/// KEY=VALUE sets a label, KEY- takes it off; they stand after the names.
+/// KEY=VALUE sets a label, KEY- removes it; they follow the names.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore label pod web tier=front
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct LabelArgs {
     #[command(flatten)]
     select: SelectArgs,
-    /// Replace labels that have another value
+    /// Replace existing values
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) async fn label(mut args: LabelArgs) -> Result<ExitCode> {
     let changes = args.select.take(is_change);
     if changes.is_empty() {
         return Err(Error::usage(
-            "which label? write KEY=VALUE to set one, KEY- to take it off",
+            "no label is given: KEY=VALUE sets one, KEY- removes it",
         ));
     }
     let selection = args.select.check()?;
@@ -52,7 +52,7 @@ pub(crate) async fn label(mut args: LabelArgs) -> Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// A label and its value; `None` takes it off.
+/// A label and its value; `None` removes it.
 fn parse(change: &str) -> Result<(String, Option<String>)> {
     use longshore::model::name::{label_key, label_value};
     let wrong = |error: longshore::model::name::NameError| Error::usage(error.to_string());

@@ -1,67 +1,91 @@
-//! `longshore logs`: what the tasks of a run wrote, or a pod.
+//! `longshore logs`: the logs of a run, of a task, or of a pod.
 
 mod pod;
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
 use clap::Args;
-use futures::TryStreamExt as _;
+use clap_complete::engine::ArgValueCompleter;
+use futures::{Stream, TryStreamExt as _};
+use jiff::Timestamp;
 use longshore::{
-    client::{Cluster, Item, LogOptions, View, kinds::Pod},
+    client::{self, Cluster, Item, LogOptions, View, kinds::Pod},
     launcher::{
         Event, Follow, FollowOptions, Run,
         follow::LogLine,
         names::{self, Task},
-        runs,
+        runs::RunState,
     },
 };
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Kind, Result},
     follow::Lines,
-    target::ClusterArgs,
+    place::{self, Place, task_of},
+    target::{self, ClusterArgs},
     ui,
 };
 
-/// Show the logs of a run's tasks, or of a pod
+/// A longer line is printed in parts, so that memory stays bounded.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Print the logs of a run, of one of its tasks, or of a pod
 ///
-/// A name is a run's, or, if there is no such run, a pod's; `pod/NAME` is a pod
-/// in any case.
+/// RUN is the name of a run, a prefix of it that no other run has, or `last` for the
+/// newest run. A name that no run has is a pod's; pod/NAME always is. Each line of a run
+/// begins with its task.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore logs digits-x7k2p
+  longshore logs last
   longshore logs digits-x7k2p --follow
-  longshore logs digits-x7k2p --role worker --index 0 --tail 20
-  longshore logs pod/web --container proxy --since 600 --timestamps
-  longshore logs pod/web --previous")]
+  longshore logs digits-x7k2p/worker/0 --tail 20
+  longshore logs digits-x7k2p --role worker --since 10m --timestamps
+  longshore logs pod/web --container proxy --previous")]
 pub(crate) struct LogsArgs {
-    /// The run's name, or `pod/NAME`
-    #[arg(value_name = "RUN")]
+    /// Run, task or pod: RUN, RUN/ROLE/INDEX, or pod/NAME
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::logs))]
     name: String,
-    /// Go on until the run ends, or the pod's container
+    /// Print new lines as they come, until the run or the pod's container ends
     #[arg(long, short)]
     follow: bool,
-    /// Only of this role
-    #[arg(long, help_heading = "Of a run")]
+    /// Only tasks of this role
+    #[arg(long, help_heading = "Runs")]
     role: Option<String>,
-    /// Only of the task with this index
-    #[arg(long, help_heading = "Of a run")]
+    /// Only the task with this index
+    #[arg(long, help_heading = "Runs")]
     index: Option<u32>,
     #[command(flatten)]
     of_pod: pod::PodArgs,
-    /// Only so many lines from the end of each task's log
+    /// Lines from the end of each log [default: all]
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
-    /// The namespace; the context's own without it
+    /// Only lines newer than this, as in 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Duration>,
+    /// Begin each line with its time
+    #[arg(long)]
+    timestamps: bool,
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-impl LogsArgs {
-    fn wants(&self, task: &Task) -> bool {
+fn since(text: &str) -> Result<Duration, String> {
+    longshore::launcher::config::duration("--since", text).map_err(|error| error.to_string())
+}
+
+/// The tasks whose logs are wanted, which exist.
+#[derive(Debug, Default)]
+struct Wanted {
+    role: Option<String>,
+    index: Option<u32>,
+}
+
+impl Wanted {
+    fn has(&self, task: &Task) -> bool {
         self.role.as_ref().is_none_or(|role| *role == task.role)
             && self.index.is_none_or(|index| index == task.index)
     }
@@ -75,44 +99,57 @@ pub(crate) async fn logs(args: LogsArgs) -> Result<ExitCode> {
 }
 
 async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
-    let namespace = args
-        .namespace
-        .as_deref()
-        .unwrap_or_else(|| cluster.default_namespace());
-    if let Some(name) = pod::named(&args.name) {
-        return pod::show(cluster, namespace, name, args).await;
-    }
-    let found = match runs::find_made(cluster, namespace, &args.name).await {
-        Err(unknown @ runs::RunsError::NoSuchRun { .. }) => {
-            return pod::show_instead(cluster, namespace, args, unknown).await;
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let (found, wanted) = match place::find(cluster, namespace, &args.name).await? {
+        Place::Pod(pod) => return pod::show(cluster, namespace, pod.name(), args).await,
+        Place::Run(run) => {
+            let wanted = Wanted {
+                role: args.role.clone(),
+                index: args.index,
+            };
+            (run, wanted)
         }
-        found => found?,
+        Place::Tasks { run, role, index } => {
+            args.refuse_twice(&role, index)?;
+            let wanted = Wanted {
+                role: Some(role),
+                index: index.or(args.index),
+            };
+            (run, wanted)
+        }
     };
-    args.of_pod.refuse_for_a_run(&args.name)?;
-    if let Some(role) = &args.role
-        && !found.run.roles.iter().any(|known| known.name == *role)
-    {
-        let known: Vec<&str> = found
-            .run
-            .roles
-            .iter()
-            .map(|role| role.name.as_str())
-            .collect();
-        return Err(
-            Error::usage(format!("the run {} has no role {role:?}", args.name))
-                .hint(format!("it has {}", known.join(", "))),
-        );
-    }
+    args.of_pod.refuse_for_a_run(found.run.name.as_str())?;
+    found.run.check_task(wanted.role.as_deref(), wanted.index)?;
     if args.follow && !found.state.is_over() {
-        return show_live(cluster, &found.run, args).await;
+        return show_live(cluster, &found.run, args, &wanted).await;
     }
-    show_written(cluster, &found.run, args).await
+    show_written(cluster, &found.run, found.state, args, &wanted).await
 }
 
-async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> {
+impl LogsArgs {
+    /// A task that is named needs no option that says which.
+    fn refuse_twice(&self, role: &str, index: Option<u32>) -> Result<()> {
+        let is_other = self.role.as_ref().is_some_and(|other| other != role)
+            || self
+                .index
+                .is_some_and(|other| index.is_some_and(|index| index != other));
+        match is_other {
+            true => Err(Error::usage(format!(
+                "{:?} names a task, and --role or --index names another: leave them out",
+                self.name
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wanted) -> Result<()> {
     // Looking on decides nothing: the run is not stopped from here.
     let options = FollowOptions {
         tail: args.tail,
+        since: args
+            .since
+            .and_then(|since| Timestamp::now().checked_sub(since).ok()),
         stop: false,
         ..FollowOptions::default()
     };
@@ -124,7 +161,14 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> 
     let lines = Lines::new(run);
     while let Some(event) = follow.next().await {
         match event.map_err(failed)? {
-            Event::Log(line) if args.wants(&line.task) => ui::line(lines.show(&line)),
+            Event::Log(mut line) if wanted.has(&line.task) => {
+                if let Some(time) = line.time.filter(|_| args.timestamps) {
+                    // As Kubernetes writes times into logs.
+                    line.line.insert_str(0, &format!("{time:.9} "));
+                }
+                ui::line(lines.show(&line));
+            }
+            Event::Gap(gap) if wanted.has(&gap.task) => ui::line(lines.gap(&gap)),
             Event::Finished(_) => break,
             _ => {}
         }
@@ -137,11 +181,17 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> 
 
 /// The logs that are there now, task after task, and of each task one attempt
 /// after the other.
-async fn show_written(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<()> {
+async fn show_written(
+    cluster: &Cluster,
+    run: &Run,
+    state: RunState,
+    args: &LogsArgs,
+    wanted: &Wanted,
+) -> Result<()> {
     let pods = cluster.pods().in_namespace(&run.namespace)?;
     let mut by_task: BTreeMap<(String, u32), Vec<Item<Pod>>> = BTreeMap::new();
     for pod in run.list_pods(cluster).await? {
-        if let Some(task) = task_of(&pod).filter(|task| args.wants(task)) {
+        if let Some(task) = task_of(&pod).filter(|task| wanted.has(task)) {
             by_task
                 .entry((task.role, task.index))
                 .or_default()
@@ -149,44 +199,55 @@ async fn show_written(cluster: &Cluster, run: &Run, args: &LogsArgs) -> Result<(
         }
     }
     if by_task.is_empty() {
-        ui::note("No task of the run is left in the cluster, and with them their logs have gone.");
+        return missing(run, state);
     }
     let lines = Lines::new(run);
     for ((role, index), mut attempts) in by_task {
         attempts.sort_by_key(|pod| pod.meta().creation_timestamp);
         let task = Task { role, index };
         for pod in attempts {
-            let written = match read(&pods, &pod, main_container(&pod), args.tail).await {
-                Ok(text) => (None, text),
+            let main = main_container(&pod);
+            let (container, written) = match open(&pods, &pod, main, args).await {
+                Ok(written) => (None, written),
                 // The command has not begun: what came before it may say why.
-                Err(error) => match read(&pods, &pod, names::FETCH, args.tail).await {
-                    Ok(text) => (Some(names::FETCH.to_owned()), text),
+                Err(error) => match open(&pods, &pod, names::FETCH, args).await {
+                    Ok(written) => (Some(names::FETCH.to_owned()), written),
                     Err(_) => {
                         ui::note(format!("{task}: {error}"));
                         continue;
                     }
                 },
             };
-            for line in String::from_utf8_lossy(&written.1).lines() {
-                let line = LogLine {
-                    task: task.clone(),
-                    container: written.0.clone(),
-                    line: line.to_owned(),
-                };
-                ui::line(lines.show(&line));
+            let printed = each_line(written, |line| {
+                let (task, container) = (task.clone(), container.clone());
+                let time = None;
+                ui::line(lines.show(&LogLine {
+                    task,
+                    container,
+                    time,
+                    line,
+                }));
+            });
+            if let Err(error) = printed.await {
+                ui::note(format!("{task}: the rest of the log is missing: {error}"));
+            }
+            if ui::output_closed() {
+                return Ok(());
             }
         }
     }
     Ok(())
 }
 
-fn task_of(pod: &Item<Pod>) -> Option<Task> {
-    let labels = &pod.meta().labels;
-    let index = labels.get(names::COMPLETION_INDEX)?.parse().ok()?;
-    Some(Task {
-        role: labels.get(names::ROLE)?.clone(),
-        index,
-    })
+/// No pod is there to read a log of.
+fn missing(run: &Run, state: RunState) -> Result<()> {
+    let name = &run.name;
+    if state == RunState::Pending {
+        ui::note(format!("No task of the run {name} has started yet."));
+        return Ok(());
+    }
+    let message = format!("the logs of the run {name} are gone: its pods were deleted");
+    Err(Error::new(Kind::Failed, message))
 }
 
 fn main_container(pod: &Item<Pod>) -> &str {
@@ -194,22 +255,54 @@ fn main_container(pod: &Item<Pod>) -> &str {
     named.map_or(names::MAIN, String::as_str)
 }
 
-async fn read(
+async fn open(
     pods: &View<Pod>,
     pod: &Item<Pod>,
     container: &str,
-    tail: Option<u64>,
-) -> Result<Vec<u8>, longshore::client::Error> {
+    args: &LogsArgs,
+) -> Result<
+    impl Stream<Item = Result<impl AsRef<[u8]> + use<>, client::Error>> + use<>,
+    client::Error,
+> {
     let options = LogOptions {
         container: Some(container.to_owned()),
-        tail_lines: tail,
+        tail_lines: args.tail,
+        since_seconds: args.since.map(|since| since.as_secs()),
+        timestamps: args.timestamps,
         ..LogOptions::default()
     };
-    let stream = pods.logs(pod.name(), &options).await?;
-    let mut stream = std::pin::pin!(stream);
-    let mut text = Vec::new();
-    while let Some(chunk) = stream.try_next().await? {
-        text.extend_from_slice(&chunk);
+    pods.logs(pod.name(), &options).await
+}
+
+/// Hands on each line of a log as it comes. Very long lines come in parts.
+async fn each_line(
+    log: impl Stream<Item = Result<impl AsRef<[u8]>, client::Error>>,
+    mut line: impl FnMut(String),
+) -> Result<(), client::Error> {
+    let mut show = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        line(text.strip_suffix('\r').unwrap_or(&text).to_owned());
+    };
+    let mut log = std::pin::pin!(log);
+    let mut rest = Vec::new();
+    while let Some(piece) = log.try_next().await? {
+        let mut lines = piece.as_ref().split(|byte| *byte == b'\n');
+        let unfinished = lines.next_back().unwrap_or_default();
+        for end in lines {
+            rest.extend_from_slice(end);
+            show(&rest);
+            rest.clear();
+        }
+        rest.extend_from_slice(unfinished);
+        if rest.len() > LONGEST_LINE {
+            show(&std::mem::take(&mut rest));
+        }
+        if ui::output_closed() {
+            return Ok(());
+        }
     }
-    Ok(text)
+    if !rest.is_empty() {
+        show(&rest);
+    }
+    Ok(())
 }

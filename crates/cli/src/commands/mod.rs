@@ -16,7 +16,7 @@ mod logs;
 mod port_forward;
 mod resolve;
 mod rm;
-mod run;
+pub(crate) mod run;
 mod runs;
 mod status;
 mod up;
@@ -64,6 +64,15 @@ impl Command {
     /// Whether the verb runs a cluster in this very process.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Up(args) if args.is_foreground())
+    }
+
+    /// The folder whose log this process writes, if it is the background process
+    /// of a cluster.
+    pub(crate) fn log_folder(&self) -> Option<longshore_embedded::Layout> {
+        match self {
+            Self::Up(args) => args.log_folder(),
+            _ => None,
+        }
     }
 }
 

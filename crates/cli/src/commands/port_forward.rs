@@ -3,34 +3,37 @@
 use std::{net::IpAddr, process::ExitCode};
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::client::{Cluster, PortForward};
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Kind, Result},
-    target::ClusterArgs,
+    place::Container,
+    target::{self, ClusterArgs},
     ui,
 };
 
-/// Forward ports of this machine to ports of a pod
+/// Forward local ports to a task or pod, until Ctrl-C
 ///
-/// Goes on until Ctrl-C.
+/// TASK is RUN/ROLE/INDEX, RUN if it has one task, or POD, as for `longshore exec`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore port-forward web 8080
-  longshore port-forward web 8080:80 8443:443
-  longshore port-forward web :80            # any free port here")]
+  longshore port-forward last 6006
+  longshore port-forward digits-x7k2p/worker/0 8080:80 8443:443
+  longshore port-forward pod/web :80           # any free local port")]
 pub(crate) struct PortForwardArgs {
-    /// The pod's name, or the host name of a Job's task
-    pod: String,
-    /// PORT, or HERE:PORT
+    /// Task, run or pod: RUN/ROLE/INDEX, RUN if it has one task, or POD
+    #[arg(value_name = "TASK", add = ArgValueCompleter::new(complete::tasks))]
+    place: String,
+    /// PORT, LOCAL:PORT, or :PORT for any free local port
     #[arg(required = true, value_parser = parse)]
     ports: Vec<Ports>,
-    /// Where to listen on this machine
+    /// Local address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     address: IpAddr,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -45,7 +48,7 @@ struct Ports {
 }
 
 fn parse(text: &str) -> Result<Ports, String> {
-    let wrong = || format!("{text:?} is no port: write 8080, 8080:80, or :80");
+    let wrong = || format!("{text:?} is not a port: write 8080, 8080:80 or :80");
     let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let (here, there) = match text.split_once(':') {
         Some(("", there)) => (0, number(there).ok_or_else(wrong)?),
@@ -72,12 +75,12 @@ pub(crate) async fn port_forward(args: PortForwardArgs) -> Result<ExitCode> {
 }
 
 async fn forward(cluster: &Cluster, args: &PortForwardArgs) -> Result<()> {
-    let namespace = args.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let pods = cluster.pods().in_namespace(namespace)?;
-    let pod = crate::pods::find(&pods, &args.pod).await?;
-    // That there is no such pod is told now, not at the first connection.
-    pods.fetch(&pod).await?;
+    // An unknown pod is an error now, not at the first connection.
+    let pod = Container::find(cluster, namespace, &args.place, None)
+        .await?
+        .pod;
     let mut all = JoinSet::new();
     for ports in &args.ports {
         let (listener, address) = listen(args.address, ports.here).await?;
@@ -98,7 +101,7 @@ async fn listen(address: IpAddr, port: u16) -> Result<(TcpListener, std::net::So
             Kind::Failed,
             format!("cannot listen on {address}:{port}: {error}"),
         )
-        .hint("choose another port here, as in 18080:80, or :80 for any free one")
+        .hint("choose another local port, as in 18080:80, or :80 for any free one")
     };
     let listener = TcpListener::bind((address, port)).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;

@@ -1,40 +1,52 @@
-//! `longshore rm`: runs, with all that is theirs.
+//! `longshore rm`: removes runs with all that belongs to them.
+
+mod code;
 
 use std::process::ExitCode;
 
 use clap::Args;
-use longshore::{
-    client::Cluster,
-    launcher::{RunSummary, runs},
-};
+use clap_complete::engine::ArgValueCompleter;
+use globset::GlobBuilder;
+use longshore::launcher::{RunSummary, runs};
+
+use code::Code;
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Kind, Result},
-    target::ClusterArgs,
+    target::{self, ClusterArgs, Target},
     ui,
 };
 
 /// Remove runs, with their Jobs, pods, logs and code
 ///
-/// A run that goes on is refused: cancel it first, or use --force. What is not given
-/// a name is not touched, and nothing is removed when one of the names is wrong.
+/// Code in a store stays there, since other runs may use it; the embedded cluster removes
+/// code in its own folder with the last run that has it. See docs/stores.md.
+///
+/// RUN is the name of a run, a prefix of it that no other run has, `last` for the newest
+/// run, or a quoted pattern with * and ?. Active runs are refused unless --force is
+/// given. If one of several names is wrong, nothing is removed. On a terminal, patterns
+/// and --finished ask before they remove several runs, unless --force is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore rm digits-x7k2p
-  longshore rm digits-x7k2p digits-b2k9w --force
+  longshore rm last --force
+  longshore rm 'sweep-*' --dry-run
   longshore rm --finished")]
 pub(crate) struct RmArgs {
-    /// The runs' names
-    #[arg(value_name = "RUN", required_unless_present = "finished")]
+    /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
+    #[arg(value_name = "RUN", required_unless_present = "finished", add = ArgValueCompleter::new(complete::runs))]
     runs: Vec<String>,
-    /// All runs that are over
+    /// Remove all runs that are over
     #[arg(long, conflicts_with = "runs")]
     finished: bool,
-    /// Those that go on, too: their tasks end
-    #[arg(long, short = 'f', conflicts_with = "finished")]
+    /// Remove active runs, too, and do not ask
+    #[arg(long, short = 'f')]
     force: bool,
-    /// The namespace; the context's own without it
+    /// Print the runs that would be removed, and remove none
+    #[arg(long)]
+    dry_run: bool,
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -43,43 +55,144 @@ pub(crate) struct RmArgs {
 
 pub(crate) async fn rm(args: RmArgs) -> Result<ExitCode> {
     let target = args.cluster.open(&config::here()?).await?;
-    let result = remove(target.cluster(), &args).await;
+    let result = remove(&target, &args).await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn remove(cluster: &Cluster, args: &RmArgs) -> Result<()> {
-    let namespace = args.namespace.as_deref();
-    let namespace = namespace.unwrap_or_else(|| cluster.default_namespace());
-    let mut chosen: Vec<RunSummary> = Vec::new();
-    if args.finished {
-        let all = runs::list(cluster, Some(namespace)).await?;
-        chosen.extend(all.into_iter().filter(|run| run.state.is_over()));
+async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
+    let cluster = target.cluster();
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let chosen = choose(&all, namespace, args)?;
+    if chosen.is_empty() {
+        ui::note("No run is over.");
+        return Ok(());
     }
-    for name in &args.runs {
-        chosen.push(runs::find(cluster, namespace, name).await?);
-    }
-    let goes_on = chosen.iter().find(|run| match &run.schedule {
+    let is_active = |run: &&&RunSummary| match &run.schedule {
         Some(schedule) => schedule.active > 0,
         None => !run.state.is_over(),
-    });
-    if let (Some(run), false) = (goes_on, args.force) {
+    };
+    if let (Some(run), false) = (chosen.iter().find(is_active), args.force) {
         let name = run.run.name.as_str();
-        let message = format!("the run {name} still goes on ({})", run.state.as_str());
+        let message = format!(
+            "the {} {name} is still active ({})",
+            what(run),
+            run.state.as_str()
+        );
         let hint = format!("`longshore cancel {name}` ends it; --force removes it as it is");
         return Err(Error::new(Kind::Failed, message).hint(hint));
     }
-    for run in &chosen {
+    if args.dry_run {
+        for run in chosen {
+            ui::line(format!(
+                "The {} {} would be removed.",
+                what(run),
+                run.run.name
+            ));
+        }
+        return Ok(());
+    }
+    let is_several =
+        chosen.len() > 1 && (args.finished || args.runs.iter().any(|word| is_pattern(word)));
+    if is_several && !args.force && ui::is_interactive() && !confirm(&chosen).await {
+        ui::note("Nothing was removed.");
+        return Ok(());
+    }
+    let code = Code::of(target, &chosen).await;
+    for run in chosen {
         runs::remove(cluster, &run.run).await?;
-        let what = if run.schedule.is_some() {
-            "schedule"
-        } else {
-            "run"
-        };
-        ui::line(format!("The {what} {} was removed.", run.run.name.as_str()));
+        ui::line(format!("The {} {} was removed.", what(run), run.run.name));
     }
-    if chosen.is_empty() {
-        ui::note("No run is over.");
-    }
+    code.release(cluster).await;
     Ok(())
+}
+
+fn what(run: &RunSummary) -> &'static str {
+    match run.schedule {
+        Some(_) => "schedule",
+        None => "run",
+    }
+}
+
+/// The runs that are meant, each once. Pure.
+fn choose<'a>(
+    all: &'a [RunSummary],
+    namespace: &str,
+    args: &RmArgs,
+) -> Result<Vec<&'a RunSummary>> {
+    if args.finished {
+        return Ok(all.iter().filter(|run| run.state.is_over()).collect());
+    }
+    let mut chosen: Vec<&RunSummary> = Vec::new();
+    for word in &args.runs {
+        let found = match is_pattern(word) {
+            true => matching(all, namespace, word)?,
+            false => vec![runs::pick(all, namespace, word)?],
+        };
+        for run in found {
+            if !chosen.iter().any(|known| known.run.name == run.run.name) {
+                chosen.push(run);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// No name of a run has these characters.
+fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '[', '{'])
+}
+
+fn matching<'a>(
+    all: &'a [RunSummary],
+    namespace: &str,
+    pattern: &str,
+) -> Result<Vec<&'a RunSummary>> {
+    let glob = GlobBuilder::new(pattern).build().map_err(|error| {
+        Error::usage(format!("invalid pattern {pattern:?}: {}", error.kind()))
+            .hint("quote the pattern, as in 'sweep-*'; * stands for any characters, ? for one")
+    })?;
+    let glob = glob.compile_matcher();
+    let found: Vec<&RunSummary> = all
+        .iter()
+        .filter(|run| glob.is_match(run.run.name.as_str()))
+        .collect();
+    match found.is_empty() {
+        true => Err(Error::new(
+            Kind::Failed,
+            format!("no run in namespace {namespace:?} matches {pattern:?}"),
+        )
+        .hint("`longshore runs` lists them")),
+        false => Ok(found),
+    }
+}
+
+/// So many runs are named in the question.
+const NAMED: usize = 20;
+
+/// Asks whether these runs may go.
+async fn confirm(chosen: &[&RunSummary]) -> bool {
+    for run in chosen.iter().take(NAMED) {
+        ui::note(format!("  {}  {}", run.run.name, run.state.as_str()));
+    }
+    if let Some(more @ 1..) = chosen.len().checked_sub(NAMED) {
+        ui::note(format!("  and {more} more"));
+    }
+    ui::prompt(&format!("Remove these {} runs? [y/N] ", chosen.len()));
+    // The thread stays in its read after Ctrl-C; the program's end does not wait for it.
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|_| line)
+    });
+    tokio::select! {
+        answer = answer => match answer {
+            Ok(Ok(line)) => matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"),
+            _ => false,
+        },
+        _ = tokio::signal::ctrl_c() => {
+            ui::note("");
+            false
+        }
+    }
 }

@@ -1,5 +1,10 @@
 //! `longshore run`: a folder of code becomes a run; follow it to its end.
 
+mod input;
+mod misplaced;
+mod packing;
+mod shell;
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,21 +15,24 @@ use clap::Args;
 use longshore::{
     client::Cluster,
     launcher::{
-        Bundle, BundleInfo, Flags, FollowOptions, PackOptions, Plan, PodFlags, Run, RunName,
-        RunSpec, Settings, Store, Workload, bundle,
-        bundle::BundleError,
-        config, names, plan,
+        Bundle, BundleInfo, Flags, FollowOptions, Plan, PodFlags, Run, RunName, RunSpec, Settings,
+        Store, Workload,
+        config::{self, Input},
+        names, plan,
         preflight::{self, Finding, Purpose},
         runs, store, submit,
     },
 };
 
+pub(crate) use misplaced::misplaced_command;
+
 use crate::{
     config as folder_config, env,
     error::{Error, Kind, Result},
     follow::{self, OnInterrupt},
-    progress::Spinner,
-    target::{Chosen, ClusterArgs},
+    hints,
+    target::{Chosen, ClusterArgs, Target},
+    terminal::Terminal,
     ui,
     upload::deliver,
 };
@@ -38,11 +46,16 @@ const SUBMISSION: Duration = Duration::from_secs(10);
 /// of all of them, each line with its task in front, and ends with the
 /// command's own exit code. What is typed every time may stand in the folder's
 /// longshore.toml.
+///
+/// Files that .gitignore or .longshoreignore match are not packed. An unchanged
+/// folder is neither packed nor sent again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore run -- python train.py
   longshore run examples/digits --role worker=4
   longshore run --env EPOCHS=3 --timeout 2h --detach -- python train.py
+  longshore run -it -- python -m pdb train.py
+  gunzip < data.gz | longshore run -i -- python count.py
   longshore run --dry-run -- python train.py
   longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
   longshore run --context production --image registry.example/train -- python train.py")]
@@ -65,13 +78,27 @@ pub(crate) struct RunArgs {
     /// The image of the containers
     #[arg(long, help_heading = "Pods")]
     image: Option<String>,
-    /// A variable for the command
-    #[arg(long, short, value_name = "KEY=VALUE", help_heading = "Pods")]
+    /// The image that contains the program longshore, for images that do not; an init
+    /// container copies it into the pod
+    #[arg(long, value_name = "IMAGE", help_heading = "Pods")]
+    launcher_image: Option<String>,
+    /// A variable for the command; a NAME alone passes this shell's variable through
+    #[arg(long, short, value_name = "NAME[=VALUE]", help_heading = "Pods")]
     env: Vec<String>,
+    /// Variables for the command from a file, in the format of `docker run --env-file`;
+    /// --env wins over them
+    #[arg(long, value_name = "FILE", help_heading = "Pods")]
+    env_file: Vec<PathBuf>,
+    /// Send the standard input to the task, of which there may be only one
+    #[arg(long, short = 'i', conflicts_with_all = ["detach", "cron"])]
+    stdin: bool,
+    /// Give the task this terminal, as for a shell or a debugger: -it
+    #[arg(long, short = 't', requires = "stdin", conflicts_with = "output")]
+    tty: bool,
     /// Processors a task needs, as in 2 or 500m
     #[arg(long, help_heading = "Pods")]
     cpu: Option<String>,
-    /// Memory a task needs, as in 4Gi
+    /// Memory a task needs, as in 4Gi (powers of 1024) or 4G (powers of 1000)
     #[arg(long, help_heading = "Pods")]
     memory: Option<String>,
     /// GPUs a task needs
@@ -102,7 +129,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATTERN", help_heading = "Code")]
     allow_secret: Vec<String>,
     /// Mount a volume: claim, secret, config-map, host or empty, as in
-    /// claim:datasets:/data:ro
+    /// claim:datasets:/data:ro; on the embedded cluster the folder of host may be
+    /// relative, as in host:outputs:/outputs
     #[arg(long, value_name = "KIND:NAME:PATH", help_heading = "Pods")]
     volume: Vec<String>,
     /// The size of /dev/shm, as in 8Gi
@@ -144,11 +172,13 @@ pub(crate) struct RunArgs {
     /// Write what would be sent to the cluster, as YAML, and send nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not wait for the end
-    #[arg(long, visible_alias = "no-follow")]
+    /// Print the run's name and return; do not follow the run
+    #[arg(long, short = 'd', visible_alias = "no-follow")]
     detach: bool,
-    /// What Ctrl-C does to the run; without a terminal there is nobody to ask,
-    /// and `ask` cancels
+    /// What Ctrl-C does to the run; without a terminal `ask` cancels it
+    ///
+    /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and a
+    /// closed terminal always do.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", env = env::ON_INTERRUPT, hide_env_values = true)]
     on_interrupt: OnInterrupt,
     /// How to tell what happens
@@ -159,12 +189,17 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    fn flags(&self) -> Flags {
-        Flags {
+    /// `here` is the current folder, if pods run on this machine's files.
+    fn flags(&self, here: Option<PathBuf>) -> Result<Flags> {
+        Ok(Flags {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
             image: self.image.clone(),
-            env: self.env.clone(),
+            launcher_image: self.launcher_image.clone(),
+            env_file: shell::of_files(&self.env_file)?,
+            env: shell::passed_through(&self.env)?,
+            input: self.input(),
+            here,
             roles: self.roles.clone(),
             cpu: self.cpu.clone(),
             memory: self.memory.clone(),
@@ -193,6 +228,14 @@ impl RunArgs {
             },
             no_code: self.no_code,
             command: self.command.clone(),
+        })
+    }
+
+    fn input(&self) -> Input {
+        match (self.stdin, self.tty) {
+            (_, true) => Input::Terminal,
+            (true, false) => Input::Piped,
+            (false, false) => Input::None,
         }
     }
 }
@@ -200,16 +243,32 @@ impl RunArgs {
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     // All that can be refused is refused before anything is started.
     check_folder(&args.folder)?;
+    if args.tty && !args.dry_run && Terminal::find().is_none() {
+        return Err(Error::usage(input::NO_TERMINAL));
+    }
     let settings = folder_config::load(&args.folder)?;
-    let spec = resolve(&args, &settings)?;
+    let configured = folder_config::cluster(&settings, &args.folder);
+    let here = match args.cluster.is_embedded(&configured) {
+        true => Some(std::env::current_dir().map_err(|error| usage(&error))?),
+        false => None,
+    };
+    let mut spec = resolve(&args, &settings, here.clone())?;
     let store = spec.store.as_deref().map(Store::parse).transpose();
     let store = store.map_err(|error| usage(&error))?;
-    let configured = folder_config::cluster(&settings, &args.folder);
     let chosen = args.cluster.choice(&configured).await?;
 
-    ui::note(format!("{} {}", follow::head("cluster"), chosen.name()));
+    let cluster = match args.dry_run {
+        // Nothing is started.
+        true => chosen.name().to_owned(),
+        false => chosen.describe().await?,
+    };
+    ui::note(format!("{} {cluster}", follow::head("cluster")));
     let mut interrupt = follow::Interrupt::listen()?;
-    let bundle = interrupt.unless(pack(&args.folder, &spec)).await??;
+    let bundle = packing::pack(&args.folder, &spec, &mut interrupt).await?;
+    if let Some(here) = &here {
+        shell::record(&mut spec, here, &args.folder, bundle.as_ref());
+    }
+    warn_of_files_left_out(&spec, bundle.as_ref());
     let store = store.or_else(|| chosen.own_store(bundle.as_ref().map_or(0, |bundle| bundle.size)));
 
     let run = spec.run_name(&names::random_suffix());
@@ -273,22 +332,52 @@ async fn launch(
                 ui::note(format!("{} {}", follow::head("run"), news(&run, spec)));
             }
             if detach {
+                // The cluster stays for the run, or for the schedule.
                 ui::line(run.name.as_str());
-                target.keep().map(|()| ExitCode::SUCCESS)
+                Ok(ExitCode::SUCCESS)
             } else {
                 let options = FollowOptions {
                     start_timeout: spec.start_timeout,
                     ..FollowOptions::default()
                 };
                 let how = (args.output, args.on_interrupt);
-                follow::to_the_end(&target, &run, options, how, interrupt).await
+                follow_run(&target, &run, spec.input, options, how, interrupt).await
             }
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            follow::report_not_started(&error, args.output);
+            Err(error)
+        }
     };
     let closed = target.close().await;
     let code = result?;
     closed.map(|()| code)
+}
+
+/// Follows the run to its end, and gives its task the standard input if it is to have it.
+async fn follow_run(
+    target: &Target,
+    run: &Run,
+    input: Input,
+    options: FollowOptions,
+    how: (follow::Telling, follow::OnInterrupt),
+    interrupt: follow::Interrupt,
+) -> Result<ExitCode> {
+    let sending = match input {
+        Input::Terminal => {
+            return input::interactive(target, run, options, how, interrupt).await;
+        }
+        Input::Piped => Some(input::send(target.cluster(), run)),
+        Input::None => {
+            input::warn_if_ignored();
+            None
+        }
+    };
+    let result = follow::to_the_end(target, run, options, how, interrupt).await;
+    if let Some(sending) = sending {
+        sending.abort();
+    }
+    result
 }
 
 /// When a schedule makes its first run.
@@ -304,7 +393,7 @@ async fn due(cluster: &Cluster, run: &Run) -> String {
 async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
     let report = preflight::check(cluster, plan, purpose).await?;
     for warning in &report.warnings {
-        ui::warning(warning.to_string());
+        ui::warning(hints::complete(&warning.to_string()));
     }
     refuse(&report.refusals)
 }
@@ -313,7 +402,7 @@ async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
 async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt) -> Result<Run> {
     let submission = async {
         let submitted = submit::submit(cluster, plan).await;
-        submitted.map_err(|error| not_started(&error))
+        submitted.map_err(|error| not_started(&error, plan))
     };
     let mut submission = std::pin::pin!(submission);
     match interrupt.unless(&mut submission).await {
@@ -342,13 +431,16 @@ fn refuse(findings: &[Finding]) -> Result<()> {
     }
 }
 
-fn not_started(error: &submit::SubmitError) -> Error {
+fn not_started(error: &submit::SubmitError, plan: &Plan) -> Error {
     match error
         .cluster_error()
         .map(|cause| Error::from(cause.clone()))
     {
         // A cluster that cannot be reached has an exit code of its own.
-        Some(cause) if cause.kind() == Kind::Cluster => cause,
+        Some(cause) if cause.kind() == Kind::Cluster => cause.hint(format!(
+            "a part of the run {run} may have been created: if `longshore runs` lists it when the cluster answers again, `longshore rm {run}` removes it",
+            run = plan.run
+        )),
         _ => Error::from_source(Kind::NotStarted, error),
     }
 }
@@ -365,7 +457,7 @@ fn check_folder(folder: &Path) -> Result<()> {
     ))
 }
 
-fn resolve(args: &RunArgs, settings: &Settings) -> Result<RunSpec> {
+fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result<RunSpec> {
     let folder = args
         .folder
         .canonicalize()
@@ -373,72 +465,24 @@ fn resolve(args: &RunArgs, settings: &Settings) -> Result<RunSpec> {
     let name = folder
         .file_name()
         .map_or_else(|| "run".into(), |name| name.to_string_lossy());
-    config::resolve(settings, &args.flags(), &name).map_err(|error| usage(&error))
+    let flags = args.flags(here)?;
+    let spec = config::resolve(settings, &flags, &name);
+    let mut spec = spec.map_err(|error| usage(&error))?;
+    spec.ignore
+        .extend(shell::left_out(&args.env_file, &args.folder));
+    Ok(spec)
 }
 
-/// Packs the folder, says what went in and what did not.
-async fn pack(folder: &Path, spec: &RunSpec) -> Result<Option<Bundle>> {
-    if !spec.code {
-        return Ok(None);
-    }
-    let spinner = Spinner::start("packing");
-    let tick = spinner.clone();
-    let (folder, options) = (
-        folder.to_owned(),
-        PackOptions {
-            ignore: spec.ignore.clone(),
-            allow_secrets: spec.allow_secrets.clone(),
-            cache: env::cache_dir().map(|cache| cache.join("bundles")),
-        },
-    );
-    let packed = tokio::task::spawn_blocking(move || {
-        bundle::pack(&folder, &options, |progress| {
-            tick.say(|| {
-                format!(
-                    "packing: {} files, {}",
-                    progress.files,
-                    ui::size(progress.bytes)
-                )
-            });
-        })
-    })
-    .await;
-    spinner.end();
-    let bundle = packed
-        .map_err(|error| failed(&error))?
-        .map_err(|error| match error {
-            // Nothing is wrong with the folder.
-            BundleError::Write(_) => Error::from_source(Kind::NotStarted, &error),
-            _ => usage(&error),
-        })?;
-    let report = &bundle.report;
-    let mut text = format!(
-        "{}, {} ({} packed)",
-        ui::count(report.files, "file"),
-        ui::size(report.bytes),
-        ui::size(bundle.size)
-    );
-    if report.left_out > 0 {
-        let examples = report
-            .left_out_examples
-            .iter()
-            .take(3)
-            .cloned()
-            .collect::<Vec<_>>();
-        let more = if report.left_out > examples.len() as u64 {
-            ", …"
-        } else {
-            ""
-        };
-        text = format!("{text}; left out {}{more}", examples.join(", "));
-    }
-    ui::note(format!("{} {text}", follow::head("code")));
+/// Warns of files that a command names and that the tasks do not have.
+fn warn_of_files_left_out(spec: &RunSpec, bundle: Option<&Bundle>) {
+    let Some(bundle) = bundle else { return };
+    let caller = spec.caller.as_ref();
+    let is_linked = |path: &Path| caller.is_some_and(|caller| caller.has(path));
     for role in &spec.roles {
-        for warning in bundle.warnings(&role.command) {
+        for warning in bundle.warnings(&role.command, is_linked) {
             ui::warning(warning);
         }
     }
-    Ok(Some(bundle))
 }
 
 fn make_plan(

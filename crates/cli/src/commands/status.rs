@@ -1,9 +1,13 @@
-//! `longshore status`: whether the embedded cluster runs, and where.
+//! `longshore status`: whether the embedded cluster runs, where, until when, and how much
+//! room code takes.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use longshore::client::Cluster;
+use longshore::{
+    client::Cluster,
+    launcher::{RunState, runs},
+};
 use longshore_embedded::{
     Layout,
     daemon::{self, Record},
@@ -12,14 +16,18 @@ use serde_json::json;
 
 use crate::{
     embedded, env,
-    error::{Kind, Result, exit_code},
+    error::{Error, Kind, Result, exit_code},
     output::{self, Format},
+    target::{Lifetime, age},
     ui,
+    usage::CodeUsage,
 };
 
-/// Say whether the embedded cluster runs, and where
+/// Show whether the embedded cluster runs, where, and until when
 ///
-/// The exit code is 0 when it runs and answers, 3 when not.
+/// Names the runs in progress, and tells how much room bundles of code and volumes of
+/// pods take. The exit code is 0 when it runs and answers, 3 when
+/// not.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore status
@@ -48,42 +56,60 @@ enum StatusFormat {
 pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
     let layout = embedded::layout(args.data_dir.as_ref())?;
     let running = daemon::find(&layout).await?.running();
-    let ready = match &running {
-        Some(record) => is_ready(record).await,
-        None => false,
+    let state = match &running {
+        Some(record) => ask(record).await,
+        None => None,
     };
+    let seen = running.as_ref().zip(Some(state.as_deref()));
+    let ephemeral = running.as_ref().is_some_and(|record| record.ephemeral);
+    let measured = layout.clone();
+    let usage = tokio::task::spawn_blocking(move || CodeUsage::measure(&measured, ephemeral)).await;
+    let usage = usage.map_err(|error| Error::from_source(Kind::Failed, &error))?;
     match args.output {
-        StatusFormat::Table => describe(&layout, running.as_ref(), ready),
-        StatusFormat::Json => {
-            output::value(Format::Json, &value(&layout, running.as_ref(), ready))?
+        StatusFormat::Table => {
+            describe(&layout, seen);
+            usage.describe();
         }
-        StatusFormat::Yaml => {
-            output::value(Format::Yaml, &value(&layout, running.as_ref(), ready))?
-        }
+        StatusFormat::Json => output::value(Format::Json, &value(&layout, seen, &usage))?,
+        StatusFormat::Yaml => output::value(Format::Yaml, &value(&layout, seen, &usage))?,
     }
-    Ok(if ready {
+    Ok(if state.is_some() {
         ExitCode::SUCCESS
     } else {
         exit_code(Kind::Cluster)
     })
 }
 
-/// Whether the cluster answers, as any client would find.
-async fn is_ready(record: &Record) -> bool {
-    match Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await {
-        Ok(cluster) => cluster.proxy().get_bytes("/readyz", &[]).await.is_ok(),
-        Err(_) => false,
-    }
+/// The runs in progress; `None` if the cluster does not answer, as any client
+/// would find.
+async fn ask(record: &Record) -> Option<Vec<String>> {
+    let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
+    let cluster = cluster.ok()?;
+    cluster.proxy().get_bytes("/readyz", &[]).await.ok()?;
+    let found = runs::list(&cluster, None).await.unwrap_or_default();
+    let goes_on = found
+        .iter()
+        .filter(|run| matches!(run.state, RunState::Pending | RunState::Running));
+    Some(goes_on.map(|run| run.run.name.to_string()).collect())
 }
 
-fn value(layout: &Layout, running: Option<&Record>, ready: bool) -> serde_json::Value {
+/// A running cluster, and the runs in progress if it answers.
+type Seen<'a> = Option<(&'a Record, Option<&'a [String]>)>;
+
+fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Value {
+    let runs = seen.and_then(|(_, runs)| runs);
     let mut value = json!({
-        "running": running.is_some(),
-        "ready": ready,
+        "running": seen.is_some(),
+        "ready": runs.is_some(),
         "folder": layout.dir(),
         "log": layout.log(),
+        "code": usage.value(),
     });
-    if let Some(record) = running {
+    if let Some((record, _)) = seen {
+        let lifetime = Lifetime::of(record, layout);
+        value["runs"] = json!(runs.unwrap_or_default());
+        value["lifetime"] = json!(lifetime.as_str());
+        value["until"] = json!(lifetime.until());
         value["url"] = json!(record.url);
         value["kubeconfig"] = json!(record.kubeconfig);
         value["pid"] = json!(record.pid);
@@ -95,35 +121,34 @@ fn value(layout: &Layout, running: Option<&Record>, ready: bool) -> serde_json::
     value
 }
 
-fn describe(layout: &Layout, running: Option<&Record>, ready: bool) {
-    let Some(record) = running else {
+fn describe(layout: &Layout, seen: Seen<'_>) {
+    let Some((record, runs)) = seen else {
         ui::line("The embedded cluster is not running.");
         ui::line(format!("  folder      {}", layout.dir().display()));
         return;
     };
-    let state = if ready {
-        "is running"
-    } else {
-        "runs, but does not answer"
+    let state = match runs {
+        Some(_) => "is running",
+        None => "runs, but does not answer",
     };
-    let age = jiff::Timestamp::now().as_second() - record.started.as_second();
     let kept = if record.ephemeral {
         "in memory"
     } else {
         "on disk"
     };
-    let until = if record.is_lasting(layout) {
-        "`longshore down`"
-    } else {
-        "the last command that uses it"
-    };
     ui::line(format!("The embedded cluster {state}: {}", record.url));
     ui::line(format!(
         "  since       {} (process {})",
-        ui::span(age),
+        age(record),
         record.pid
     ));
+    let until = Lifetime::of(record, layout).until();
     ui::line(format!("  until       {until}"));
+    match runs {
+        Some([]) => ui::line("  runs        none in progress"),
+        Some(runs) => ui::line(format!("  runs        {}", runs.join(", "))),
+        None => {}
+    }
     ui::line(format!(
         "  folder      {} (objects {kept})",
         layout.dir().display()

@@ -1,21 +1,30 @@
 //! `longshore up`: a lasting embedded cluster, in the background or here.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::Args;
+use longshore::{
+    client::Cluster,
+    launcher::kept::{self, Kept},
+};
 use longshore_embedded::{
     Layout,
     daemon::{self, Record, Report, ServeOptions, State, Usage},
 };
 
 use crate::{
-    embedded::{self, LogArgs, Wish},
+    embedded::{self, NodeArgs, Wish},
     env,
     error::{self, Error, Kind, Result},
+    leftovers,
+    ready::ReadyCode,
     ui,
 };
 
 /// Start an embedded cluster that stays until `longshore down`
+///
+/// Other commands start one that stops by itself: when no run, pod or schedule
+/// is left and no command uses it. `up` makes a running one stay.
 ///
 /// It serves the Kubernetes API on 127.0.0.1, to kubectl and every other
 /// client, and runs pods as local processes.
@@ -24,6 +33,7 @@ use crate::{
   longshore up
   longshore up --ephemeral --data-dir /tmp/try
   longshore up --ephemeral --faults
+  longshore up --image-entrypoint 'trainer=python -m trainer'
   longshore up --kubeconfig ./kubeconfig && KUBECONFIG=./kubeconfig kubectl get nodes")]
 pub(crate) struct UpArgs {
     /// Keep all objects in memory; a stop forgets them
@@ -42,15 +52,21 @@ pub(crate) struct UpArgs {
     /// tests of programs that talk to Kubernetes; see docs/faults.md.
     #[arg(long)]
     faults: bool,
+    /// How much room bundles of code may take [default: 10Gi]
+    ///
+    /// It stays until another limit is given; never more than half of the free disk.
+    /// Bundles that active runs need stay in any case. See docs/stores.md.
+    #[arg(long, value_name = "SIZE", value_parser = embedded::size)]
+    code_limit: Option<u64>,
     #[command(flatten)]
-    logs: LogArgs,
+    node: NodeArgs,
     /// Run in this process until Ctrl-C
     #[arg(long)]
     foreground: bool,
     /// Started by another of our processes, to which we report
     #[arg(long, hide = true, requires = "foreground")]
     spawned: bool,
-    /// End with the last command that uses the cluster
+    /// End when no command uses the cluster and it has no work
     #[arg(long, hide = true, requires = "foreground")]
     on_demand: bool,
 }
@@ -58,6 +74,14 @@ pub(crate) struct UpArgs {
 impl UpArgs {
     pub(crate) fn is_foreground(&self) -> bool {
         self.foreground
+    }
+
+    /// The folder whose log this process writes, if it is a background process.
+    pub(crate) fn log_folder(&self) -> Option<Layout> {
+        let layout = self
+            .spawned
+            .then(|| embedded::layout(self.data_dir.as_ref()));
+        layout?.ok()
     }
 }
 
@@ -77,7 +101,10 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
     }
     if args.foreground {
         let options = serve_options(&args, &layout, kubeconfig);
-        daemon::serve(options, |record| {
+        layout.create()?;
+        set_code_limit(&args, &layout)?;
+        daemon::serve(options, |record, cluster| {
+            look_after_runs(cluster, &layout);
             describe("is up", record, &layout);
             ui::line("Ctrl-C stops it.");
             ui::flush();
@@ -118,11 +145,12 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 on_demand: false,
                 faults: args.faults,
                 kubeconfig: kubeconfig.clone(),
-                logs: args.logs.clone(),
+                node: args.node.clone(),
             };
             ("is up", embedded::spawn(layout, &wish).await?)
         }
     };
+    set_code_limit(args, layout)?;
     let record = Record {
         kubeconfig: kubeconfig.unwrap_or(record.kubeconfig),
         ..record
@@ -130,6 +158,24 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
     describe(news, &record, layout);
     ui::line("Stop it with `longshore down`.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Begins what the cluster's process does for runs, until the cluster ends.
+fn look_after_runs(cluster: Cluster, layout: &Layout) {
+    tokio::spawn(leftovers::stop_them(cluster.clone()));
+    tokio::spawn(kept::keep(cluster, Kept::new(layout.bundles())));
+}
+
+/// Keeps the limit in the cluster's folder, where the cluster's process finds it.
+fn set_code_limit(args: &UpArgs, layout: &Layout) -> Result<()> {
+    let Some(bytes) = args.code_limit else {
+        return Ok(());
+    };
+    let folder = layout.bundles();
+    Kept::new(&folder).set_limit(bytes).map_err(|error| {
+        let message = format!("cannot write to {}: {error}", folder.display());
+        Error::new(Kind::Failed, message).hint("the limit for code was not set")
+    })
 }
 
 fn describe(news: &str, record: &Record, layout: &Layout) {
@@ -170,24 +216,32 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
         kubeconfig,
         on_demand: args.on_demand,
         faults: args.faults,
-        log_limits: args.logs.limits(),
+        log_limits: args.node.log_limits(),
+        image_entrypoints: args.node.image_entrypoints(),
+        device_root: args.node.device_root(),
+        fill_volumes: Some(Arc::new(ReadyCode(Kept::new(layout.bundles())))),
         program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
     }
 }
 
-/// The background process: in a session of its own, so that no terminal's
-/// signals reach it; says once, on standard output, how it went.
+/// The background process, which has a session of its own; says once, on standard
+/// output, how it went.
 async fn serve_spawned(
     args: UpArgs,
     layout: Layout,
     kubeconfig: Option<PathBuf>,
 ) -> Result<ExitCode> {
-    // It fails only for the leader of a group, which has what it wants.
-    let _ = rustix::process::setsid();
+    // No file system is kept from being unmounted.
     let _ = std::env::set_current_dir("/");
-    let result = daemon::serve(serve_options(&args, &layout, kubeconfig), |record| {
-        report(&Report::Ready(record.clone()));
-    })
+    let result = daemon::serve(
+        serve_options(&args, &layout, kubeconfig),
+        |record, cluster| {
+            look_after_runs(cluster, &layout);
+            report(&Report::Ready(record.clone()));
+            // Whoever started it has heard all; the rest goes to the log.
+            let _ = rustix::stdio::dup2_stdout(std::io::stderr());
+        },
+    )
     .await;
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),

@@ -1,4 +1,4 @@
-//! `longshore wait`: until objects are as wanted.
+//! `longshore wait`: waits for a condition of objects.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -17,10 +17,10 @@ use crate::{
     ui,
 };
 
-/// Wait until objects are as wanted
+/// Wait for a condition of objects
 ///
-/// An object that is named may come later. Running out of time is an error that
-/// tells the last state.
+/// An object that is named may be created later. A timeout is an error that reports the
+/// last state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore wait pod web
@@ -30,10 +30,10 @@ use crate::{
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     select: SelectArgs,
-    /// ready, finished, gone, or condition=NAME
-    #[arg(long, value_name = "WHAT", default_value = "ready", value_parser = parse)]
+    /// Condition: ready, finished, gone or condition=NAME
+    #[arg(long, value_name = "CONDITION", default_value = "ready", value_parser = parse)]
     until: Until,
-    /// How long, in seconds, for each
+    /// Seconds to wait for each object
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
     #[command(flatten)]

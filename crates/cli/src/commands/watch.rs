@@ -1,4 +1,4 @@
-//! `longshore watch`: changes as they happen.
+//! `longshore watch`: prints changes of objects.
 
 use std::process::ExitCode;
 
@@ -18,11 +18,10 @@ use crate::{
     ui,
 };
 
-/// Show changes of objects as they happen, from now on
+/// Watch objects and print changes, until Ctrl-C
 ///
-/// It goes on over lost connections. When the server has forgotten what happened
-/// in between, RESYNC says so, and everything is shown as it is now. Ctrl-C ends
-/// it.
+/// The watch survives lost connections. If the server no longer has the changes in
+/// between, RESYNC is printed with all objects as they are now.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore watch pods
@@ -31,8 +30,8 @@ use crate::{
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     select: SelectArgs,
-    /// How to write it: a line for each change, or data
-    #[arg(long, short, value_enum, default_value_t)]
+    /// Output format; a line per change
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -74,7 +73,7 @@ fn show(event: &str, item: &Item<Any>, of_all: bool, format: Format) -> Result<(
     match format {
         Format::Json => {
             let line = json!({"type": event, "object": item.raw()?});
-            ui::line(line.to_string());
+            ui::json(&line.to_string());
         }
         Format::Yaml => {
             ui::line("---");

@@ -1,52 +1,56 @@
-//! `longshore why`: one cause and one remedy for what a run does.
+//! `longshore why`: explains why a run is pending or failed.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use longshore::{
     client::Cluster,
     launcher::{
         runs,
+        terminal_text::escaped,
         why::{self, State, Why},
     },
 };
 
 use crate::{
-    config,
+    complete, config,
     error::{Error, Kind, Result, exit_code},
+    hints,
     output::{self, Format},
-    target::ClusterArgs,
+    target::{self, ClusterArgs},
     ui,
 };
 
-/// Say why a run waits or failed, and what to do about it
+/// Explain why a run is pending or failed
 ///
-/// Asks for the run's Jobs and pods, their events, and where that is permitted
-/// for nodes and quotas, and tells one cause and one remedy. Of a run that goes
-/// on it tells how far it is. The exit code is 0 when nothing is wrong or the
-/// cause was found, 1 when it was not.
+/// Reads the run's Jobs and pods, their events and, where permitted, nodes and quotas,
+/// and prints one cause and one remedy; for an active run, its progress. Exits with 0
+/// if nothing is wrong or the cause was found, 1 if it was not. RUN is the name of a
+/// run, a prefix of it that no other run has, or `last` for the newest run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  longshore why digits-x7k2p
+  longshore why last
   longshore why digits-x7k2p --output json
   longshore why digits-x7k2p --context production --namespace team")]
 pub(crate) struct WhyArgs {
-    /// The run's name
+    /// Run: its name, a prefix of it, or `last`
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     run: String,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
-    /// How to write it
-    #[arg(long, short, value_enum, default_value_t)]
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: WhyFormat,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-/// The formats that make sense for a single thing.
+/// The formats of one explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum WhyFormat {
-    /// Lines for people.
+    /// Human-readable text.
     #[default]
     Text,
     /// JSON.
@@ -63,10 +67,7 @@ pub(crate) async fn why(args: WhyArgs) -> Result<ExitCode> {
 }
 
 async fn ask(cluster: &Cluster, args: &WhyArgs) -> Result<ExitCode> {
-    let namespace = args
-        .namespace
-        .as_deref()
-        .unwrap_or_else(|| cluster.default_namespace());
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find_made(cluster, namespace, &args.run).await?;
     let answer = why::why(cluster, &found.run).await.map_err(Error::from)?;
     match args.output {
@@ -91,11 +92,15 @@ fn show(why: &Why) {
         State::NotStarted => paint.red("not started"),
         _ => paint.red("failed"),
     };
-    ui::line(format!("{} {}: {}", why.run, head, why.summary));
+    ui::line(format!("{} {}: {}", why.run, head, escaped(&why.summary)));
     if let Some(known) = &why.explanation {
-        ui::line(format!("{} {}", paint.cyan("remedy:"), known.remedy));
+        ui::line(format!(
+            "{} {}",
+            paint.cyan("remedy:"),
+            hints::complete(&escaped(&known.remedy))
+        ));
         for fact in &known.evidence {
-            ui::line(format!("  seen: {fact}"));
+            ui::line(format!("  seen: {}", escaped(fact)));
         }
     }
     for unseen in &why.unseen {

@@ -6,12 +6,17 @@ use crate::{desk::Desk, install::environment};
 
 /// Runs an example with the Python of a framework; all it says.
 fn run(framework: &str) -> String {
+    run_with(framework, &[])
+}
+
+fn run_with(framework: &str, more: &[&str]) -> String {
     let desk = Desk::new();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut path = environment(framework).join("bin").into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
     let mut command = desk.command(&["run".as_ref(), examples.join(framework).as_os_str()]);
+    command.args(more);
     let output = command.env("PATH", path).output().unwrap();
     let answer = crate::desk::Answer::new(&output).expect(0);
     answer.out
@@ -66,4 +71,12 @@ fn mpi_starts_processes_on_three_hosts() {
         1,
         "{said}"
     );
+}
+
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn every_example_runs_with_one_worker() {
+    for framework in ["tensorflow", "pytorch", "jax", "ray", "mpi"] {
+        run_with(framework, &["--role", "worker=1"]);
+    }
 }

@@ -62,7 +62,7 @@ fn runs_are_removed_with_all_that_is_theirs() {
     let (over, goes_on) = (name(&["true"]), name(&["sleep", "300"]));
     desk.longshore(&["attach", &over]).expect(0);
     let refused = desk.longshore(&["rm", &over, &goes_on]).expect(1);
-    let text = format!("the run {goes_on} still goes on");
+    let text = format!("the run {goes_on} is still active");
     assert!(refused.err.contains(&text), "{}", refused.err);
     desk.longshore(&["rm", &over, "nobody"]).expect(1);
     let listed = |desk: &Desk| desk.longshore(&["runs", "--output", "name"]).expect(0).out;

@@ -149,10 +149,14 @@ impl Desk {
         self.longshore(&["run", "--name", "job", "--", "sh", "-c", script])
     }
 
+    /// What `status` says.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        self.longshore(&["status", "--output", "json"]).json()
+    }
+
     /// The process of the cluster, if it runs.
     pub(crate) fn pid(&self) -> Option<i32> {
-        let status = self.longshore(&["status", "--output", "json"]).json();
-        status["pid"]
+        self.status()["pid"]
             .as_i64()
             .map(|pid| i32::try_from(pid).unwrap())
     }
@@ -167,7 +171,7 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        let _ = self.command(&["down"]).output();
+        let _ = self.command(&["down", "--force"]).output();
     }
 }
 
@@ -261,6 +265,13 @@ fn found_with(word: &str) -> Vec<(u32, String)> {
         .filter_map(of_process)
         .filter(|(pid, arguments)| *pid != own && arguments.contains(word))
         .collect()
+}
+
+/// The mounts of this machine that have `word` in them.
+pub(crate) fn found_in_mounts(word: &str) -> Vec<String> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let found = mounts.lines().filter(|line| line.contains(word));
+    found.map(str::to_owned).collect()
 }
 
 /// A word that no other process on the machine has.

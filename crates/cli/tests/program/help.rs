@@ -17,6 +17,8 @@ fn every_verb_has_help_with_an_example() {
         "logs",
         "why",
         "cancel",
+        "rm",
+        "cp",
         "get",
         "describe",
         "watch",
@@ -70,11 +72,11 @@ fn the_version_is_the_packages() {
 }
 
 #[test]
-fn completions_know_the_verbs() {
+fn completions_are_a_script_for_the_shell() {
     let desk = Desk::new();
     let script = desk.longshore(&["completions", "bash"]).expect(0).out;
     assert!(
-        script.contains("_longshore()") && script.contains("resolve"),
+        script.contains("_clap_complete_longshore") && script.contains("LONGSHORE_COMPLETE"),
         "{script}"
     );
 }

@@ -54,7 +54,7 @@ fn an_unknown_run_is_no_run() {
         let answer = desk.longshore(&[verb, "nothing-here"]).expect(1);
         assert!(answer.err.contains("nothing-here"), "{}", answer.err);
         assert!(
-            answer.err.contains("`longshore runs` lists them"),
+            answer.err.contains("`longshore runs` lists the"),
             "{}",
             answer.err
         );

@@ -1,5 +1,11 @@
 //! Ctrl-C.
 
+use std::{
+    fs,
+    io::Read as _,
+    time::{Duration, Instant},
+};
+
 use crate::desk::{Desk, Running, eventually, processes_with, unique_word};
 
 fn started(desk: &Desk, on_interrupt: &str) -> (Running, String) {
@@ -37,7 +43,7 @@ fn without_a_terminal_it_cancels_the_run() {
 }
 
 #[test]
-fn a_request_to_terminate_cancels_the_run() {
+fn a_request_to_terminate_cancels_the_run_if_it_is_to() {
     let desk = Desk::new();
     let (run, word) = started(&desk, "cancel");
     run.signal("TERM");
@@ -54,6 +60,35 @@ fn it_can_be_told_to_leave_the_run_alone() {
     desk.longshore(&["status"]).expect(0);
     // One or two, or at a moment none: while the shell becomes its child's command.
     eventually("the command goes on", || !processes_with(&word).is_empty());
-    desk.longshore(&["down"]).expect(0);
+    desk.longshore(&["down", "--force"]).expect(0);
     desk.assert_no_process(&word);
+}
+
+#[test]
+fn packing_is_interrupted_within_one_file_and_leaves_no_temporary_file() {
+    let desk = Desk::new();
+    // What does not compress, so that the archive becomes a file, and then a file that
+    // has no end.
+    let mut noise = vec![0; 8 << 20];
+    let mut random = fs::File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut noise).unwrap();
+    fs::write(desk.code().join("noise"), noise).unwrap();
+    let sparse = fs::File::create(desk.code().join("sparse")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    let temporary = desk.code().with_file_name("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let files = || fs::read_dir(&temporary).unwrap().count();
+
+    let mut command = desk.command(&["run", "--", "true"]);
+    command.env("TMPDIR", &temporary);
+    let run = Running::start(command);
+    eventually("it packs", || files() > 0);
+    let signalled = Instant::now();
+    run.signal("INT");
+    let answer = run.end().expect(130);
+    // A thirtieth of this on a machine that does nothing else.
+    assert!(signalled.elapsed() < Duration::from_secs(3));
+    assert_eq!(files(), 0);
+    let announced = "code    packing 2 files, 1.0 TiB; largest: sparse (1.0 TiB)";
+    assert!(answer.err.contains(announced), "{}", answer.err);
 }

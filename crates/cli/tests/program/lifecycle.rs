@@ -27,6 +27,10 @@ fn up_status_and_down_tell_one_story() {
         (&status["running"], &status["ready"], &status["lasting"]),
         (&true.into(), &true.into(), &true.into())
     );
+    assert_eq!(status["lifetime"], "lasting");
+    let text = desk.longshore(&["status"]).expect(0).out;
+    assert!(text.contains("  until       `longshore down`"), "{text}");
+    assert!(text.contains("  runs        none in progress"), "{text}");
     let nodes = desk
         .longshore(&["get", "nodes", "--output", "name"])
         .expect(0);
@@ -150,13 +154,33 @@ fn a_command_leaves_a_lasting_cluster_alone() {
 }
 
 #[test]
-fn a_killed_command_takes_its_cluster_along() {
+fn a_killed_command_takes_its_cluster_along_when_there_is_no_work() {
     let desk = Desk::new();
-    let run = Running::start(desk.command(&["run", "--", "sleep", "300"]));
+    let watch = Running::start(desk.command(&["watch", "pods"]));
     eventually("the cluster is there", || desk.pid().is_some());
-    run.signal("KILL");
-    drop(run);
+    watch.signal("KILL");
+    drop(watch);
     eventually("the cluster has noticed", || desk.pid().is_none());
+}
+
+/// A command that comes while the cluster decides to end gets that cluster or
+/// the next, never one that is about to go.
+#[test]
+fn commands_that_come_and_go_all_find_a_cluster() {
+    let desk = Desk::new();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for round in 0..8 {
+                    let nodes = desk.longshore(&["get", "nodes", "--output", "name"]);
+                    assert_eq!(nodes.expect(0).out, "node/longshore\n");
+                    // Now and then the last user ends just as the next begins.
+                    std::thread::sleep(std::time::Duration::from_millis(round * 7));
+                }
+            });
+        }
+    });
+    eventually("the cluster ends", || desk.pid().is_none());
 }
 
 #[test]
@@ -212,4 +236,28 @@ fn in_a_pod_the_program_finds_its_own_cluster() {
     let script = format!("env -u LONGSHORE_DATA_DIR {program} get nodes -o name");
     let answer = desk.run_script(&script).expect(0);
     assert!(answer.out.contains("node/longshore"), "{}", answer.out);
+}
+
+#[test]
+fn descriptors_and_files_do_not_grow_with_runs() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let pid = desk.pid().unwrap();
+    let open = || {
+        std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .unwrap()
+            .count()
+    };
+    let names = || std::fs::read_dir(desk.data()).unwrap().count();
+    let runs = |count: usize| {
+        for _ in 0..count {
+            desk.run_script("echo a line").expect(0);
+        }
+    };
+    runs(3);
+    let (descriptors, files) = (open(), names());
+    runs(6);
+    // Connections and logs are closed a moment after the programs have ended.
+    eventually("the descriptors are closed", || open() <= descriptors + 2);
+    assert_eq!(names(), files);
 }

@@ -5,23 +5,36 @@
 
 mod again;
 mod bad_input;
+mod command;
+mod completion;
 mod cutter;
 mod desk;
 mod documents;
+mod down;
+mod examples;
 mod help;
 mod history;
 mod interrupt;
 mod jobset;
+mod kept;
+mod kills;
 mod lifecycle;
+mod names;
 mod objects;
+mod outlives;
 mod pods;
+mod private;
 mod refusals;
 mod resolve;
 mod run;
 #[path = "../../../launcher/tests/s3/mod.rs"]
 mod s3;
 mod schedules;
+mod shell;
 mod stores;
+mod surroundings;
 mod survival;
+mod terminal;
 mod why;
+mod window;
 mod zenml;

@@ -30,7 +30,7 @@ fn objects_are_made_seen_changed_and_deleted() {
         .longshore(&["create", "-f", "two.yaml", "--dry-run"])
         .expect(0);
     assert!(
-        tried.out.contains("configmap/colours created (only tried)"),
+        tried.out.contains("configmap/colours created (dry run)"),
         "{}",
         tried.out
     );
@@ -221,20 +221,17 @@ fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
             "the manifest has no object in it",
         ),
         (&["create", "-f", "none.yaml"], "cannot read none.yaml"),
-        (&["delete", "pods"], "which objects?"),
+        (&["delete", "pods"], "no object is chosen"),
         (
             &["delete", "pods", "a", "--all"],
-            "--all means every object",
+            "--all deletes every object",
         ),
-        (
-            &["get", "pods", "a", "-l", "x=y"],
-            "\"a\" is the name of one object",
-        ),
+        (&["get", "pods", "a", "-l", "x=y"], "\"a\" names one object"),
         (
             &["get", "pods", "-l", "a in b"],
             "invalid selector \"a in b\"",
         ),
-        (&["label", "pod", "a"], "which label?"),
+        (&["label", "pod", "a"], "no label is given"),
         (
             &["label", "pod", "a", "x=a b"],
             "invalid label value \"a b\"",

@@ -139,7 +139,7 @@ fn commands_run_in_pods() {
     );
     let no_pod = desk.longshore(&["exec", "none", "--", "true"]).expect(1);
     assert!(
-        no_pod.err.contains("pods \"none\" not found"),
+        no_pod.err.contains("no run or pod \"none\""),
         "{}",
         no_pod.err
     );
@@ -157,9 +157,7 @@ fn commands_run_in_pods() {
         .longshore(&["exec", "none-0.none", "--", "true"])
         .expect(1);
     assert!(
-        no_task
-            .err
-            .contains("there is no pod \"none-0.none\", and no task 0 of a Job \"none\""),
+        no_task.err.contains("no run or pod \"none-0.none\""),
         "{}",
         no_task.err
     );
@@ -173,13 +171,14 @@ fn commands_run_in_pods() {
 #[test]
 fn commands_run_in_pods_of_who_is_not_root() {
     let desk = with_pods(Desk::of_nobody());
-    let script = "id -u; hostname; cat /proc/1/cmdline | tr '\\0' ' '; kill -0 1 && echo same";
+    let script = "id -u; hostname; tr '\\0' ' ' </proc/1/cmdline; echo; kill -0 1 && echo same";
     let answer = desk.longshore(&["exec", "shout", "--", "sh", "-c", script]);
     let answer = answer.expect(0);
     let lines: Vec<&str> = answer.out.lines().collect();
-    // In the pod's namespaces: its host's name, its processes.
+    // In the pod's namespaces: its host name, its init, which is the same user's.
     assert!(lines[0] != "0" && lines[1] == "shout", "{lines:?}");
-    assert!(lines[2].ends_with("same"), "{lines:?}");
+    assert!(lines[2].starts_with("longshore-init"), "{lines:?}");
+    assert_eq!(lines.last(), Some(&"same"), "{lines:?}");
     desk.longshore(&["exec", "shout", "--", "false"]).expect(1);
     let typed = typed(&desk, &["exec", "shout", "-i", "--", "tr", "a", "b"], "a");
     assert_eq!(typed.expect(0).out, "b");
@@ -220,7 +219,11 @@ fn logs_and_descriptions_of_pods() {
         of_run.err
     );
     let unknown = desk.longshore(&["logs", "nobody"]).expect(1);
-    assert!(unknown.err.contains("no run \"nobody\""), "{}", unknown.err);
+    assert!(
+        unknown.err.contains("no run or pod \"nobody\""),
+        "{}",
+        unknown.err
+    );
 
     let pod = desk.longshore(&["describe", "pod", "shout"]).expect(0).out;
     for part in [
@@ -267,11 +270,28 @@ fn files_are_copied_both_ways() {
     assert!(none.err.contains("cannot copy shout:"), "{}", none.err);
     for places in [["a", "b"], ["a:b", "c:d"]] {
         let refused = desk.longshore(&["cp", places[0], places[1]]).expect(2);
-        assert!(refused.err.contains("written POD:PATH"), "{}", refused.err);
+        assert!(refused.err.contains("in a container"), "{}", refused.err);
     }
     let folder = there.strip_prefix("shout:").unwrap();
     desk.longshore(&["exec", "shout", "--", "rm", "-r", folder])
         .expect(0);
+}
+
+#[test]
+fn files_of_a_pod_that_has_ended_are_said_to_be_gone() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let run = desk.longshore(&["run", "--detach", "--", "true"]).expect(0);
+    let run = run.out.trim().to_owned();
+    desk.longshore(&["attach", &run]).expect(0);
+    let from = format!("{run}-main-0:/tmp/x");
+    let answer = desk.longshore(&["cp", &from, "."]).expect(1);
+    for part in [
+        "has ended, and its files are gone",
+        "--volume host:outputs:/outputs",
+    ] {
+        assert!(answer.err.contains(part), "{part}: {}", answer.err);
+    }
 }
 
 #[test]
@@ -301,10 +321,29 @@ fn ports_of_pods_are_here() {
     );
     let no_pod = desk.longshore(&["port-forward", "none", ":80"]).expect(1);
     assert!(
-        no_pod.err.contains("pods \"none\" not found"),
+        no_pod.err.contains("no run or pod \"none\""),
         "{}",
         no_pod.err
     );
     let no_port = desk.longshore(&["port-forward", "shout", "http"]).expect(2);
-    assert!(no_port.err.contains("is no port"), "{}", no_port.err);
+    assert!(no_port.err.contains("is not a port"), "{}", no_port.err);
+}
+
+#[test]
+fn exec_and_cp_start_where_a_task_runs() {
+    let desk = Desk::new();
+    desk.write("train.py", "print('trained')\n");
+    desk.longshore(&["up", "--ephemeral"]).expect(0);
+    let started = ["run", "--detach", "--name", "job", "--", "sleep", "300"];
+    let run = desk.longshore(&started).expect(0).out.trim().to_owned();
+    let task = format!("{run}-main-0");
+    eventually("the task runs", || {
+        desk.longshore(&["exec", &task, "--", "true"]).code == 0
+    });
+    let listed = desk.longshore(&["exec", &task, "--", "ls"]).expect(0);
+    assert_eq!(listed.out, "train.py\n");
+    let from = format!("{task}:train.py");
+    desk.longshore(&["cp", &from, "copied.py"]).expect(0);
+    let copied = std::fs::read_to_string(desk.code().join("copied.py")).unwrap();
+    assert_eq!(copied, "print('trained')\n");
 }

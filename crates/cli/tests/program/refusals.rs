@@ -58,7 +58,83 @@ fn an_unknown_role_is_told_the_known_ones() {
 fn no_command() {
     let desk = Desk::new();
     let answer = refused(&desk, 2, &["run"]);
-    assert!(answer.err.contains("no command"), "{}", answer.err);
+    insta::assert_snapshot!(answer.err, @"error: no command: give one after `--`, as in `longshore run -- python train.py`, or set `command` in longshore.toml");
+}
+
+#[test]
+fn a_command_without_the_dashes_before_it() {
+    let desk = Desk::new();
+    let answer = refused(&desk, 2, &["run", "python", "train.py", "--lr", "0.1"]);
+    insta::assert_snapshot!(answer.err, @r"
+    error: the command `python train.py --lr 0.1` must come after `--`
+    hint: write `longshore run -- python train.py --lr 0.1`, with options of longshore before the `--`
+    ");
+    let answer = refused(&desk, 2, &["run", "--imgae", "x"]);
+    assert!(answer.err.contains("'--image'"), "{}", answer.err);
+}
+
+#[test]
+fn a_size_that_is_not_a_quantity() {
+    let desk = Desk::new();
+    let answer = refused(&desk, 2, &["run", "--memory", "16GB", "--", "true"]);
+    insta::assert_snapshot!(answer.err, @r#"error: invalid --memory "16GB": write 16G (powers of 1000) or 16Gi (powers of 1024)"#);
+    desk.write(
+        "longshore.toml",
+        "command = 'true'\n[resources]\nmemory = \"4GB\"\n",
+    );
+    let answer = refused(&desk, 2, &["run"]);
+    insta::assert_snapshot!(answer.err, @r#"error: ./longshore.toml:3:10: invalid resource memory "4GB": write 4G (powers of 1000) or 4Gi (powers of 1024)"#);
+    desk.write("longshore.toml", "command = 'true'\nmemory = \"4GB\"\n");
+    let answer = refused(&desk, 2, &["run"]);
+    assert!(
+        answer
+            .err
+            .contains("longshore.toml:2:1: unknown key `memory`, did you mean `resources.memory`?"),
+        "{}",
+        answer.err
+    );
+}
+
+#[test]
+fn a_relative_folder_of_another_clusters_node() {
+    let desk = Desk::new();
+    desk.write(
+        "config",
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+        clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+        contexts: [{name: c, context: {cluster: c, user: c}}]\nusers: [{name: c, user: {}}]\n",
+    );
+    let line = [
+        "run",
+        "--kubeconfig",
+        "config",
+        "--volume",
+        "host:outs:/out",
+        "--",
+        "true",
+    ];
+    let answer = refused(&desk, 2, &line);
+    insta::assert_snapshot!(answer.err, @r#"error: invalid volumes host "outs": give the absolute path of a folder on the nodes, without `..`; a relative one is possible on the embedded cluster only"#);
+}
+
+#[test]
+fn all_refused_files_at_once() {
+    let desk = Desk::new();
+    desk.write(".env", "A=1");
+    desk.write(".netrc", "x");
+    for name in ["one", "two"] {
+        std::os::unix::fs::symlink("/etc/hosts", desk.code().join(name)).unwrap();
+    }
+    let answer = refused(&desk, 2, &["run", "--", "true"]);
+    for part in [
+        "3 problems keep the folder from being sent",
+        ".env (",
+        ".netrc (",
+        "the link one ",
+        "the link two ",
+    ] {
+        assert!(answer.err.contains(part), "{part}: {}", answer.err);
+    }
 }
 
 #[test]

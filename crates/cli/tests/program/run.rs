@@ -18,11 +18,67 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
-fn the_first_line_names_the_cluster() {
+fn the_first_line_names_the_cluster_and_until_when_it_stays() {
     let desk = Desk::new();
+    let first = |answer: &crate::desk::Answer| answer.err.lines().next().unwrap().to_owned();
     let answer = desk.run_script("true").expect(0);
-    let first = answer.err.lines().next().unwrap();
-    assert_eq!(first, "cluster embedded, local processes");
+    assert_eq!(
+        first(&answer),
+        "cluster embedded, local processes; started for this run, stops when no run is left"
+    );
+    let json = ["run", "--output", "json", "--", "true"];
+    let started = |answer: &crate::desk::Answer| -> serde_json::Value {
+        serde_json::from_str(answer.out.lines().next().unwrap()).unwrap()
+    };
+    let cluster = started(&desk.longshore(&json).expect(0))["cluster"].clone();
+    assert_eq!(
+        (
+            &cluster["kind"],
+            &cluster["lifetime"],
+            &cluster["startedForThis"]
+        ),
+        (&"embedded".into(), &"on-demand".into(), &true.into())
+    );
+    desk.longshore(&["up"]).expect(0);
+    let answer = desk.run_script("true").expect(0);
+    let line = first(&answer);
+    assert!(
+        line.starts_with("cluster embedded, local processes; up since ")
+            && line.ends_with(", stays until `longshore down`"),
+        "{line}"
+    );
+    let cluster = started(&desk.longshore(&json).expect(0))["cluster"].clone();
+    assert_eq!(
+        (&cluster["lifetime"], &cluster["startedForThis"]),
+        (&"lasting".into(), &false.into())
+    );
+}
+
+#[test]
+fn a_large_folder_is_announced_before_it_is_packed_and_packed_once() {
+    let desk = Desk::new();
+    desk.write("a.py", "");
+    let sparse = std::fs::File::create(desk.code().join("data")).unwrap();
+    sparse.set_len(40 << 20).unwrap();
+    // What was just written is not taken for unchanged.
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    let told = || {
+        let answer = desk.longshore(&["run", "--dry-run", "--", "true"]);
+        let told = answer.expect(0).err;
+        let lines = told.lines().filter(|line| line.starts_with("code"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = told();
+    assert_eq!(
+        first[0],
+        "code    packing 2 files, 40 MiB; largest: data (40 MiB); exclude files that the \
+         tasks do not need with .longshoreignore"
+    );
+    assert!(
+        first[1].starts_with("code    2 files, 40 MiB ("),
+        "{first:?}"
+    );
+    assert_eq!(told(), first[1..]);
 }
 
 #[test]
@@ -134,4 +190,111 @@ fn a_timeout_ends_the_run() {
         "{}",
         answer.err
     );
+}
+
+#[test]
+fn a_relative_folder_of_this_machine_is_a_volume() {
+    let desk = Desk::new();
+    let volume = [
+        "run",
+        "--volume",
+        "host:outs:/out",
+        "--",
+        "sh",
+        "-c",
+        "echo result > /out/file",
+    ];
+    desk.longshore(&volume).expect(0);
+    let written = std::fs::read_to_string(desk.code().join("outs/file")).unwrap();
+    assert_eq!(written, "result\n");
+}
+
+#[test]
+fn a_claim_that_nothing_can_bind_is_refused_at_once() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write(
+        "claim.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default}\n\
+         spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
+    );
+    desk.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    let run = ["run", "--volume", "claim:data:/data", "--", "true"];
+    let answer = desk.longshore(&run).expect(4);
+    assert!(
+        answer
+            .err
+            .contains("the embedded cluster has no storage for the PersistentVolumeClaim \"data\""),
+        "{}",
+        answer.err
+    );
+    assert!(
+        answer.err.contains("--volume host:data:/data"),
+        "{}",
+        answer.err
+    );
+}
+
+#[test]
+fn a_launcher_image_brings_the_program() {
+    let desk = Desk::new();
+    let run = [
+        "run",
+        "--dry-run",
+        "--launcher-image",
+        "registry.example/longshore:1",
+        "--",
+        "true",
+    ];
+    let plan = desk.longshore(&run).expect(0).out;
+    assert!(
+        plan.contains("image: registry.example/longshore:1"),
+        "{plan}"
+    );
+    assert!(plan.contains("/longshore/bin/longshore"), "{plan}");
+}
+
+/// Its worker alone, as someone tries it first.
+#[test]
+fn an_example_with_one_worker() {
+    let desk = Desk::new();
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let digits = examples.join("digits").display().to_string();
+    let answer = desk
+        .longshore(&["run", &digits, "--role", "worker=1", "--env", "EPOCHS=1"])
+        .expect(0);
+    assert!(
+        answer.out.contains("worker/0 | test accuracy"),
+        "{}",
+        answer.out
+    );
+}
+
+#[test]
+fn a_run_of_one_task_has_the_variables_of_frameworks() {
+    let desk = Desk::new();
+    let names = [
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TF_CONFIG",
+    ];
+    let script = names.map(|name| format!("echo {name}=${name}")).join(";");
+    let answer = desk.run_script(&script).expect(0);
+    for line in [
+        "RANK=0",
+        "WORLD_SIZE=1",
+        "LOCAL_RANK=0",
+        "MASTER_ADDR=localhost",
+        "MASTER_PORT=8470",
+        r#"TF_CONFIG={"cluster":{"main":["localhost:8470"]},"task":{"index":0,"type":"main"}}"#,
+    ] {
+        assert!(
+            answer.out.contains(&format!("main/0 | {line}\n")),
+            "{line}: {}",
+            answer.out
+        );
+    }
 }

@@ -186,8 +186,11 @@ fn a_run_survives_desk_cluster_and_pod() {
         known.push(new);
     }
 
-    std::fs::write(desk.code().join("well.end"), "0").unwrap();
-    std::fs::write(desk.code().join("badly.end"), "7").unwrap();
+    for (name, code) in [("well.end", "0"), ("badly.end", "7")] {
+        // At once: the tasks read it as soon as it is there.
+        desk.write("end.new", code);
+        std::fs::rename(desk.code().join("end.new"), desk.code().join(name)).unwrap();
+    }
     for (one, code) in followers.into_iter().zip([0, 7]) {
         let (last, numbers) = one.end();
         assert_eq!(last["exitCode"], code, "{last}");
@@ -273,4 +276,33 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     let found = find.arg(logs).args(["-name", "0.*.log"]).output().unwrap();
     let files = String::from_utf8_lossy(&found.stdout).lines().count() as u64;
     assert!(files > TASKS * 10, "{files} files");
+}
+
+/// The task writes as fast as it can, many times what its log may keep, and who reads
+/// the program's output takes nothing at first.
+#[test]
+fn a_task_that_writes_faster_than_it_is_read_loses_no_line() {
+    const LINES: usize = 300_000;
+    let desk = Desk::new();
+    let small = [
+        "up",
+        "--container-log-max-size",
+        "256Ki",
+        "--container-log-max-files",
+        "2",
+    ];
+    desk.longshore(&small).expect(0);
+    let count = LINES.to_string();
+    let words = ["run", "--", "seq", "-f", "%0100.0f", &count];
+    let mut running = Running::start(desk.command(&words));
+    let out = BufReader::new(running.output());
+    std::thread::sleep(Duration::from_secs(2));
+    let mut number = 0;
+    for line in out.lines() {
+        number += 1;
+        assert_eq!(line.unwrap(), format!("main/0 | {number:0100}"));
+    }
+    let answer = running.end().expect(0);
+    assert_eq!(number, LINES, "{}", answer.err);
+    assert!(!answer.err.contains("gap"), "{}", answer.err);
 }

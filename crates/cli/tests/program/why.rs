@@ -239,6 +239,57 @@ fn gpus_that_no_node_has() {
     assert_eq!(why["explanation"]["role"], "worker");
 }
 
+/// A machine with two GPUs, by the kernel's files about them.
+fn two_gpus(root: &std::path::Path) {
+    for gpu in 0..2 {
+        let folder = root.join(format!("proc/driver/nvidia/gpus/0000:0{gpu}:00.0"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!("Model: NVIDIA H200\nGPU UUID: GPU-{gpu}\nDevice Minor: {gpu}\n");
+        std::fs::write(folder.join("information"), text).unwrap();
+        let devices = root.join("dev");
+        std::fs::create_dir_all(&devices).unwrap();
+        std::fs::write(devices.join(format!("nvidia{gpu}")), "").unwrap();
+    }
+}
+
+#[test]
+fn gpus_that_others_have() {
+    let desk = Desk::new();
+    let root = desk.home().join("machine");
+    two_gpus(&root);
+    let root = root.to_str().unwrap();
+    desk.longshore(&["up", "--device-root", root]).expect(0);
+    let script = "echo \"[$CUDA_VISIBLE_DEVICES]\"";
+    let run = |gpus: &str| desk.longshore(&["run", "--gpu", gpus, "--", "sh", "-c", script]);
+    let both = run("2").expect(0);
+    assert!(both.out.contains("[GPU-0,GPU-1]"), "{}", both.out);
+    let never = run("3").expect(4);
+    let told = "it asks for 3 of nvidia.com/gpu, and the largest node, longshore, has 2";
+    assert!(never.err.contains(told), "{}", never.err);
+
+    let detach = |name: &str, gpus: &str, command: &[&str]| {
+        let begin = ["run", "--detach", "--name", name, "--gpu", gpus, "--"];
+        let answer = desk.longshore(&[&begin[..], command].concat()).expect(0);
+        answer.out.trim().to_owned()
+    };
+    let first = detach("first", "2", &["sleep", "300"]);
+    eventually("it runs", || {
+        let answer = desk.longshore(&["why", &first]).expect(0);
+        answer.out.contains("1 running")
+    });
+    let second = detach("second", "1", &["true"]);
+    let mut said = String::new();
+    eventually("it waits for a GPU", || {
+        said = desk.longshore(&["why", &second]).expect(0).out;
+        said.contains("no node has enough nvidia.com/gpu free")
+    });
+    desk.longshore(&["cancel", &first]).expect(0);
+    eventually("it has its GPU", || {
+        let answer = desk.longshore(&["why", &second]).expect(0);
+        answer.out == format!("{second} succeeded: all tasks succeeded\n")
+    });
+}
+
 /// A Job whose pod mounts the Secret `keys`.
 fn with_a_secret() -> Value {
     job(&json!({
@@ -301,8 +352,13 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
         "{}",
         answer.err
     );
+    // Plain kubectl would ask the user's current context.
+    let kubeconfig = here.desk.data().join("kubeconfig");
+    let kubectl = format!("kubectl --kubeconfig {} create", kubeconfig.display());
     assert!(
-        answer.err.contains("kubectl create serviceaccount trainer"),
+        answer
+            .err
+            .contains(&format!("{kubectl} serviceaccount trainer")),
         "{}",
         answer.err
     );
@@ -336,7 +392,7 @@ fn a_namespace_that_is_not_there() {
         answer.err
     );
     assert!(
-        answer.err.contains("kubectl create namespace team"),
+        answer.err.contains("create namespace team") && answer.err.contains("kubectl --kubeconfig"),
         "{}",
         answer.err
     );

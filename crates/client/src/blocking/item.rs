@@ -58,6 +58,22 @@ pub struct List<K: Kind> {
     pub version: String,
 }
 
+impl<K: Kind> List<K> {
+    /// The items by reference, in the server's order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Item<K>> {
+        self.items.iter()
+    }
+}
+
+impl<'a, K: Kind> IntoIterator for &'a List<K> {
+    type Item = &'a Item<K>;
+    type IntoIter = std::slice::Iter<'a, Item<K>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl<K: Kind> IntoIterator for List<K> {
     type Item = Item<K>;
     type IntoIter = std::vec::IntoIter<Item<K>>;

@@ -52,7 +52,8 @@ pub struct Output {
 }
 
 /// A command that runs in a container, or a container that one is attached to.
-/// Dropping it ends the connection, and with it the command.
+/// Dropping it ends the connection; what was sent is delivered, and the command
+/// goes on, as in Kubernetes.
 ///
 /// Output that nobody reads holds the command up: take it and read it, or
 /// [`Session::wait`], which throws away what was not taken.

@@ -49,6 +49,10 @@ impl Kubelet {
                 max_size: 2000,
                 max_files: 1000,
             },
+            image_entrypoints: Vec::new(),
+            device_root: "/".into(),
+            fill_volumes: None,
+            last_end: None,
         });
         let agent = agent.await.unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     caches::Caches,
     events::Recorder,
+    guard,
     key::Key,
     queue::{Next, Queue},
 };
@@ -106,6 +107,10 @@ impl Controller {
 
     fn cron_changed(&self, change: &Change<Any>) {
         let key = Key::of(change.item());
+        guard::change("cronjob", &key.clone(), || self.put_cron(key, change));
+    }
+
+    fn put_cron(&self, key: Key, change: &Change<Any>) {
         match change {
             Change::Upsert(item) => match item.typed::<CronJob>() {
                 Ok(cron) => {
@@ -120,6 +125,10 @@ impl Controller {
 
     fn job_changed(&self, change: &Change<Job>) {
         let key = Key::of(change.item());
+        guard::change("cronjob", &key, || self.put_job(&key, change));
+    }
+
+    fn put_job(&self, key: &Key, change: &Change<Job>) {
         let owned = match change {
             Change::Upsert(item) => facts::owner(item).map(|(cron, uid)| {
                 let facts = JobFacts::of(item, uid);
@@ -135,7 +144,7 @@ impl Controller {
             }
         };
         let cron = owned.as_ref().map(|(cron, _)| cron.clone());
-        let left = self.store.lock().put_job(&key, owned);
+        let left = self.store.lock().put_job(key, owned);
         cron.into_iter()
             .chain(left)
             .for_each(|cron| self.queue.add(cron));

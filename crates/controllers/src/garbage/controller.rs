@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     caches::Caches,
+    guard,
     queue::{Next, Queue},
 };
 
@@ -80,14 +81,16 @@ impl Collector {
     pub(super) async fn feed<K: Kind>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
         let mut changes = cache.subscribe();
         while let Some(change) = changes.next().await {
-            let look = match &change {
-                Change::Upsert(item) => self.graph.lock().put(Node {
-                    kind: kind.clone(),
-                    meta: slim(item),
-                }),
-                Change::Gone(item) => self.graph.lock().remove(item.uid()),
-            };
-            look.into_iter().for_each(|uid| self.queue.add(uid));
+            guard::change("garbage", &change.item().uid(), || {
+                let look = match &change {
+                    Change::Upsert(item) => self.graph.lock().put(Node {
+                        kind: kind.clone(),
+                        meta: slim(item),
+                    }),
+                    Change::Gone(item) => self.graph.lock().remove(item.uid()),
+                };
+                look.into_iter().for_each(|uid| self.queue.add(uid));
+            });
         }
     }
 

@@ -29,6 +29,7 @@ use super::{
 use crate::{
     caches::Caches,
     events::{Recorder, Severity, Subject},
+    guard,
     key::Key,
     queue::{Next, Queue},
 };
@@ -103,6 +104,10 @@ pub(crate) async fn run(
 impl Controller {
     fn job_changed(&self, change: &Change<Job>) {
         let key = Key::of(change.item());
+        guard::change("job", &key.clone(), || self.put_job(key, change));
+    }
+
+    fn put_job(&self, key: Key, change: &Change<Job>) {
         match change {
             Change::Upsert(item) => match item.typed::<batch::Job>() {
                 Ok(job) => {
@@ -122,6 +127,10 @@ impl Controller {
 
     fn pod_changed(&self, change: &Change<Pod>) {
         let key = Key::of(change.item());
+        guard::change("job", &key.clone(), || self.put_pod(key, change));
+    }
+
+    fn put_pod(&self, key: Key, change: &Change<Pod>) {
         if self.store.lock().pod(&key).is_none() && !PodFacts::concern(change.item()) {
             return;
         }

@@ -90,6 +90,11 @@ struct Ties {
 }
 
 impl PodFacts {
+    /// Failures of its index before it, ignored or not.
+    pub(crate) fn tries(&self) -> i64 {
+        self.index_failures.saturating_add(self.index_ignored)
+    }
+
     /// Whether a pod is a Job's, or waits to be counted by one: found without
     /// reading the whole pod. One that cannot be read is taken for such.
     pub(crate) fn concern(item: &Item<kinds::Pod>) -> bool {

@@ -59,18 +59,31 @@ impl IndexSet {
 
     /// How many indexes both sets have.
     pub(crate) fn common(&self, other: &Self) -> u64 {
-        let overlap = |a: &(u32, u32), b: &(u32, u32)| {
-            let (first, last) = (a.0.max(b.0), a.1.min(b.1));
-            if first > last {
-                0
-            } else {
-                u64::from(last - first) + 1
+        let (mut ours, mut theirs) = (self.ranges.iter(), other.ranges.iter());
+        let (mut a, mut b) = (ours.next(), theirs.next());
+        let mut common = 0;
+        while let (Some((a_first, a_last)), Some((b_first, b_last))) = (a, b) {
+            let (first, last) = (a_first.max(b_first), a_last.min(b_last));
+            if first <= last {
+                common += u64::from(last - first) + 1;
             }
-        };
-        self.ranges
-            .iter()
-            .map(|a| other.ranges.iter().map(|b| overlap(a, b)).sum::<u64>())
-            .sum()
+            if a_last < b_last {
+                a = ours.next();
+            } else {
+                b = theirs.next();
+            }
+        }
+        common
+    }
+
+    /// The first index from `index` on that is not in the set.
+    pub(crate) fn next_missing(&self, index: u32) -> Option<u32> {
+        let after = self.ranges.partition_point(|(first, _)| *first <= index);
+        match after.checked_sub(1).map(|at| self.ranges[at]) {
+            // Ranges do not touch: behind one there is a gap.
+            Some((_, last)) if last >= index => last.checked_add(1),
+            _ => Some(index),
+        }
     }
 
     /// The set without the indexes from `end` on.
@@ -198,6 +211,8 @@ mod tests {
         assert_eq!(all.clone().below(4).to_string(), "0,2,3");
         assert_eq!(all.clone().below(2).to_string(), "0");
         assert_eq!(all.below(0).to_string(), "");
+        let whole: IndexSet = "0-4294967295".parse().unwrap();
+        assert_eq!(whole.next_missing(7), None);
     }
 
     proptest! {
@@ -212,6 +227,8 @@ mod tests {
             prop_assert_eq!(ours.len(), plain.len() as u64);
             for index in 0..61 {
                 prop_assert_eq!(ours.contains(index), plain.contains(&index));
+                let missing = (index..).find(|index| !plain.contains(index));
+                prop_assert_eq!(ours.next_missing(index), missing);
             }
             prop_assert_eq!(
                 ours.common(&set(others)),

@@ -208,9 +208,8 @@ fn delay(
 
 /// Keeps the pod with the highest count of its index, releases the other.
 fn keep<'a>(tally: &mut Tally<'a>, index: u32, pod: &'a PodFacts, verdict: Verdict) {
-    let tries = |pod: &PodFacts| pod.index_failures + pod.index_ignored;
     match tally.replace.get(&index) {
-        Some((other, _)) if tries(other) > tries(pod) => tally.release.push(pod),
+        Some((other, _)) if other.tries() > pod.tries() => tally.release.push(pod),
         _ => {
             if let Some((other, _)) = tally.replace.insert(index, (pod, verdict)) {
                 tally.release.push(other);

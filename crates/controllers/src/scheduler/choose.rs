@@ -169,7 +169,9 @@ fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
         problems.push("Too many pods".to_owned());
     }
     for (name, amount) in &needs.amounts.0 {
-        if *amount > 0 && usage.amounts.get(name) + amount > node.allocatable.get(name) {
+        if *amount > 0
+            && usage.amounts.get(name).saturating_add(*amount) > node.allocatable.get(name)
+        {
             problems.push(format!("Insufficient {name}"));
         }
     }
@@ -180,13 +182,16 @@ fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
 fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
     let share = |name: &str| {
         let all = node.allocatable.get(name);
-        let used = usage.amounts.get(name) + needs.amounts.get(name);
+        let used = usage
+            .amounts
+            .get(name)
+            .saturating_add(needs.amounts.get(name));
         #[allow(
             clippy::cast_precision_loss,
             reason = "a share needs no more precision"
         )]
         if all > 0 {
-            (all - used) as f64 / all as f64
+            all.saturating_sub(used) as f64 / all as f64
         } else {
             0.0
         }

@@ -16,6 +16,7 @@ use super::state::{Decision, NAME, State};
 use crate::{
     caches::Caches,
     events::{Recorder, Severity, Subject},
+    guard,
     key::Key,
 };
 
@@ -115,6 +116,9 @@ async fn carry_out(cluster: Cluster, decision: Decision) -> Outcome {
                 let view = cluster.pods().in_namespace(&key.namespace)?;
                 view.patch_status(&key.name, &patch).await.map(|_| ())
             }
+            Decision::Panicked { panic, .. } => Err(Error::Invalid(format!(
+                "the choice of a node panicked: {panic}"
+            ))),
         }
     }
     .await;
@@ -123,6 +127,17 @@ async fn carry_out(cluster: Cluster, decision: Decision) -> Outcome {
 
 impl Scheduler {
     fn node_changed(&mut self, change: &Change<Node>) {
+        guard::change("scheduler", &change.item().name(), || {
+            self.note_node(change)
+        });
+    }
+
+    fn pod_changed(&mut self, change: &Change<Pod>) {
+        let key = Key::of(change.item());
+        guard::change("scheduler", &key.clone(), || self.note_pod(key, change));
+    }
+
+    fn note_node(&mut self, change: &Change<Node>) {
         match change {
             Change::Upsert(item) => match item.typed::<core::Node>() {
                 Ok(node) => self.state.put_node(&node),
@@ -132,8 +147,7 @@ impl Scheduler {
         }
     }
 
-    fn pod_changed(&mut self, change: &Change<Pod>) {
-        let key = Key::of(change.item());
+    fn note_pod(&mut self, key: Key, change: &Change<Pod>) {
         match change {
             // Most of a busy cluster's pods may be another scheduler's.
             Change::Upsert(item) if is_foreign(item) => self.state.remove_pod(&key, item.uid()),
@@ -155,9 +169,9 @@ impl Scheduler {
         result: Result<(), Error>,
     ) -> Option<BoxFuture<'static, Outcome>> {
         let (key, uid) = match &decision {
-            Decision::Bind { key, uid, .. } | Decision::Explain { key, uid, .. } => {
-                (key.clone(), uid.clone())
-            }
+            Decision::Bind { key, uid, .. }
+            | Decision::Explain { key, uid, .. }
+            | Decision::Panicked { key, uid, .. } => (key.clone(), uid.clone()),
         };
         let Err(error) = result else {
             self.errors.remove(&uid);
@@ -196,6 +210,7 @@ impl Scheduler {
                 )
             }
             Decision::Explain { message, .. } => message.clone(),
+            Decision::Panicked { .. } => return,
         };
         let Key { namespace, name } = key;
         let subject = Subject {
@@ -207,7 +222,7 @@ impl Scheduler {
         };
         let (severity, reason) = match decision {
             Decision::Bind { .. } => (Severity::Normal, "Scheduled"),
-            Decision::Explain { .. } => (Severity::Warning, "FailedScheduling"),
+            _ => (Severity::Warning, "FailedScheduling"),
         };
         self.events.tell(subject, severity, reason, &message);
     }

@@ -39,14 +39,16 @@ impl Amounts {
     /// Adds amounts.
     pub(crate) fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
-            *self.0.entry(name.clone()).or_insert(0) += amount;
+            let own = self.0.entry(name.clone()).or_insert(0);
+            *own = own.saturating_add(*amount);
         }
     }
 
     /// Takes amounts away.
     pub(crate) fn subtract(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
-            *self.0.entry(name.clone()).or_insert(0) -= amount;
+            let own = self.0.entry(name.clone()).or_insert(0);
+            *own = own.saturating_sub(*amount);
         }
     }
 
@@ -58,6 +60,11 @@ impl Amounts {
         }
     }
 }
+
+/// The largest amount, in thousandths, that is told from larger ones. Sums of
+/// so many containers and pods as there can be stay far below the largest i128,
+/// so that what was added can be taken away again.
+const LARGEST: i128 = 1 << 80;
 
 /// A value in thousandths, rounded up as Kubernetes does; but what is a whole
 /// number save for the error of binary fractions stays it.
@@ -71,7 +78,7 @@ fn thousandths(value: f64) -> i128 {
     };
     #[allow(clippy::cast_possible_truncation, reason = "saturates, as wanted")]
     {
-        whole as i128
+        (whole as i128).clamp(-LARGEST, LARGEST)
     }
 }
 
@@ -170,6 +177,23 @@ mod tests {
         ];
         for (spec, millicores) in table {
             assert_eq!(cpu(spec.clone()), millicores, "{spec}");
+        }
+    }
+
+    #[test]
+    fn amounts_beyond_all_bounds_neither_overflow_nor_stay() {
+        for huge in ["1e308", "1000000000000000000E", "8Ei", "-1e308"] {
+            let spec = json!({"containers": vec![container(huge); 100],
+                "initContainers": [container(huge)], "overhead": {"cpu": huge}});
+            let amounts = of_pod(&serde_json::from_value(spec).unwrap());
+            let mut used = Amounts::default();
+            for _ in 0..1000 {
+                used.add(&amounts);
+            }
+            for _ in 0..1000 {
+                used.subtract(&amounts);
+            }
+            assert_eq!(used.get("cpu"), 0, "{huge}");
         }
     }
 

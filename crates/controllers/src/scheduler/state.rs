@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::choose::{Needs, NodeFacts, Usage, choose};
-use crate::key::Key;
+use crate::{guard, key::Key};
 
 /// The scheduler that pods name when they name none.
 pub(super) const NAME: &str = "default-scheduler";
@@ -27,6 +27,12 @@ pub(crate) enum Decision {
         message: String,
         /// Since when it is known to be unschedulable.
         since: Option<Timestamp>,
+    },
+    /// The choice of a node panicked: try again later.
+    Panicked {
+        key: Key,
+        uid: String,
+        panic: String,
     },
 }
 
@@ -177,7 +183,14 @@ impl State {
             let idle = Usage::default();
             let nodes = self.nodes.values();
             let nodes = nodes.map(|node| (node, self.usage.get(&node.name).unwrap_or(&idle)));
-            match choose(&known.needs, nodes) {
+            let choice = match guard::attempt(|| choose(&known.needs, nodes)) {
+                Ok(choice) => choice,
+                Err(panic) => {
+                    let uid = known.uid.clone();
+                    return Some(Decision::Panicked { key, uid, panic });
+                }
+            };
+            match choice {
                 Ok(node) => {
                     let node = node.to_owned();
                     known.node = Some(node.clone());
@@ -268,7 +281,7 @@ mod tests {
     fn bound(decision: Option<Decision>) -> Option<String> {
         match decision? {
             Decision::Bind { key, .. } => Some(key.name),
-            Decision::Explain { .. } => None,
+            Decision::Explain { .. } | Decision::Panicked { .. } => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use longshore_client::Patch;
 use serde_json::json;
 
-use crate::fixture::{Fixture, until};
+use crate::fixture::{Fixture, container, until};
 
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 
@@ -167,4 +167,36 @@ async fn goes_with_its_pods_when_its_time_is_over() {
         (jobs.is_empty() && fixture.pods().await.is_empty()).then_some(())
     })
     .await;
+}
+
+/// Times beyond all clocks stop neither their own Job nor the others, also
+/// after a restart.
+#[tokio::test]
+async fn a_job_with_an_endless_deadline_stops_no_other() {
+    let mut fixture = Fixture::with_node().await;
+    let jobs = fixture.cluster.jobs().in_namespace("default").unwrap();
+    for (name, seconds) in [("most", i64::MAX), ("many", i64::MAX / 1000)] {
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+            "spec": {"activeDeadlineSeconds": seconds, "ttlSecondsAfterFinished": i32::MAX,
+                "template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}},
+        });
+        jobs.create(&job).await.unwrap();
+    }
+    let active = async |name: &str| {
+        until("an active pod", async || {
+            let job = jobs.find(name).await.unwrap().unwrap().raw().unwrap();
+            (job["status"]["active"] == 1).then_some(())
+        })
+        .await;
+    };
+    active("most").await;
+    active("many").await;
+    fixture.stop_controllers().await;
+    fixture.start_controllers().await;
+    fixture
+        .job(json!({"completions": 2, "parallelism": 2}))
+        .await;
+    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    assert_eq!(status["succeeded"], 2);
 }

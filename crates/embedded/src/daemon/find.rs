@@ -39,6 +39,7 @@ pub(crate) fn look(layout: &Layout) -> Result<Option<State>, Error> {
 /// # Errors
 /// A file cannot be read, or the cluster stays between states.
 pub async fn find(layout: &Layout) -> Result<State, Error> {
+    layout.check()?;
     let begin = Instant::now();
     loop {
         if let Some(state) = look(layout)? {

@@ -5,21 +5,28 @@
 //! the record beside it says where the cluster serves. A record without the
 //! lock is a dead process's and means nothing.
 //!
-//! A cluster *on demand* lives as long as some command uses it (see
-//! [`Usage`]); a *lasting* one until it is stopped.
+//! A cluster *on demand* lives as long as some command uses it (see [`Usage`])
+//! or it has work: a pod, a Job or a schedule that is not over. A *lasting* one
+//! lives until it is stopped. Either has a session of its own: nothing that
+//! becomes of the command that started it, or of its terminal, reaches it.
 
+mod end;
 mod find;
+mod log;
 mod record;
 mod serve;
 mod spawn;
 mod stop;
 mod usage;
+mod work;
 
+pub use end::{End, Fate, fate};
 pub use find::{State, find};
+pub use log::ClusterLog;
 pub use record::Record;
 pub use serve::{ServeOptions, serve};
 pub use spawn::{Report, SpawnOptions, spawn};
-pub use stop::{Stopped, stop};
+pub use stop::{Stop, Stopped, stop};
 pub use usage::Usage;
 
 use std::time::Duration;

@@ -23,7 +23,7 @@ pub struct Record {
     pub kubeconfig: PathBuf,
     /// Whether its objects are in memory only.
     pub ephemeral: bool,
-    /// Whether it ends with the last command that uses it.
+    /// Whether it ends when no command uses it and it has no work.
     pub on_demand: bool,
     /// Whether faults on demand can be had over HTTP.
     #[serde(default)]
@@ -54,12 +54,14 @@ impl Record {
     /// Writes the cluster's kubeconfig to another place, too.
     ///
     /// # Errors
-    /// The place is somebody else's, or cannot be written.
+    /// The place holds other clusters, is not safe, or cannot be written.
     pub fn copy_kubeconfig(&self, to: &Path) -> Result<(), Error> {
         crate::check_kubeconfig_place(to)?;
-        let text =
-            std::fs::read(&self.kubeconfig).map_err(Error::file("read", &self.kubeconfig))?;
-        files::write_private(to, &text)
+        let text = files::read_optional(&self.kubeconfig)?.ok_or_else(|| {
+            Error::file("read", &self.kubeconfig)(std::io::ErrorKind::NotFound.into())
+        })?;
+        longshore_files::replace_output(to, &text)?;
+        Ok(())
     }
 
     /// Whether the very process that wrote the record still lives.

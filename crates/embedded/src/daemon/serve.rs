@@ -3,13 +3,15 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use longshore_node::LogLimits;
+use longshore_client::Cluster;
+use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Record, STEP, find, record, usage};
+use super::{End, Record, STEP, find, record, usage, work};
 use crate::{EmbeddedCluster, Error, Layout, Options, files, lock::Lock};
 
 /// What kind of cluster to run.
@@ -21,7 +23,8 @@ pub struct ServeOptions {
     pub ephemeral: bool,
     /// Where to write the kubeconfig, besides the folder.
     pub kubeconfig: Option<PathBuf>,
-    /// Ends with the last command that uses it, see [`Usage`](super::Usage).
+    /// Ends when no command uses it, see [`Usage`](super::Usage), and it has no
+    /// work.
     pub on_demand: bool,
     /// Faults on demand over HTTP, see [`Options::faults`].
     pub faults: bool,
@@ -29,24 +32,35 @@ pub struct ServeOptions {
     pub program_dir: Option<PathBuf>,
     /// How much the node keeps of each container's log.
     pub log_limits: LogLimits,
+    /// See [`Options::image_entrypoints`].
+    pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// See [`Options::device_root`].
+    pub device_root: PathBuf,
+    /// See [`Options::fill_volumes`].
+    pub fill_volumes: Option<Arc<dyn FillVolumes>>,
 }
 
 /// How long an ending cluster is waited for before the folder counts as busy.
 const HANDOVER: Duration = Duration::from_secs(10);
 
 /// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) or, on demand, until
-/// nobody uses it. `ready` is called once, when it serves.
+/// no command uses it and it has no work. `ready` is called once, when it
+/// serves, with a client of it.
 ///
 /// # Errors
 /// The folder is another's ([`Error::Busy`]), or a part does not start.
-pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result<(), Error> {
+pub async fn serve(
+    options: ServeOptions,
+    ready: impl FnOnce(&Record, Cluster),
+) -> Result<(), Error> {
     // First of all, so that no signal is lost.
     let mut end = Signals::listen()?;
     let layout = Layout::new(&options.dir);
     layout.create()?;
     wait_for_turn(&layout).await?;
+    // Of an earlier cluster.
+    files::remove_optional(&layout.busy())?;
     if options.on_demand {
-        // Of an earlier cluster.
         files::remove_optional(&layout.keep())?;
     }
 
@@ -60,21 +74,31 @@ pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result
         faults: options.faults,
         program_dir: options.program_dir.clone(),
         log_limits: options.log_limits,
+        image_entrypoints: options.image_entrypoints.clone(),
+        device_root: options.device_root.clone(),
+        fill_volumes: options.fill_volumes.clone(),
     });
     let cluster = start.await?;
     let layout = cluster.layout().clone();
     let written = write_record(&cluster, &options, &layout);
+    // Held to the end: commands that come now wait for the next cluster.
+    let mut unused_lock = None;
     let result = match written {
         Ok(record) => {
             tracing::info!(url = record.url, pid = record.pid, "ready");
-            ready(&record);
-            let unused = unused(&layout, options.on_demand);
+            ready(&record, cluster.sheltered());
+            let unused = unused(&layout, options.on_demand, cluster.sheltered());
             tokio::select! {
-                name = end.next() => tracing::info!(signal = name, "stopping"),
-                // Held to the end: commands that come now wait for the next.
-                _lock = unused => tracing::info!("stopping: not used any more"),
+                name = end.next() => {
+                    tracing::info!(signal = name, "stopping");
+                    End::of_this(name).write_unless_known(&layout)
+                }
+                lock = unused => {
+                    tracing::info!("stopping: no command uses the cluster, and it has no work");
+                    unused_lock = Some(lock);
+                    Ok(())
+                }
             }
-            Ok(())
         }
         Err(error) => Err(error),
     };
@@ -83,6 +107,7 @@ pub async fn serve(options: ServeOptions, ready: impl FnOnce(&Record)) -> Result
     let begin = Instant::now();
     cluster.stop().await;
     let _ = files::remove_optional(&layout.keep());
+    drop(unused_lock);
     tracing::info!(milliseconds = begin.elapsed().as_millis(), "stopped");
     result.and(removed)
 }
@@ -121,23 +146,45 @@ fn write_record(
     Ok(record)
 }
 
-/// Resolves when a cluster on demand is not used any more; never for others.
-async fn unused(layout: &Layout, on_demand: bool) -> Lock {
+/// Resolves when no command uses a cluster on demand and it has no work; never
+/// for others.
+async fn unused(layout: &Layout, on_demand: bool, cluster: Cluster) -> Lock {
     if on_demand {
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let layout = layout.clone();
-        // A thread of its own, not one of the runtime's: waiting for the lock
-        // cannot be broken off, and must not keep the runtime from ending.
-        std::thread::spawn(move || {
-            let _ = tell.send(usage::wait_for_last(&layout));
-        });
-        match told.await {
-            Ok(Ok(Some(lock))) => return lock,
-            Ok(Ok(None)) | Err(_) => tracing::info!("made lasting"),
-            Ok(Err(error)) => tracing::warn!(%error, "cannot tell who uses the cluster; it stays"),
+        match last_use(layout, &cluster).await {
+            Ok(Some(lock)) => return lock,
+            Ok(None) => tracing::info!("made lasting"),
+            Err(error) => tracing::warn!(%error, "cannot tell who uses the cluster; it stays"),
         }
     }
     std::future::pending().await
+}
+
+/// The lock of the users, when there are none and no work. It is held from the
+/// last look at the work on, so that no command begins in between.
+async fn last_use(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Error> {
+    loop {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let users = layout.clone();
+        // A thread of its own, not one of the runtime's: waiting for the lock
+        // cannot be broken off, and must not keep the runtime from ending.
+        std::thread::spawn(move || {
+            let _ = tell.send(usage::wait_for_last(&users));
+        });
+        let Ok(whole) = told.await else {
+            return Ok(None);
+        };
+        let Some(lock) = whole? else {
+            return Ok(None);
+        };
+        if !work::is_active(cluster).await {
+            return Ok(Some(lock));
+        }
+        tracing::info!("no command uses the cluster; it stays until its work is done");
+        files::open(&layout.busy())?;
+        drop(lock);
+        work::done(cluster).await;
+        files::remove_optional(&layout.busy())?;
+    }
 }
 
 /// The signals that ask for an end.

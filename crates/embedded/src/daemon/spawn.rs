@@ -1,17 +1,15 @@
 //! Starting the background process and hearing from it.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{PATIENCE, Record, State, find};
+use super::{PATIENCE, Record, State, find, log};
 use crate::{Error, Layout};
 
 /// How to start the background process.
@@ -38,11 +36,6 @@ pub enum Report {
     Failed(String),
 }
 
-/// The log is put aside when it is longer than this, in bytes.
-const LOG_LIMIT: u64 = 8 << 20;
-/// How many lines of the log a failure shows.
-const LOG_LINES: usize = 15;
-
 /// Starts the background process and waits until the cluster serves. When
 /// another process was quicker, its cluster is the answer.
 ///
@@ -52,13 +45,16 @@ const LOG_LINES: usize = 15;
 pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     let layout = Layout::new(&options.dir);
     layout.create()?;
-    let (log, begin) = open_log(&layout.log())?;
+    let (log, begin) = log::for_child(&layout.log())?;
     let child_log = log.try_clone().map_err(Error::file("open", layout.log()))?;
-    let mut child = Command::new(&options.program)
+    let mut command = Command::new(&options.program);
+    command
         .args(&options.arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(child_log)
+        .stderr(child_log);
+    detach(&mut command);
+    let mut child = command
         .spawn()
         .map_err(Error::file("start", &options.program))?;
     let output = child.stdout.take();
@@ -93,9 +89,36 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     end(&mut child).await;
     Err(Error::Spawn {
         message,
-        log: read_end(&log, begin),
+        log: log::read_end(&log, begin),
         log_path: layout.log(),
     })
+}
+
+/// Gives a process a session of its own from its first instruction on, and
+/// nothing of what this process was started with: no terminal, no signal of the
+/// terminal's, no open file of the shell.
+#[allow(unsafe_code, reason = "the only way to act between fork and exec")]
+fn detach(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    const FIRST_OTHER: libc::c_uint = 3;
+    // SAFETY: setsid and close_range are system calls that allocate nothing and
+    // take no lock. The flag closes at exec, so that the descriptor by which
+    // the standard library reports a failed exec still works.
+    unsafe {
+        command.pre_exec(|| {
+            // It fails only for the leader of a group, which a fork is not.
+            rustix::process::setsid()?;
+            // Linux before 5.11 does not know the flag: then what the shell
+            // left open stays open.
+            libc::syscall(
+                libc::SYS_close_range,
+                FIRST_OTHER,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            );
+            Ok(())
+        });
+    }
 }
 
 /// Waits a moment for a process that should end by itself, then ends it.
@@ -108,37 +131,4 @@ async fn end(child: &mut std::process::Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
-}
-
-/// Opens the log for appending; returns its present length, too.
-fn open_log(path: &Path) -> Result<(File, u64), Error> {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-    if length(path) > LOG_LIMIT {
-        let _ = std::fs::rename(path, path.with_extension("log.1"));
-    }
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .read(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(Error::file("open", path))?;
-    Ok((file, length(path)))
-}
-
-/// The last lines written since `begin`.
-fn read_end(mut log: &File, begin: u64) -> Vec<String> {
-    let mut bytes = Vec::new();
-    let read = log
-        .seek(SeekFrom::Start(begin))
-        .and_then(|_| log.read_to_end(&mut bytes));
-    if read.is_err() {
-        return Vec::new();
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..]
-        .iter()
-        .map(|line| (*line).to_owned())
-        .collect()
 }

@@ -4,8 +4,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{PATIENCE, Record, STEP, State, find};
+use super::{End, PATIENCE, Record, STEP, State, find};
 use crate::{Error, files, layout::Layout, lock::Lock};
+
+/// How long a command that stops a cluster waits for those that are beginning to
+/// use it.
+const GATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a cluster ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,30 +22,104 @@ pub enum Stopped {
     Killed(Record),
 }
 
-/// Stops the cluster of a folder: asks, waits, kills. Returns when its process
-/// has gone.
+/// The right to stop the cluster of a folder. While it is held no command begins
+/// to use the cluster: what is decided about its runs stays true. Commands that
+/// come meanwhile wait, and then start the next cluster.
+#[derive(Debug)]
+pub struct Stop {
+    layout: Layout,
+    _gate: Lock,
+}
+
+impl Stop {
+    /// Waits for the right to stop the cluster.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or another command stops the cluster and does
+    /// not come to an end.
+    pub async fn begin(layout: &Layout) -> Result<Self, Error> {
+        layout.create()?;
+        let begin = Instant::now();
+        loop {
+            if let Some(gate) = Lock::try_exclusive(&layout.gate())? {
+                return Ok(Self {
+                    layout: layout.clone(),
+                    _gate: gate,
+                });
+            }
+            if begin.elapsed() > GATE_TIMEOUT {
+                return Err(Error::Stuck {
+                    what: "stop",
+                    dir: layout.dir().to_owned(),
+                    seconds: GATE_TIMEOUT.as_secs(),
+                });
+            }
+            tokio::time::sleep(STEP).await;
+        }
+    }
+
+    /// Says by what the cluster will have been stopped, whatever ends it from here
+    /// on: a cluster on demand ends by itself when its runs have been stopped.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn announce(&self, record: &Record, cause: &str) -> Result<(), Error> {
+        End::of(record, cause).write(&self.layout)
+    }
+
+    /// Waits until no command uses the cluster any more, but not longer than
+    /// this: those that follow something are then told why it ends.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub async fn wait_for_users(&self, timeout: Duration) -> Result<bool, Error> {
+        let begin = Instant::now();
+        loop {
+            if Lock::try_exclusive(&self.layout.users())?.is_some() {
+                return Ok(true);
+            }
+            if begin.elapsed() > timeout {
+                return Ok(false);
+            }
+            tokio::time::sleep(STEP).await;
+        }
+    }
+
+    /// Stops the cluster: asks, waits, kills. Returns when its process has gone.
+    /// `cause` is what is said about it afterwards, as in `longshore down`.
+    ///
+    /// # Errors
+    /// The process cannot be signalled, or outlives even that.
+    pub async fn stop(self, cause: &str) -> Result<Stopped, Error> {
+        let layout = &self.layout;
+        let State::Running(record) = find(layout).await? else {
+            files::remove_optional(&layout.record())?;
+            return Ok(Stopped::NotRunning);
+        };
+        self.announce(&record, cause)?;
+        signal(&record, Signal::TERM, layout)?;
+        if wait_until_free(layout, &record, PATIENCE).await? {
+            return Ok(Stopped::Kindly(record));
+        }
+        signal(&record, Signal::KILL, layout)?;
+        if wait_until_free(layout, &record, PATIENCE).await? {
+            files::remove_optional(&layout.record())?;
+            return Ok(Stopped::Killed(record));
+        }
+        Err(Error::Stuck {
+            what: "stop",
+            dir: layout.dir().to_owned(),
+            seconds: 2 * PATIENCE.as_secs(),
+        })
+    }
+}
+
+/// Stops the cluster of a folder, whatever uses it, see [`Stop::stop`].
 ///
 /// # Errors
-/// The process cannot be signalled, or outlives even that.
-pub async fn stop(layout: &Layout) -> Result<Stopped, Error> {
-    let State::Running(record) = find(layout).await? else {
-        files::remove_optional(&layout.record())?;
-        return Ok(Stopped::NotRunning);
-    };
-    signal(&record, Signal::TERM, layout)?;
-    if wait_until_free(layout, &record, PATIENCE).await? {
-        return Ok(Stopped::Kindly(record));
-    }
-    signal(&record, Signal::KILL, layout)?;
-    if wait_until_free(layout, &record, PATIENCE).await? {
-        files::remove_optional(&layout.record())?;
-        return Ok(Stopped::Killed(record));
-    }
-    Err(Error::Stuck {
-        what: "stop",
-        dir: layout.dir().to_owned(),
-        seconds: 2 * PATIENCE.as_secs(),
-    })
+/// As [`Stop::begin`] and [`Stop::stop`].
+pub async fn stop(layout: &Layout, cause: &str) -> Result<Stopped, Error> {
+    Stop::begin(layout).await?.stop(cause).await
 }
 
 fn signal(record: &Record, signal: Signal, layout: &Layout) -> Result<(), Error> {

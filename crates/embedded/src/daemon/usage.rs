@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 use super::{PATIENCE, Record, STEP};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
-/// How long a cluster may take to notice that it is not used any more.
-const OTHERS: Duration = Duration::from_millis(200);
+/// How long a command watches others use the cluster before it leaves: two that
+/// end at once may each take the other for a user.
+const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long a command waits for another that stops the cluster.
+const GATE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A share in the use of a cluster; dropped with the command that holds it.
 #[derive(Debug)]
@@ -25,24 +28,16 @@ impl Usage {
     /// The folder cannot be used, or a cluster that is ending does not end.
     pub async fn begin(layout: &Layout) -> Result<Self, Error> {
         layout.create()?;
-        let begin = Instant::now();
-        loop {
-            if let Some(share) = Lock::try_shared(&layout.users())? {
-                return Ok(Self {
-                    layout: layout.clone(),
-                    _share: share,
-                });
-            }
-            // The cluster has the whole lock: it is ending.
-            if begin.elapsed() > PATIENCE {
-                return Err(Error::Stuck {
-                    what: "stop",
-                    dir: layout.dir().to_owned(),
-                    seconds: PATIENCE.as_secs(),
-                });
-            }
-            tokio::time::sleep(STEP).await;
-        }
+        // Closed while a command stops the cluster; then this one waits, and
+        // starts the next.
+        let _gate = shared(layout, layout.gate(), GATE_TIMEOUT).await?;
+        // The cluster has the whole lock while it decides whether to end, and
+        // until it has ended.
+        let share = shared(layout, layout.users(), PATIENCE).await?;
+        Ok(Self {
+            layout: layout.clone(),
+            _share: share,
+        })
     }
 
     /// Makes the running cluster a lasting one.
@@ -50,11 +45,11 @@ impl Usage {
     /// # Errors
     /// The folder cannot be written.
     pub fn keep(&self) -> Result<(), Error> {
-        files::write_private(&self.layout.keep(), b"")
+        files::open(&self.layout.keep()).map(drop)
     }
 
     /// Gives the share back. If it was the last one, waits until the cluster
-    /// has ended, unless it is a lasting one.
+    /// has ended, unless that stays: as a lasting one, or for work.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -67,21 +62,57 @@ impl Usage {
         if !cluster.on_demand || is_kept(&layout) {
             return Ok(());
         }
-        // The lock tells whether others have a share; if the cluster was
-        // quicker and has it whole, its record goes in a moment.
-        let mut is_last = Lock::try_exclusive(&layout.users())?.is_some();
         let begin = Instant::now();
+        let mut others = None;
         while begin.elapsed() < PATIENCE {
             if !cluster.is_alive() && !Lock::is_held(&layout.lock())? {
                 return Ok(());
             }
-            is_last = is_last || Record::read_living(&layout)?.is_none();
-            if !is_last && begin.elapsed() > OTHERS {
+            if layout.busy().exists() {
                 return Ok(());
+            }
+            if is_shared(&layout)? {
+                let since = *others.get_or_insert_with(Instant::now);
+                if since.elapsed() > OTHERS_TIMEOUT {
+                    return Ok(());
+                }
+            } else {
+                others = None;
             }
             tokio::time::sleep(STEP).await;
         }
         Ok(())
+    }
+}
+
+/// Whether other commands have a share, as far as can be seen now.
+fn is_shared(layout: &Layout) -> Result<bool, Error> {
+    if Lock::try_exclusive(&layout.users())?.is_some() {
+        // Nobody; the cluster is about to take it.
+        return Ok(false);
+    }
+    // The cluster has it alone, or commands share it.
+    Ok(Lock::try_shared(&layout.users())?.is_some())
+}
+
+async fn shared(
+    layout: &Layout,
+    path: std::path::PathBuf,
+    timeout: Duration,
+) -> Result<Lock, Error> {
+    let begin = Instant::now();
+    loop {
+        if let Some(lock) = Lock::try_shared(&path)? {
+            return Ok(lock);
+        }
+        if begin.elapsed() > timeout {
+            return Err(Error::Stuck {
+                what: "stop",
+                dir: layout.dir().to_owned(),
+                seconds: timeout.as_secs(),
+            });
+        }
+        tokio::time::sleep(STEP).await;
     }
 }
 

@@ -2,15 +2,23 @@
 //! engine works with.
 
 mod names;
+mod outline;
 mod scale;
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use longshore_model::{Gvk, KindInfo, Scope, StatusCause, kind::Words};
 use longshore_schema::Structural;
 use serde_json::{Map, Value};
 
 pub(crate) use names::{accept, set_condition};
+pub(crate) use outline::Outline;
 pub(crate) use scale::{ScalePaths, builtin_scale};
 
 use crate::{
@@ -22,6 +30,10 @@ use crate::{
 
 /// The finalizer that keeps a definition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Bytes of compiled patterns up to which a small object is validated in a few
+/// milliseconds, whatever the patterns.
+const COSTLY: usize = 256 << 10;
 
 /// A column of a custom kind's tables.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -47,7 +59,9 @@ pub struct PrinterColumn {
 /// A version of a custom kind.
 #[derive(Debug)]
 pub struct CustomKind {
-    pub(crate) schema: Structural,
+    pub(crate) schema: Arc<Structural>,
+    /// The schema of the version that objects are stored in, if that is another.
+    pub(crate) storage: Option<Arc<Structural>>,
     openapi: Value,
     columns: Vec<PrinterColumn>,
     pub(crate) scale: Option<ScalePaths>,
@@ -57,8 +71,10 @@ pub struct CustomKind {
     pub(crate) stored_as: String,
     /// Objects written after this revision are as the version wants them, if
     /// it is the only one.
-    pub(crate) since: u64,
+    since: AtomicU64,
     pub(crate) alone: bool,
+    /// Whether it may take long to validate even a small object.
+    pub(crate) is_costly: bool,
     /// Why objects cannot be had in this version, if so.
     pub(crate) unconvertible: Option<String>,
 }
@@ -82,6 +98,17 @@ impl CustomKind {
         self.deprecation.as_deref()
     }
 
+    /// Objects written after this revision are as the version wants them, if
+    /// it is the only one.
+    pub(crate) fn since(&self) -> u64 {
+        self.since.load(Ordering::Relaxed)
+    }
+
+    /// Sets that revision: before the kind is published, by the writer alone.
+    pub(crate) fn begin_at(&self, revision: u64) {
+        self.since.store(revision, Ordering::Relaxed);
+    }
+
     /// What is wrong with an object; `before` is what it was.
     pub(crate) fn validate(
         &self,
@@ -92,8 +119,13 @@ impl CustomKind {
         let mut causes = self.schema.validate("", &value);
         if let Some(before) = before {
             // What was wrong before and has not changed is let through.
-            let old = self.schema.validate("", &Value::Object(before.clone()));
-            causes.retain(|cause| !old.contains(cause) || !same_at(before, object, cause));
+            let before = Value::Object(before.clone());
+            let old = self.schema.validate("", &before);
+            let of = |cause: &StatusCause| {
+                [&cause.reason, &cause.message, &cause.field].map(String::clone)
+            };
+            let old: HashSet<_> = old.iter().map(of).collect();
+            causes.retain(|cause| !old.contains(&of(cause)) || !same_at(&before, &value, cause));
         }
         if let Some(scale) = &self.scale {
             scale.check(object, &mut causes);
@@ -125,25 +157,26 @@ impl CustomKind {
 }
 
 /// Whether nothing changed at a path of a cause.
-fn same_at(before: &json::Object, after: &json::Object, cause: &StatusCause) -> bool {
+fn same_at(before: &Value, after: &Value, cause: &StatusCause) -> bool {
     let path = match (&*cause.field, &*cause.reason) {
         ("<nil>", _) => "",
         // What is missing is missing from the object around it.
         (path, "FieldValueRequired") => path.rsplit_once('.').map_or("", |(around, _)| around),
         (path, _) => path,
     };
-    let walk = |object: &json::Object| {
-        let pointer = path.replace('[', ".").replace(']', "");
-        let mut at = Value::Object(object.clone());
-        for part in pointer.split('.').filter(|part| !part.is_empty()) {
-            at = match &at {
-                Value::Array(items) => items.get(part.parse::<usize>().ok()?).cloned()?,
-                value => value.get(part).cloned()?,
-            };
-        }
-        Some(at)
-    };
-    walk(before) == walk(after)
+    at_path(before, path) == at_path(after, path)
+}
+
+/// The value at the path of a cause.
+fn at_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut at = value;
+    for part in path.split(['.', '[', ']']).filter(|part| !part.is_empty()) {
+        at = match at {
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?)?,
+            value => value.get(part)?,
+        };
+    }
+    Some(at)
 }
 
 /// The rows of a list of objects.
@@ -213,6 +246,11 @@ pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
     let stored = versions(definition)
         .find(|version| version.get("storage") == Some(&Value::Bool(true)))
         .unwrap_or(&nothing);
+    let schema = |version: &json::Object| {
+        let schema = json::at(version, "schema.openAPIV3Schema");
+        Arc::new(Structural::parse(schema.unwrap_or(&Value::Null)))
+    };
+    let stored_schema = schema(stored);
     let stored = Arc::new(info(stored));
     let alone = versions(definition).count() == 1;
     let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
@@ -221,7 +259,15 @@ pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
         .map(|version| {
             let info = Arc::new(info(version));
             let facts = KindFacts::with_fields(facts::custom(), selectable(version));
-            let custom = custom(version, &info, &stored, since, alone, webhook);
+            let is_stored = info.gvk == stored.gvk;
+            let schemas = Schemas {
+                own: match is_stored {
+                    true => stored_schema.clone(),
+                    false => schema(version),
+                },
+                storage: (!is_stored).then(|| stored_schema.clone()),
+            };
+            let custom = custom(version, &info, &stored, since, alone, webhook, schemas);
             Arc::new(View::custom(info, facts, Arc::new(custom)))
         })
         .collect();
@@ -236,6 +282,7 @@ pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
         definition: Some(json::text(definition, "metadata.name").into()),
         terminating: holds(definition, "Terminating"),
         made_of: json::at(definition, "spec").cloned().map(Arc::new),
+        outline: Some(Arc::new(Outline::of(definition))),
     }
 }
 
@@ -249,6 +296,13 @@ fn selectable(version: &json::Object) -> Arc<[String]> {
         .collect()
 }
 
+/// The schema of a version, and that of the version that is stored, if that is
+/// another.
+struct Schemas {
+    own: Arc<Structural>,
+    storage: Option<Arc<Structural>>,
+}
+
 fn custom(
     version: &json::Object,
     info: &KindInfo,
@@ -256,6 +310,7 @@ fn custom(
     since: u64,
     alone: bool,
     webhook: bool,
+    schemas: Schemas,
 ) -> CustomKind {
     let openapi = json::at(version, "schema.openAPIV3Schema")
         .cloned()
@@ -269,7 +324,9 @@ fn custom(
     let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
     let warning = json::text(version, "deprecationWarning");
     CustomKind {
-        schema: Structural::parse(&openapi),
+        is_costly: schemas.own.pattern_size() > COSTLY,
+        schema: schemas.own,
+        storage: schemas.storage,
         columns: columns.collect(),
         scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
         has_status: info.has_subresource("status"),
@@ -278,7 +335,7 @@ fn custom(
             warning => warning.to_owned(),
         }),
         stored_as: stored.api_version(),
-        since,
+        since: AtomicU64::new(since),
         alone,
         unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
             format!(

@@ -1,19 +1,20 @@
 //! Which names of a definition are accepted: those that no other definition of
 //! its group has.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 use longshore_model::time;
 use serde_json::{Map, Value, json};
 
+use super::Outline;
 use crate::json;
 
 /// Names that definitions of a group have.
 #[derive(Debug, Default)]
-struct Taken {
-    resources: BTreeSet<String>,
-    kinds: BTreeSet<String>,
+struct Taken<'a> {
+    resources: HashSet<&'a str>,
+    kinds: HashSet<&'a str>,
 }
 
 fn text<'a>(names: &'a Value, field: &str) -> &'a str {
@@ -27,18 +28,16 @@ fn list(names: &Value, field: &str) -> Vec<String> {
         .collect()
 }
 
-impl Taken {
-    fn of<'a>(definitions: impl Iterator<Item = &'a json::Object>) -> Self {
+impl<'a> Taken<'a> {
+    fn of(definitions: impl Iterator<Item = &'a Outline>) -> Self {
         let mut taken = Self::default();
         for definition in definitions {
-            let Some(names) = json::at(definition, "status.acceptedNames") else {
-                continue;
-            };
-            let resources = ["plural", "singular"].map(|field| text(names, field).to_owned());
-            taken.resources.extend(resources);
-            taken.resources.extend(list(names, "shortNames"));
-            let kinds = ["kind", "listKind"].map(|field| text(names, field).to_owned());
-            taken.kinds.extend(kinds);
+            taken
+                .resources
+                .extend(definition.resources.iter().map(|name| &**name));
+            taken
+                .kinds
+                .extend(definition.kinds.iter().map(|name| &**name));
         }
         taken
     }
@@ -49,7 +48,7 @@ impl Taken {
 /// its group. Answers whether anything changed.
 pub(crate) fn accept<'a>(
     definition: &mut json::Object,
-    group: impl Iterator<Item = &'a json::Object>,
+    group: impl Iterator<Item = &'a Outline>,
     now: Timestamp,
 ) -> bool {
     let asked = json::at(definition, "spec.names")
@@ -73,10 +72,10 @@ pub(crate) fn accept<'a>(
     ] {
         let conflicts = match field {
             "shortNames" => {
-                let own = list(&old, field);
+                let own: HashSet<String> = list(&old, field).into_iter().collect();
                 let new = list(&asked, field);
                 let fresh = new.into_iter().filter(|name| !own.contains(name));
-                fresh.filter(|name| taken.contains(name)).collect()
+                fresh.filter(|name| taken.contains(name.as_str())).collect()
             }
             _ if text(&asked, field) == text(&old, field) => Vec::new(),
             _ if taken.contains(text(&asked, field)) => vec![text(&asked, field).to_owned()],

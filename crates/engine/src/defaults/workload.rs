@@ -59,7 +59,7 @@ pub(super) fn count_templates(before: Option<&Object>, set: &mut Object) {
         None => 1,
         Some(before) => {
             let changed = json::at(before, "spec.template") != json::at(set, "spec.template");
-            number(before).unwrap_or(1) + i64::from(changed)
+            number(before).unwrap_or(1).saturating_add(changed.into())
         }
     };
     json::child(json::child(set, "metadata"), "annotations")

@@ -33,7 +33,7 @@ const PREFIX: usize = 58;
 const TRIES: usize = 8;
 
 /// An object that is ready but for what the writer gives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Draft {
     view: Arc<View>,
     info: Arc<KindInfo>,
@@ -72,16 +72,15 @@ pub(super) fn draft(
     let mut object = view.stored_form(object);
     place(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
-    // Zero is the version of what is not stored yet.
-    if json::text(metadata, "resourceVersion") == "0" {
-        metadata.remove("resourceVersion");
-    }
-    if metadata.contains_key("resourceVersion") {
+    // Zero is the version of what is not stored yet; what is no number counts
+    // for nothing (as in Kubernetes).
+    if is_version(json::text(metadata, "resourceVersion")) {
         return Err(Error::BadRequest(
             "resourceVersion should not be set on objects to be created".into(),
         ));
     }
     for name in [
+        "resourceVersion",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "generation",
@@ -128,6 +127,12 @@ pub(super) fn draft(
         entries,
         warnings,
     })
+}
+
+/// Whether a text is the version of a stored object.
+fn is_version(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+        && text.parse::<u64>().is_ok_and(|version| version > 0)
 }
 
 /// Nothing is made of a kind that is on its way out.
@@ -230,8 +235,31 @@ fn prepare(
     Err(Error::Invalid { subject, causes })
 }
 
+impl Draft {
+    /// The draft under today's definition of its kind, which may have changed
+    /// since the look at the state: its schema holds for all objects after it,
+    /// and its stored version is the one they are kept in.
+    fn renewed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
+        let (kind, view) = tx.kinds().resolve(&self.view.info)?;
+        if view.custom_kind().is_none() || Arc::ptr_eq(view, &self.view) {
+            return Ok(self);
+        }
+        let renewed = |object| view.stored_form(view.shown(object));
+        self.unnamed = self.unnamed.map(renewed);
+        self.object = view.stored_form(view.shown(self.object));
+        let place = Kind {
+            entry: tx.kinds().entry(kind),
+            view,
+        };
+        self.entries = prepare(place, tx.state(), tx.ids(), &mut self.object, &self.author)?;
+        self.view = view.clone();
+        Ok(self)
+    }
+}
+
 /// The writer's part of a creation.
 pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
+    let draft = draft.renewed(tx)?;
     let Draft {
         view,
         info,
@@ -241,7 +269,6 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         mut entries,
         warnings,
     } = draft;
-    // Kinds may have changed since the look at the state.
     let kind = tx.kinds().id(&view.info)?;
     check_stays(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
     let key = |object: &Draftable| {
@@ -297,6 +324,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         }
         _ => {}
     }
+    let object = view.kept_form(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
         created: true,

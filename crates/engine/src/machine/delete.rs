@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use longshore_model::time;
+use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, Transaction, definitions, namespace};
+use super::{Draftable, SLICE, SLICE_BYTES, Transaction, definitions, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
     facts::Facts, json, kinds::KindId, list, object, request::options_invalid, validate::Cause,
@@ -43,30 +43,50 @@ pub(crate) fn delete(
     one(tx, kind, &old, options, is_namespace)
 }
 
-/// Deletes all that match; answers them as they were.
+/// Deletes all that match in one turn of the writer; answers them as they were.
+/// `None` when they are too many for that: nothing is done then.
 pub(crate) fn delete_collection(
     tx: &mut Transaction<'_>,
     request: &DeleteCollection,
-) -> Result<Page, Error> {
-    check_options(&request.options)?;
+) -> Result<Option<Page>, Error> {
     let info = &request.list.kind;
     let kind = tx.kinds().id(info)?;
+    if tx.state().table(kind).objects.len() > SLICE {
+        return Ok(None);
+    }
     let page = list::list(tx.state(), &request.list)?;
+    let bytes: usize = page.items.iter().map(|item| item.bytes().len()).sum();
+    if bytes > SLICE_BYTES {
+        return Ok(None);
+    }
+    delete_listed(tx, info, &page.items, &request.options)?;
+    Ok(Some(page))
+}
+
+/// Deletes objects of a list, as far as they are still there.
+pub(crate) fn delete_listed(
+    tx: &mut Transaction<'_>,
+    info: &KindInfo,
+    listed: &[Arc<Object>],
+    options: &DeleteOptions,
+) -> Result<(), Error> {
+    let kind = tx.kinds().id(info)?;
     let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
-    for listed in &page.items {
-        // A page may be of an earlier revision.
+    for listed in listed {
+        // The list may be of an earlier revision.
         let Some(old) = tx.get(kind, listed.key()).cloned() else {
             continue;
         };
-        check_preconditions(&Subject::new(info, old.name()), &old, &request.options)?;
+        check_preconditions(&Subject::new(info, old.name()), &old, options)?;
         if !(is_namespace && namespace::is_protected(old.name())) {
-            one(tx, kind, &old, &request.options, is_namespace)?;
+            one(tx, kind, &old, options, is_namespace)?;
         }
     }
-    Ok(page)
+    Ok(())
 }
 
-fn check_options(options: &DeleteOptions) -> Result<(), Error> {
+/// Refuses options that contradict each other.
+pub(crate) fn check_options(options: &DeleteOptions) -> Result<(), Error> {
     match (options.orphan_dependents, options.propagation) {
         (Some(_), Some(policy)) => Err(options_invalid(Cause::invalid(
             "propagationPolicy",
@@ -181,7 +201,12 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
         let due = time::parse(json::text(object, "metadata.deletionTimestamp")).unwrap_or(now);
         return match options.grace_seconds.map(|seconds| seconds.max(0)) {
             Some(seconds) if seconds < current => {
-                let due = due + SignedDuration::from_secs(seconds - current);
+                let due = due
+                    .checked_sub(SignedDuration::from_secs(current.saturating_sub(seconds)))
+                    .ok()
+                    // A grace beyond all times has no end to count from.
+                    .filter(|due| *due >= Timestamp::UNIX_EPOCH)
+                    .unwrap_or_else(|| after(now, seconds));
                 set_grace(object, due, seconds);
                 Grace::Seconds(seconds)
             }
@@ -202,12 +227,15 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
             seconds => seconds,
         }
     };
-    let due = now
-        .checked_add(SignedDuration::from_secs(seconds))
-        .unwrap_or(now);
     bump_generation(object);
-    set_grace(object, due, seconds);
+    set_grace(object, after(now, seconds), seconds);
     Grace::Seconds(seconds)
+}
+
+/// So many seconds later; the last moment there is, if that is beyond it.
+fn after(now: Timestamp, seconds: i64) -> Timestamp {
+    now.saturating_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(Timestamp::MAX)
 }
 
 fn set_grace(object: &mut Draftable, due: Timestamp, seconds: i64) {
@@ -228,7 +256,8 @@ fn mark(object: &mut Draftable, now: Timestamp) {
 
 fn bump_generation(object: &mut Draftable) {
     if let Some(generation) = json::number(object, "metadata.generation").filter(|g| *g > 0) {
-        json::child(object, "metadata").insert("generation".into(), (generation + 1).into());
+        json::child(object, "metadata")
+            .insert("generation".into(), generation.saturating_add(1).into());
     }
 }
 

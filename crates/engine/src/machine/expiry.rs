@@ -1,14 +1,14 @@
 //! Events are kept for an hour after they were written last, as by Kubernetes'
 //! lease on them, whatever times they tell. Old ones go when new ones are
-//! written, a minute apart at the most.
+//! written, a minute apart at the least, and a few at a time.
 
-use std::sync::Arc;
+use std::{ops::Bound, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use longshore_model::time;
 use serde::Deserialize;
 
-use super::Transaction;
+use super::{SLICE, Transaction};
 use crate::Object;
 
 /// How long Events are kept.
@@ -48,26 +48,45 @@ fn written(event: &Object) -> Option<Timestamp> {
         .max()
 }
 
-/// Takes old Events away.
+/// Takes old Events away, the first of them at once: the others are a chore.
 pub(super) fn sweep(tx: &mut Transaction<'_>) {
-    if !std::mem::take(&mut tx.machine.wrote_event) {
+    // Not from a copy of the state: the writer does it.
+    if tx.machine.writes.is_some() || !std::mem::take(&mut tx.machine.wrote_event) {
         return;
     }
-    let now = tx.now;
     let swept = tx.machine.swept;
-    if swept.is_some_and(|swept| now.duration_since(swept) < PAUSE) {
+    let is_soon = swept.is_some_and(|swept| tx.now.duration_since(swept) < PAUSE);
+    if is_soon || tx.machine.sweeping.is_some() {
         return;
     }
-    tx.machine.swept = Some(now);
+    tx.machine.swept = Some(tx.now);
+    tx.machine.sweeping = Some("".into());
+    go_on(tx);
+}
+
+/// Goes on to take old Events away.
+pub(super) fn go_on(tx: &mut Transaction<'_>) {
+    let now = tx.now;
+    let Some(from) = tx.machine.sweeping.take() else {
+        return;
+    };
     let Some(kind) = tx.kinds().builtin_id("", "Event") else {
         return;
     };
     let is_old = |event: &&Arc<Object>| {
         written(event).is_some_and(|written| now.duration_since(written) > KEPT)
     };
-    let objects = tx.state().table(kind).objects.values();
-    let old: Vec<Arc<Object>> = objects.filter(is_old).cloned().collect();
-    for event in old {
-        tx.remove(kind, &event);
+    let from: (Bound<&str>, Bound<&str>) = (Bound::Excluded(&*from), Bound::Unbounded);
+    let objects = tx.state().table(kind).objects.range::<_, str>(from);
+    let looked_at: Vec<Arc<Object>> = objects
+        .take(SLICE)
+        .map(|(_, event)| event.clone())
+        .collect();
+    if let (true, Some(last)) = (looked_at.len() == SLICE, looked_at.last()) {
+        tx.machine.sweeping = Some(last.key().clone());
+        tx.machine.chores = true;
+    }
+    for event in looked_at.iter().filter(is_old) {
+        tx.remove(kind, event);
     }
 }

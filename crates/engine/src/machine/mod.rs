@@ -10,6 +10,7 @@ mod evict;
 mod expiry;
 mod namespace;
 mod ownership;
+mod prepared;
 mod priority;
 mod scale;
 mod service;
@@ -22,15 +23,17 @@ use serde_json::{Map, Value};
 
 pub(crate) use bind::bind;
 pub(crate) use create::{admit, create};
-pub(crate) use delete::{delete, delete_collection};
+pub(crate) use delete::{check_options, delete, delete_collection, delete_listed};
 pub(crate) use evict::evict;
 pub(crate) use namespace::bootstrap;
+pub(crate) use prepared::{Prepared, Rebase, commit, prepare};
 pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
-pub(crate) use update::{patch, update};
+pub(crate) use update::{ReadUpdate, decode_update, patch, update, update_read};
 
 use crate::{
     Error, Object,
+    custom::Outline,
     facts::KindFacts,
     journal::Record,
     kinds::{KindId, Kinds},
@@ -44,6 +47,12 @@ pub(crate) type Draftable = Map<String, Value>;
 /// Bytes of an object's JSON, at most: 1.5 MiB.
 const LARGEST: usize = 3 << 19;
 
+/// Objects that one turn of the writer deletes or looks at, at most, where many
+/// are concerned.
+pub(crate) const SLICE: usize = 256;
+/// Bytes of the objects that one turn deletes; the last of them may exceed it.
+pub(crate) const SLICE_BYTES: usize = 256 << 10;
+
 /// The working state and what it needs from outside.
 pub(crate) struct Machine {
     pub(crate) state: State,
@@ -54,10 +63,18 @@ pub(crate) struct Machine {
     touched: Vec<KindId>,
     /// Whether a write may have left definitions and kinds out of line.
     unsettled: bool,
+    /// Whether objects of a kind that is being deleted have gone.
+    drained: bool,
+    /// Whether work is left that nobody waits for: see [`Machine::chore`].
+    chores: bool,
+    /// What has been done, where it is done to a copy of the state.
+    writes: Option<Vec<(KindId, Event)>>,
     /// Whether an Event has been written, and when old ones were last looked
     /// for.
     wrote_event: bool,
     swept: Option<Timestamp>,
+    /// The key after which to go on to look for old ones.
+    sweeping: Option<Arc<str>>,
 }
 
 /// What a batch of writes did.
@@ -75,6 +92,7 @@ impl Machine {
         ids: Arc<dyn Ids>,
         limits: Limits,
     ) -> Self {
+        let chores = definitions::is_cleaning(&state);
         Self {
             state,
             clock,
@@ -83,8 +101,32 @@ impl Machine {
             records: Vec::new(),
             touched: Vec::new(),
             unsettled: false,
+            drained: false,
+            chores,
+            writes: None,
             wrote_event: false,
             swept: None,
+            sweeping: None,
+        }
+    }
+
+    /// Whether work is left that nobody waits for.
+    pub(crate) fn has_chores(&self) -> bool {
+        self.chores
+    }
+
+    /// Does some of the work that nobody waits for: deletes objects of
+    /// definitions that are being deleted, and old Events. It takes little time,
+    /// so that writes need not wait for all of it.
+    pub(crate) fn chore(&mut self) {
+        self.chores = false;
+        let done = self.execute(false, |tx| {
+            tx.machine.drained = definitions::is_cleaning(tx.state());
+            expiry::go_on(tx);
+            Ok(())
+        });
+        if let Err(error) = done {
+            tracing::error!(%error, "objects of a deleted definition, or old Events, stay for now");
         }
     }
 
@@ -96,6 +138,7 @@ impl Machine {
     ) -> Result<T, Error> {
         let (before, records, touched) =
             (self.state.clone(), self.records.len(), self.touched.len());
+        let writes = self.writes.as_ref().map_or(0, Vec::len);
         let now = self.clock.now();
         let work = std::panic::AssertUnwindSafe(|| {
             let mut transaction = Transaction {
@@ -109,16 +152,22 @@ impl Machine {
             Ok(done)
         });
         // A fault in the rules must not end the writer: the write fails alone.
-        let result = std::panic::catch_unwind(work).unwrap_or_else(|_| {
-            Err(Error::Internal(
-                "the request broke a rule of the engine".into(),
-            ))
+        let result = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
+            let panic = message(&*panic);
+            tracing::error!(panic, "a write panicked: it is rolled back");
+            Err(Error::Internal(format!(
+                "the write failed by a fault of the server, nothing of it was kept: {panic}"
+            )))
         });
         if dry_run || result.is_err() {
             self.state = before;
             self.records.truncate(records);
             self.touched.truncate(touched);
+            if let Some(list) = &mut self.writes {
+                list.truncate(writes);
+            }
             self.unsettled = false;
+            self.drained = false;
         }
         result
     }
@@ -130,6 +179,13 @@ impl Machine {
             touched: std::mem::take(&mut self.touched),
         }
     }
+}
+
+/// The message of a panic.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message")
 }
 
 /// One piece of work in progress.
@@ -211,7 +267,12 @@ impl Transaction<'_> {
         });
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
-        self.machine.unsettled |= definitions::concerns(self.state(), kind, false);
+        if definitions::is_kind_of_definitions(self.state(), kind) {
+            let outline = Arc::new(Outline::of(value));
+            let definitions = &mut self.machine.state.definitions;
+            definitions.insert(after.key().clone(), outline);
+            self.machine.unsettled = true;
+        }
         self.machine.wrote_event |= &*self.kinds().entry(kind).store_name == "events";
         let event = Event {
             revision,
@@ -219,7 +280,7 @@ impl Transaction<'_> {
             after: after.clone(),
             deleted: false,
         };
-        self.machine.state.apply(kind, event, self.machine.limits);
+        self.apply(kind, event);
         Ok(told.map_or(after, Arc::new))
     }
 
@@ -228,7 +289,11 @@ impl Transaction<'_> {
         let revision = self.machine.state.revision + 1;
         let after = Arc::new(object.with_revision(revision));
         self.record(kind, &after, None);
-        self.machine.unsettled |= definitions::concerns(self.state(), kind, true);
+        if definitions::is_kind_of_definitions(self.state(), kind) {
+            self.machine.state.definitions.remove(object.key());
+            self.machine.unsettled = true;
+        }
+        self.machine.drained |= self.kinds().entry(kind).terminating;
         let before = self.get(kind, object.key()).cloned();
         let event = Event {
             revision,
@@ -236,8 +301,15 @@ impl Transaction<'_> {
             after: after.clone(),
             deleted: true,
         };
-        self.machine.state.apply(kind, event, self.machine.limits);
+        self.apply(kind, event);
         after
+    }
+
+    fn apply(&mut self, kind: KindId, event: Event) {
+        if let Some(writes) = &mut self.machine.writes {
+            writes.push((kind, event.clone()));
+        }
+        self.machine.state.apply(kind, event, self.machine.limits);
     }
 
     fn record(&mut self, kind: KindId, object: &Object, value: Option<bytes::Bytes>) {

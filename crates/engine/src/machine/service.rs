@@ -1,13 +1,13 @@
 //! What Services are given: cluster addresses and node ports, each held by one
 //! Service at a time.
 
-use std::{collections::HashSet, net::Ipv4Addr};
+use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
 use super::{Draftable, Transaction};
-use crate::{Error, Subject, json as js, kinds::KindId, validate::Cause};
+use crate::{Error, Object, Subject, json as js, kinds::KindId, validate::Cause};
 
 /// 10.96.0.0/12, without its first two addresses (the network and the API
 /// server's own Service) and its last (broadcast).
@@ -112,12 +112,17 @@ fn node_ports(
             .filter(|port| *port != 0)
             .collect()
     };
+    let facts = tx.facts(kind);
+    let has_ports = |other: &&Arc<Object>| {
+        let of_type = other.field(facts, "spec.type").unwrap_or_default();
+        other.uid() != uid && matches!(&*of_type, "NodePort" | "LoadBalancer")
+    };
     let mut used: HashSet<i64> = tx
         .state()
         .table(kind)
         .objects
         .values()
-        .filter(|other| other.uid() != uid)
+        .filter(has_ports)
         .flat_map(|other| ports(&other.map()))
         .collect();
     for (index, asked) in ports(service).into_iter().enumerate() {

@@ -17,6 +17,44 @@ use crate::{
     view::View,
 };
 
+/// Reads the object of an update, which is taken out of it.
+pub(crate) fn decode_update(tx: &Transaction<'_>, request: &mut Update) -> Result<Decoded, Error> {
+    let object = std::mem::take(&mut request.object);
+    let validation = request.options.field_validation;
+    let decoded = if request.subresource == Subresource::Scale {
+        decode(&scale::scale_view(), object, validation)?
+    } else {
+        let (_, view) = tx.kinds().resolve(&request.target.kind)?;
+        decode(view, object, validation)?
+    };
+    Ok(decoded)
+}
+
+/// An update whose object was read before the writer's turn.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadUpdate {
+    pub(crate) request: Update,
+    pub(crate) decoded: Decoded,
+    /// What it was read under; the kind may have another schema since.
+    pub(crate) view: Arc<View>,
+}
+
+/// The writer's part of an update: its object under today's definition.
+pub(crate) fn update_read(tx: &mut Transaction<'_>, read: ReadUpdate) -> Result<Written, Error> {
+    let ReadUpdate {
+        request,
+        mut decoded,
+        view,
+    } = read;
+    if view.custom_kind().is_some() && request.subresource != Subresource::Scale {
+        let (_, current) = tx.kinds().resolve(&view.info)?;
+        if !Arc::ptr_eq(&view, current) {
+            decoded.object = current.shown(decoded.object);
+        }
+    }
+    update(tx, request, decoded)
+}
+
 /// Replaces an object or its status by one that was read before.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
@@ -281,7 +319,7 @@ pub(super) fn replace(
             if tx.facts(kind).generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();
                 json::child(&mut new, "metadata")
-                    .insert("generation".into(), (generation + 1).into());
+                    .insert("generation".into(), generation.saturating_add(1).into());
             }
             new
         }
@@ -314,6 +352,8 @@ fn record(
         return Ok(old.clone());
     }
     let managed = managed::text(entries);
+    let kept = view.kept_form(new);
+    let new = kept.as_ref().unwrap_or(new);
     match keep(tx, kind, old, new, &managed) {
         // Managed fields are the first to go where there is no place.
         Err(Error::TooLarge(_)) if !was_applied => keep(tx, kind, old, new, ""),

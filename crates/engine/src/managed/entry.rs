@@ -1,12 +1,14 @@
 //! `metadata.managedFields`: who owns which fields, entry by entry.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::set::FieldSet;
 
 /// How a manager came to own its fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Operation {
     /// By server-side apply.
     Apply,
@@ -24,7 +26,7 @@ impl Operation {
 }
 
 /// Whose an entry is. Of applied fields the version does not count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Manager {
     pub(crate) name: String,
     pub(crate) operation: Operation,
@@ -129,12 +131,21 @@ pub(super) fn read(text: &str) -> Option<Vec<Entry>> {
         .collect()
 }
 
-/// Reads the entries that a client sent, with all sets in their usual form.
+/// Reads the entries that a client sent, with all sets in their usual form. As
+/// in Kubernetes a manager has one entry, the last.
 pub(super) fn read_sent(sent: &Value) -> Option<Vec<Entry>> {
-    let mut entries = read(&sent.to_string())?;
-    for entry in &mut entries {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut places: HashMap<Manager, usize> = HashMap::new();
+    for mut entry in read(&sent.to_string())? {
         let set = FieldSet::from_text(&entry.fields).ok()?;
         entry.fields = set.in_usual_form().to_text();
+        match places.get(&entry.manager) {
+            Some(place) => entries[*place] = entry,
+            None => {
+                places.insert(entry.manager.clone(), entries.len());
+                entries.push(entry);
+            }
+        }
     }
     Some(entries)
 }
@@ -188,10 +199,15 @@ fn write_one(entry: &Entry, text: &mut String) {
 
 /// Whether both say the same, whenever it was said.
 pub(super) fn same_but_for_time(a: &[Entry], b: &[Entry]) -> bool {
+    let mut theirs: HashMap<&Manager, Vec<&Entry>> = HashMap::new();
+    for entry in b {
+        theirs.entry(&entry.manager).or_default().push(entry);
+    }
+    let same = |a: &Entry, b: &Entry| a.fields == b.fields || a.set() == b.set();
     a.len() == b.len()
         && a.iter().all(|a| {
-            b.iter()
-                .any(|b| a.manager == b.manager && (a.fields == b.fields || a.set() == b.set()))
+            let known = theirs.get(&a.manager).into_iter().flatten();
+            known.into_iter().any(|b| same(a, b))
         })
 }
 

@@ -2,6 +2,8 @@
 //! has one owner at its top. The other way round nothing is done, as by
 //! Kubernetes since 1.22: who owns the top of what has parts now owns no more.
 
+use std::collections::HashMap;
+
 use longshore_schema::{OwnedType, Ownership, Shape};
 use serde_json::{Map, Value};
 
@@ -66,10 +68,13 @@ fn items_at(at: OwnedType<'_>, set: FieldSet, items: &[(Element, &Value)]) -> Fi
         owned: set.owned,
         inside: Vec::with_capacity(set.inside.len()),
     };
+    let mut values = HashMap::with_capacity(items.len());
+    for (element, value) in items {
+        values.entry(element).or_insert(*value);
+    }
     for (element, inner) in set.inside {
-        let value = items.iter().find(|(other, _)| *other == element);
-        let inner = match value {
-            Some((_, value)) => value_at(at, inner, value),
+        let inner = match values.get(&element) {
+            Some(value) => value_at(at, inner, value),
             None => inner,
         };
         aligned.push(element, inner);

@@ -1,5 +1,7 @@
 //! Recording who changed what by a create, an update or a plain patch.
 
+use std::collections::HashMap;
+
 use super::{
     compare::Changes,
     entry::{Entry, Manager, Operation},
@@ -118,29 +120,54 @@ fn cap(entries: &mut Vec<Entry>) {
     };
     updates.sort_by_cached_key(key);
     let mut count = updates.len();
-    let mut oldest: Vec<Entry> = Vec::new();
+    // The first entry of each version, and the sets of those merged into it.
+    let mut oldest: Vec<(Entry, Vec<FieldSet>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for entry in updates {
         if count <= MOST {
             rest.push(entry);
             continue;
         }
-        let version = &entry.manager.api_version;
-        let bucket = oldest
-            .iter_mut()
-            .find(|bucket| bucket.manager.api_version == *version);
-        match bucket {
-            Some(bucket) => {
-                bucket.manager.name = ANCIENT.into();
-                bucket.manager.subresource.clear();
-                bucket.fields = bucket.set().union(entry.set()).to_text();
+        match places.get(&entry.manager.api_version) {
+            Some(place) => {
+                let (bucket, sets) = &mut oldest[*place];
+                sets.push(entry.set());
                 bucket.time = entry.time;
                 count -= 1;
             }
-            None => oldest.push(entry),
+            None => {
+                places.insert(entry.manager.api_version.clone(), oldest.len());
+                oldest.push((entry, Vec::new()));
+            }
         }
     }
-    rest.extend(oldest);
+    rest.extend(oldest.into_iter().map(|(mut entry, mut sets)| {
+        if !sets.is_empty() {
+            sets.push(entry.set());
+            entry.manager.name = ANCIENT.into();
+            entry.manager.subresource.clear();
+            entry.fields = union_of(sets).to_text();
+        }
+        entry
+    }));
     *entries = rest;
+}
+
+/// The union of many sets: two by two, so that none is gone through for each of
+/// the others.
+fn union_of(mut sets: Vec<FieldSet>) -> FieldSet {
+    while sets.len() > 1 {
+        let mut rest = sets.into_iter();
+        let mut unions = Vec::with_capacity(rest.len().div_ceil(2));
+        while let Some(first) = rest.next() {
+            unions.push(match rest.next() {
+                Some(second) => first.union(second),
+                None => first,
+            });
+        }
+        sets = unions;
+    }
+    sets.pop().unwrap_or_default()
 }
 
 #[cfg(test)]

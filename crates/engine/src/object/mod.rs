@@ -13,6 +13,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+pub(crate) use self::write::kind_first;
 use self::write::{FIRST_SIZE, MANAGED, write};
 use crate::facts::{Facts, KindFacts};
 
@@ -70,6 +71,11 @@ impl Object {
         text.extend_from_slice(&self.bytes[..start]);
         text.extend_from_slice(&self.bytes[end..]);
         serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Whether its deletion has begun: found without reading all of it.
+    pub(crate) fn is_being_deleted(&self) -> bool {
+        read::is_being_deleted(&self.bytes)
     }
 
     /// All its fields.

@@ -56,6 +56,22 @@ impl Object {
     }
 }
 
+/// Whether a stored object has a deletion timestamp.
+pub(super) fn is_being_deleted(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Stored {
+        metadata: Leaving,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Leaving {
+        #[serde(default)]
+        deletion_timestamp: Option<serde::de::IgnoredAny>,
+    }
+    serde_json::from_slice::<Stored>(bytes)
+        .is_ok_and(|stored| stored.metadata.deletion_timestamp.is_some())
+}
+
 /// Where a part stands in the text it was read from.
 fn place(text: &[u8], part: &RawValue) -> Range<u32> {
     let start = part.get().as_ptr().addr() - text.as_ptr().addr();

@@ -55,7 +55,7 @@ pub(crate) fn apply(
             // Operations that nobody knows are those that do not fit.
             let patch: json_patch::Patch = serde_json::from_value(patch.clone())
                 .map_err(|error| Error::PatchFailed(error.to_string()))?;
-            operations::apply(&mut document, &patch)?;
+            operations::apply(&mut document, patch)?;
             Ok(document)
         }
         PatchKind::Merge if patch.is_object() => {

@@ -1,5 +1,7 @@
 //! Rules of nodes and namespaces.
 
+use std::collections::HashSet;
+
 use longshore_model::StatusCause;
 
 use super::{
@@ -13,7 +15,7 @@ const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
     let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
     for taint in spec.get("taints").called("metadata.taints").items() {
         let (key, effect) = (taint.get("key"), taint.get("effect"));
         causes.qualified(&key);
@@ -26,7 +28,7 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
         } else {
             causes.one_of(&effect, EFFECTS);
         }
-        if seen.contains(&(key.text(), effect.text())) {
+        if !seen.insert((key.text(), effect.text())) {
             let message = format!(
                 "Duplicate value: {}: taints must be unique by key and effect pair",
                 taint.value()
@@ -35,7 +37,6 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
                 .0
                 .push(Cause::plain(&taint.path, "FieldValueDuplicate", message));
         }
-        seen.push((key.text(), effect.text()));
     }
     pod_networks(&spec.get("podCIDRs"), causes);
 }

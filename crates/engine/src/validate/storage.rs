@@ -1,5 +1,7 @@
 //! Rules of the kinds of storage.k8s.io.
 
+use std::collections::HashSet;
+
 use longshore_model::StatusCause;
 
 use super::{
@@ -44,26 +46,22 @@ pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
     parameters(&At::field(object, "parameters"), causes);
     for term in At::field(object, "allowedTopologies").items() {
         let list = term.get("matchLabelExpressions");
-        let mut keys = Vec::new();
+        let mut keys = HashSet::new();
         for one in list.items() {
             let (key, values) = (one.get("key"), one.get("values"));
             if values.len() == 0 {
                 causes.required(&values, "");
             }
             causes.qualified(&key);
-            for (index, value) in values.items().enumerate() {
-                if values
-                    .items()
-                    .take(index)
-                    .any(|other| other.text() == value.text())
-                {
+            let mut seen = HashSet::new();
+            for value in values.items() {
+                if !seen.insert(value.text()) {
                     causes.duplicate(&value);
                 }
             }
-            if keys.contains(&key.text()) {
+            if !keys.insert(key.text()) {
                 causes.duplicate(&key);
             }
-            keys.push(key.text());
         }
     }
     causes.one_of_if_set(&At::field(object, "reclaimPolicy"), &["Delete", "Retain"]);
@@ -190,11 +188,12 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
             .items()
             .map(|key| key.text())
             .collect();
-        for (index, key) in keys.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for key in &keys {
             if key.is_empty() {
                 causes.required(&driver, "");
             }
-            if keys[..index].contains(key) {
+            if !seen.insert(key) {
                 causes.0.push(Cause::duplicate(&driver.path, *key));
             }
             super::meta::qualified(&driver.path, key, causes.0);

@@ -248,3 +248,36 @@ async fn a_collection_is_deleted_by_selector() {
     );
     assert_eq!(names(&api.list("configmaps")), ["b"]);
 }
+
+/// A grace beyond all times is kept as it is, and can be cut.
+#[tokio::test]
+async fn a_pod_with_an_endless_grace_is_deleted_by_force() {
+    for grace in [i64::MAX, i64::MAX - 1, 400_000_000_000, 1 << 40] {
+        let api = api();
+        let mut endless = pod("a");
+        endless["spec"]["terminationGracePeriodSeconds"] = grace.into();
+        api.create("pods", endless).await.unwrap();
+        api.bind("a", "n").await.unwrap();
+        let value = pending(api.delete("pods", "a").await.unwrap());
+        assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], grace);
+        let due = value["metadata"]["deletionTimestamp"].as_str().unwrap();
+        assert!(due.starts_with("9999-"), "{due}");
+        let seconds = |seconds| DeleteOptions {
+            grace_seconds: Some(seconds),
+            ..DeleteOptions::default()
+        };
+        let value = pending(api.delete_with("pods", "a", seconds(5)).await.unwrap());
+        assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], 5);
+        assert!(is_gone(
+            &api.delete_with("pods", "a", seconds(0)).await.unwrap()
+        ));
+        for odd in [i64::MIN, -1, i64::MAX] {
+            api.create("pods", pod("b")).await.unwrap();
+            api.bind("b", "n").await.unwrap();
+            let _ = api.delete_with("pods", "b", seconds(odd)).await.unwrap();
+            assert!(is_gone(
+                &api.delete_with("pods", "b", seconds(0)).await.unwrap()
+            ));
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod custom;
 mod deletes;
 mod durability;
 mod events;
+mod holds;
 mod kinds;
 mod managed;
 mod model;

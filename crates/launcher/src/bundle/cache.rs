@@ -3,68 +3,123 @@
 //!
 //! A folder is unchanged when every entry has the same name, kind, size, inode and
 //! times of change. A file that was changed in the very moment of packing could
-//! look unchanged; such a folder is not remembered.
+//! look unchanged; such a folder is not remembered. A folder is remembered only after
+//! it has passed the checks, so these need not read an unchanged one.
+//!
+//! A small archive of a large folder is kept as a whole: it is wanted as a whole, for a
+//! Secret.
 
 use std::{
-    fs,
     io::{self, Write as _},
-    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{sink::hexadecimal, walk::Walked};
+use super::{
+    sink::{Data, hexadecimal},
+    walk::{Walked, totals},
+};
 
-/// Counts up when the same files give other bytes.
-const FORMAT: &[u8] = b"longshore bundle 2";
+/// Counts up when the same files give other bytes, and when the checks refuse more.
+const FORMAT: &[u8] = b"longshore bundle 4";
 /// Coarser than the clocks of the file systems that people have.
 const MOMENT: i128 = 2_000_000_000;
 
+/// Folders of fewer bytes and files are not remembered: they are packed as soon as they
+/// are looked up.
+const SMALL: (u64, u64) = (500, 4 * 1024 * 1024);
+/// Archives up to this size are kept, larger ones are made again when they are wanted.
+const KEPT: u64 = 1024 * 1024;
+/// A folder that was not packed for so long is forgotten.
+const OUTDATED: Duration = Duration::from_secs(60 * 24 * 3600);
+
 /// What a folder was packed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+struct Record {
     /// Of the entries.
     fingerprint: String,
+    sha256: String,
+    size: u64,
+}
+
+/// What an unchanged folder was packed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
     pub(super) sha256: String,
     pub(super) size: u64,
+    /// The archive, if it is small.
+    pub(super) data: Option<Bytes>,
 }
 
 /// The memory for one folder.
+#[derive(Debug)]
 pub(super) struct Cache {
     file: PathBuf,
     fingerprint: String,
+    is_small: bool,
     /// The last time anything in it changed, in nanoseconds since 1970.
     newest: i128,
 }
 
 impl Cache {
-    pub(super) fn of(cache: &Path, folder: &Path, walked: &Walked) -> Self {
+    /// `allowed`: the patterns of secrets that may be sent.
+    pub(super) fn of(cache: &Path, folder: &Path, walked: &Walked, allowed: &[String]) -> Self {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let name = Sha256::digest(whole.as_os_str().as_bytes());
         let newest = walked.entries.iter().map(|entry| entry.changed());
+        let (files, bytes) = totals(&walked.entries);
         Self {
             file: cache.join(format!("{}.json", &hexadecimal(&name)[..32])),
-            fingerprint: fingerprint(walked),
+            fingerprint: fingerprint(walked, allowed),
+            is_small: files <= SMALL.0 && bytes <= SMALL.1,
             newest: newest.max().unwrap_or(0),
         }
     }
 
     /// What is remembered of the folder as it is now.
-    pub(super) fn find(&self) -> Option<Record> {
-        let text = fs::read(&self.file).ok()?;
+    ///
+    /// What another user could have written is not believed: it would name
+    /// other code as that of the folder.
+    pub(super) fn find(&self) -> Option<Known> {
+        if !self.file.exists() {
+            return None;
+        }
+        longshore_files::private_dir(self.folder()).ok()?;
+        let text = longshore_files::read_optional(&self.file).ok()??;
         let record: Record = serde_json::from_slice(&text).ok()?;
-        (record.fingerprint == self.fingerprint).then_some(record)
+        if record.fingerprint != self.fingerprint {
+            return None;
+        }
+        let data = match record.size <= KEPT {
+            true => Some(self.kept(&record)?),
+            false => None,
+        };
+        Some(Known {
+            sha256: record.sha256,
+            size: record.size,
+            data,
+        })
+    }
+
+    /// The archive, if it is undamaged.
+    fn kept(&self, record: &Record) -> Option<Bytes> {
+        let archive = self.archive();
+        let length = archive.metadata().ok()?.len();
+        let data = (length == record.size).then(|| std::fs::read(archive).ok())??;
+        (hexadecimal(&Sha256::digest(&data)) == record.sha256).then(|| data.into())
     }
 
     /// Remembers it. `begun`: when packing began. A cache that cannot be written
     /// is none: nothing depends on it.
-    pub(super) fn remember(&self, sha256: &str, size: u64, begun: SystemTime) {
+    pub(super) fn remember(&self, data: &Data, sha256: &str, size: u64, begun: SystemTime) {
         let since = begun.duration_since(SystemTime::UNIX_EPOCH);
         let begun = since.map_or(0, |since| since.as_nanos().cast_signed());
-        if self.newest + MOMENT > begun {
+        if self.is_small || self.newest.saturating_add(MOMENT) > begun {
             return;
         }
         let record = Record {
@@ -72,26 +127,76 @@ impl Cache {
             sha256: sha256.to_owned(),
             size,
         };
-        if let Err(error) = self.write(&record) {
+        if let Err(error) = self.write(&record, data) {
             tracing::debug!(%error, file = %self.file.display(), "the bundle is not remembered");
         }
     }
 
-    fn write(&self, record: &Record) -> io::Result<()> {
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(record)?)?;
-        file.persist(&self.file)?;
-        Ok(())
+    /// Forgets what the folder was packed to.
+    pub(super) fn forget(&self) {
+        for file in [&self.file, &self.archive()] {
+            let removed = std::fs::remove_file(file);
+            if let Err(error) = removed
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::debug!(%error, file = %file.display(), "cannot remove it from the cache");
+            }
+        }
+    }
+
+    fn archive(&self) -> PathBuf {
+        self.file.with_extension("tar.gz")
+    }
+
+    fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+
+    fn write(&self, record: &Record, data: &Data) -> io::Result<()> {
+        let folder = self.folder();
+        longshore_files::private_dir(folder).map_err(io::Error::other)?;
+        self.forget();
+        if let Err(error) = remove_outdated(folder) {
+            tracing::debug!(%error, "cannot tidy the cache of bundles");
+        }
+        match data {
+            Data::Memory(bytes) if record.size <= KEPT => {
+                put(folder, &self.archive(), bytes)?;
+            }
+            Data::Memory(_) | Data::File(_) => {}
+        }
+        put(folder, &self.file, &serde_json::to_vec(record)?)
     }
 }
 
-fn fingerprint(walked: &Walked) -> String {
+fn put(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Forgets folders that may be no more.
+fn remove_outdated(folder: &Path) -> io::Result<()> {
+    let now = SystemTime::now();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let modified = entry.metadata().and_then(|found| found.modified());
+        let age = modified.map(|modified| now.duration_since(modified).unwrap_or_default());
+        if age.is_ok_and(|age| age > OUTDATED) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn fingerprint(walked: &Walked, allowed: &[String]) -> String {
     let mut hash = Sha256::new_with_prefix(FORMAT);
+    hash.update((allowed.len() as u64).to_le_bytes());
+    for pattern in allowed {
+        hash.update((pattern.len() as u64).to_le_bytes());
+        hash.update(pattern);
+    }
     for entry in &walked.entries {
         let path = entry.path.as_os_str().as_bytes();
         hash.update((path.len() as u64).to_le_bytes());

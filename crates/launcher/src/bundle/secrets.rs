@@ -8,6 +8,7 @@ use std::{
     fs::File,
     io::Read,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use ignore::gitignore::Gitignore;
@@ -50,9 +51,18 @@ const LOOKED_INTO: [&str; 14] = [
     "txt", "rsa",
 ];
 
-/// The secrets among what is to be packed, but for those that `allowed` names.
-pub(super) fn find(folder: &Path, entries: &[Found], allowed: &Gitignore) -> Vec<SecretFile> {
-    let files = entries.iter().filter(|entry| entry.kind == Kind::File);
+/// The secrets among what is to be packed, but for those that `allowed` names; not all
+/// of them when `stop` is set meanwhile.
+pub(super) fn find(
+    folder: &Path,
+    entries: &[Found],
+    allowed: &Gitignore,
+    stop: &AtomicBool,
+) -> Vec<SecretFile> {
+    let files = entries
+        .iter()
+        .take_while(|_| !stop.load(Ordering::Relaxed))
+        .filter(|entry| entry.kind == Kind::File);
     let secrets = files.filter_map(|entry| {
         let what = by_name(&entry.path).or_else(|| by_content(folder, entry))?;
         let path = entry.path.clone();

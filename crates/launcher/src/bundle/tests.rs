@@ -1,7 +1,13 @@
 //! Tests of packing.
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::symlink,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use flate2::read::MultiGzDecoder;
 use longshore_archive::Unpack;
@@ -10,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{sink::IN_MEMORY, *};
 
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, content) in files {
         let path = folder.path().join(path);
@@ -33,7 +39,8 @@ fn unpack(bundle: &Bundle) -> tempfile::TempDir {
 
 fn names(bundle: &Bundle) -> Vec<String> {
     bundle
-        .packed
+        .contents
+        .paths
         .iter()
         .map(|path| path.display().to_string())
         .collect()
@@ -121,15 +128,18 @@ fn ignored_files_stay_at_home_and_are_reported() {
         last,
         Progress {
             files: 6,
-            bytes: bundle.report.bytes
+            bytes: bundle.report.bytes,
+            total_files: 6,
+            total_bytes: bundle.report.bytes
         }
     );
     assert_eq!(bundle.report.largest[0].0, Path::new(".longshoreignore"));
 
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let warnings = bundle.warnings(&words(
-        "python ./train.py --data=data/big.bin notes.txt ../x",
-    ));
+    let command = words("python ./train.py --data=data/big.bin notes.txt ../x");
+    let brought = bundle.warnings(&command, |path| path.starts_with("data"));
+    assert_eq!(brought.len(), 1, "{brought:?}");
+    let warnings = bundle.warnings(&command, |_| false);
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("data/big.bin"));
     assert!(warnings[1].contains("!notes.txt"));
@@ -192,6 +202,50 @@ fn links_out_of_the_folder_are_refused_unless_ignored() {
 }
 
 #[test]
+fn all_that_is_refused_is_reported_at_once() {
+    let folder = folder(&[
+        ("a.py", ""),
+        (".env", "A=1"),
+        (".netrc", "x"),
+        ("c/.pypirc", "x"),
+    ]);
+    symlink("/etc/passwd", folder.path().join("out")).unwrap();
+    symlink("../../x", folder.path().join("c/up")).unwrap();
+    let error = pack(folder.path(), &PackOptions::default(), |_| {}).unwrap_err();
+    let BundleError::Several(problems) = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(problems.len(), 3);
+    let text = error.to_string();
+    for part in [
+        ".env",
+        ".netrc",
+        "c/.pypirc",
+        "the link out points",
+        "the link c/up points",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_virtual_environment_that_is_named_is_not_to_be_sent() {
+    let folder = folder(&[
+        (".venv/pyvenv.cfg", ""),
+        (".venv/bin/python", ""),
+        ("a.py", ""),
+    ]);
+    let words = [".venv/bin/python", "a.py"].map(str::to_owned);
+    let warnings = pack_all(folder.path()).warnings(&words, |_| false);
+    assert_eq!(
+        warnings,
+        [
+            "the command names \".venv/bin/python\", but .venv is a virtual environment of this machine and is not sent: install the packages in the image"
+        ]
+    );
+}
+
+#[test]
 fn a_folder_that_is_none_is_named() {
     let folder = folder(&[("a.py", "")]);
     let error = |path: &str| {
@@ -209,7 +263,7 @@ fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
     let noise = noise();
     fs::write(folder.path().join("noise"), &noise).unwrap();
     let bundle = pack_all(folder.path());
-    let Some(Data::File(file)) = bundle.data.get() else {
+    let Some(Data::File(file)) = bundle.contents.data.get() else {
         panic!("kept in memory")
     };
     let path = file.path().to_owned();
@@ -226,7 +280,7 @@ fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
 }
 
 /// Content that does not compress, too much to stay in memory.
-fn noise() -> Vec<u8> {
+pub(super) fn noise() -> Vec<u8> {
     let mut seed = 1_u64;
     let noise = std::iter::repeat_with(|| {
         seed = seed
@@ -237,65 +291,53 @@ fn noise() -> Vec<u8> {
     noise.take(IN_MEMORY * 2).collect()
 }
 
-/// As if it had been written long ago.
-fn long_ago(path: &Path) {
-    // Only the time of the last writing can be set, not that of the last change.
-    let file = fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000))
-        .unwrap();
-}
+/// Larger than anything that could be packed while a test runs.
+const ENDLESS: u64 = 1 << 40;
 
 #[test]
-fn an_unchanged_folder_is_packed_when_it_is_asked_for() {
-    let (folder, cache) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
+fn packing_can_be_stopped_within_one_file() {
+    let folder = folder(&[("a.py", "1")]);
+    // In this order: the archive has grown into a file when it is stopped.
     fs::write(folder.path().join("noise"), noise()).unwrap();
-    let options = PackOptions {
-        cache: Some(cache.path().join("bundles")),
-        ..PackOptions::default()
-    };
-    let pack = || pack(folder.path(), &options, |_| {}).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(2_100));
-    let first = pack();
-    assert!(first.is_packed());
-    let again = pack();
-    assert!(!again.is_packed());
-    assert_eq!((&again.sha256, again.size), (&first.sha256, first.size));
-    assert_eq!(again.report, first.report);
-    assert_eq!(again.bytes().unwrap(), first.bytes().unwrap());
-    assert!(again.is_packed());
-
-    // The same size, and a time long ago: the time of change tells.
-    let late = pack();
-    fs::write(folder.path().join("a.py"), "2").unwrap();
-    long_ago(&folder.path().join("a.py"));
-    let error = late.open().err().unwrap().to_string();
-    assert!(error.contains("the folder changed"), "{error}");
-    let changed = pack();
-    assert!(changed.is_packed());
-    assert_ne!(changed.sha256, first.sha256);
-
-    // A cache that is none is no obstacle.
-    for file in fs::read_dir(cache.path().join("bundles")).unwrap() {
-        fs::write(file.unwrap().path(), "{").unwrap();
-    }
-    assert!(pack().is_packed());
-    let nowhere = PackOptions {
-        cache: Some(folder.path().join("a.py/cache")),
-        ..PackOptions::default()
-    };
-    super::pack(folder.path(), &nowhere, |_| {}).unwrap();
+    let sparse = fs::File::create(folder.path().join("sparse")).unwrap();
+    sparse.set_len(ENDLESS).unwrap();
+    let options = PackOptions::default();
+    let mut seen = Vec::new();
+    let mut stopped = None;
+    let error = pack(folder.path(), &options, |progress| {
+        seen.push(progress);
+        if progress.bytes > 64 << 20 && stopped.is_none() {
+            options.stop.store(true, Ordering::Relaxed);
+            stopped = Some(Instant::now());
+        }
+    });
+    assert!(matches!(error.unwrap_err(), BundleError::Stopped));
+    // A thirtieth of this on a machine that does nothing else.
+    assert!(stopped.unwrap().elapsed() < Duration::from_secs(3));
+    // Bytes are reported within a file, too.
+    let within: Vec<_> = seen.iter().filter(|progress| progress.files == 2).collect();
+    assert!(within.len() > 10, "{seen:?}");
+    assert!(within.is_sorted_by(|a, b| a.bytes <= b.bytes));
+    let expected = (3, ENDLESS + noise().len() as u64 + 1);
+    assert!(
+        seen.iter()
+            .all(|progress| (progress.total_files, progress.total_bytes) == expected)
+    );
+    // Nothing is looked through for whom it is stopped already.
+    let again = scan(folder.path(), &options);
+    assert!(matches!(again.unwrap_err(), BundleError::Stopped));
 }
 
 #[test]
-fn a_folder_that_changes_in_this_moment_is_not_remembered() {
-    let (folder, cache) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
-    let walked = walk::walk(folder.path(), &[]).unwrap();
-    let cache = Cache::of(cache.path(), folder.path(), &walked);
-    let seconds = std::time::Duration::from_secs;
-    cache.remember("abc", 3, SystemTime::now() + seconds(1));
-    assert_eq!(cache.find(), None);
-    cache.remember("abc", 3, SystemTime::now() + seconds(60));
-    assert_eq!(cache.find().unwrap().sha256, "abc");
+fn what_is_found_is_known_before_it_is_packed() {
+    let folder = folder(&[("a.py", "1")]);
+    for name in ["large", "larger"] {
+        let sparse = fs::File::create(folder.path().join(name)).unwrap();
+        sparse.set_len(ENDLESS + name.len() as u64).unwrap();
+    }
+    let report = scan(folder.path(), &PackOptions::default()).unwrap().report;
+    assert_eq!((report.files, report.bytes), (3, 2 * ENDLESS + 5 + 6 + 1));
+    assert_eq!(report.largest[0].0, Path::new("larger"));
 }
 
 #[test]
@@ -314,7 +356,7 @@ fn secrets_stay_at_home_unless_allowed() {
         let options = PackOptions {
             ignore: list(ignore),
             allow_secrets: list(allow),
-            cache: None,
+            ..PackOptions::default()
         };
         pack(folder.path(), &options, |_| {}).map_err(|error| error.to_string())
     };

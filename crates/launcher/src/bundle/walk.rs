@@ -1,9 +1,11 @@
 //! Finds what to pack: all files of a folder, sorted, without the ignored.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::Read as _,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use ignore::{
@@ -36,7 +38,7 @@ pub const DEFAULT_IGNORES: &[&str] = &[
 pub(super) const IGNORE_FILE: &str = ".longshoreignore";
 /// The mark of a folder that holds a cache (bford.info/cachedir).
 const CACHE_MARK: &str = "CACHEDIR.TAG";
-const CACHE_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+const CACHE_SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -87,6 +89,15 @@ impl Walked {
     }
 }
 
+/// Files and links, and the bytes of all files.
+pub(super) fn totals(entries: &[Found]) -> (u64, u64) {
+    let files = entries.iter().filter(|entry| entry.kind != Kind::Folder);
+    files.fold((0, 0), |(files, bytes): (u64, u64), entry| {
+        // A sparse file may have any size.
+        (files + 1, bytes.saturating_add(entry.size))
+    })
+}
+
 /// The rules in force in one folder, weakest first.
 struct Rules {
     defaults: Gitignore,
@@ -112,7 +123,11 @@ impl Rules {
     }
 }
 
-pub(super) fn walk(folder: &Path, patterns: &[String]) -> Result<Walked, BundleError> {
+pub(super) fn walk(
+    folder: &Path,
+    patterns: &[String],
+    stop: &AtomicBool,
+) -> Result<Walked, BundleError> {
     // Matching is by path prefix, so all paths must begin alike.
     let root = folder
         .canonicalize()
@@ -126,7 +141,7 @@ pub(super) fn walk(folder: &Path, patterns: &[String]) -> Result<Walked, BundleE
         flags: from_lines("the `ignore` setting", patterns)?,
     };
     let mut walked = Walked::default();
-    descend(&root, Path::new(""), &mut rules, &mut walked)?;
+    descend(&root, Path::new(""), &mut rules, &mut walked, stop)?;
     Ok(walked)
 }
 
@@ -135,7 +150,12 @@ fn descend(
     folder: &Path,
     rules: &mut Rules,
     walked: &mut Walked,
+    stop: &AtomicBool,
 ) -> Result<(), BundleError> {
+    let go_on = || match stop.load(Ordering::Relaxed) {
+        true => Err(BundleError::Stopped),
+        false => Ok(()),
+    };
     let full = root.join(folder);
     let (git, own) = (rules.git.len(), rules.own.len());
     rules
@@ -144,10 +164,12 @@ fn descend(
     rules.own.extend(from_file(&full, &full.join(IGNORE_FILE))?);
     let mut entries = Vec::new();
     for entry in fs::read_dir(&full).map_err(|source| read(&full, source))? {
+        go_on()?;
         entries.push(entry.map_err(|source| read(&full, source))?);
     }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
+        go_on()?;
         let full = entry.path();
         let path = folder.join(entry.file_name());
         let metadata = full
@@ -187,7 +209,7 @@ fn descend(
             },
         });
         if is_folder {
-            descend(root, &path, rules, walked)?;
+            descend(root, &path, rules, walked, stop)?;
         }
     }
     rules.git.truncate(git);
@@ -261,7 +283,12 @@ fn build(builder: GitignoreBuilder, path: &Path) -> Result<Gitignore, BundleErro
 }
 
 fn is_cache(folder: &Path) -> bool {
-    fs::read(folder.join(CACHE_MARK)).is_ok_and(|mark| mark.starts_with(CACHE_SIGNATURE))
+    let mut mark = [0; CACHE_SIGNATURE.len()];
+    let file = folder.join(CACHE_MARK);
+    // A pipe of that name is not waited for.
+    file.is_file()
+        && File::open(file).is_ok_and(|mut file| file.read_exact(&mut mark).is_ok())
+        && mark == *CACHE_SIGNATURE
 }
 
 fn read(path: &Path, source: std::io::Error) -> BundleError {

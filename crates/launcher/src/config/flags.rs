@@ -1,8 +1,8 @@
 //! What the command line says, as it was written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{ConfigError, PodSettings, Template, Toleration, Volume, resolve::invalid};
+use super::{ConfigError, Input, PodSettings, Template, Toleration, Volume, resolve::invalid};
 
 /// What the command line says, as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,7 +13,12 @@ pub struct Flags {
     pub namespace: Option<String>,
     /// `--image`.
     pub image: Option<String>,
-    /// `--env KEY=VALUE`, each; later ones win.
+    /// `--launcher-image`.
+    pub launcher_image: Option<String>,
+    /// Variables of `--env-file`, in their order; `--env` wins over them.
+    pub env_file: Vec<(String, String)>,
+    /// `--env KEY=VALUE`, each; later ones win. [`pass_through`](super::pass_through)
+    /// gives those without a value their own.
     pub env: Vec<String>,
     /// `--role NAME=COUNT`, each; later ones win.
     pub roles: Vec<String>,
@@ -53,6 +58,11 @@ pub struct Flags {
     pub time_zone: Option<String>,
     /// `--jobset`: one JobSet instead of a Job a role.
     pub jobset: bool,
+    /// `--stdin`, or both `--stdin` and `--tty`.
+    pub input: Input,
+    /// The current folder, when the cluster runs pods on this machine's files: then a
+    /// relative folder of a `host` volume is one of this machine.
+    pub here: Option<PathBuf>,
     /// What the pods of every role are like.
     pub pods: PodFlags,
     /// The command after `--`; empty when none is given.
@@ -77,11 +87,18 @@ pub struct PodFlags {
 }
 
 impl PodFlags {
-    /// The file's settings with the flags over them.
-    pub(super) fn over(&self, file: &PodSettings) -> Result<PodSettings, ConfigError> {
+    /// The file's settings with the flags over them. `here` is the current folder, if
+    /// relative folders of volumes are of this machine.
+    pub(super) fn over(
+        &self,
+        file: &PodSettings,
+        here: Option<&Path>,
+    ) -> Result<PodSettings, ConfigError> {
         let mut all = file.clone();
         for flag in &self.volumes {
-            all.volumes.push(volume(flag)?);
+            let mut volume = volume(flag)?;
+            volume.found_from(here);
+            all.volumes.push(volume);
         }
         for flag in &self.node_selector {
             let pair = flag.split_once('=');

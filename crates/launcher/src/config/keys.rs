@@ -1,5 +1,7 @@
 //! The keys that `longshore.toml` knows, and the nearest one to a word.
 
+use crate::suggest;
+
 use super::{ConfigError, Source, place};
 
 pub(super) const KEYS: &[&str] = &[
@@ -82,34 +84,16 @@ pub(super) fn check(
         at: format!("{}{at}", source.path.display()),
         key: format!("{prefix}{key}"),
         place,
-        nearest: nearest(key, valid).map(str::to_owned),
+        nearest: match key.as_str() {
+            "cpu" | "memory" | "gpu" => Some(format!("resources.{key}")),
+            _ => nearest(key, valid).map(str::to_owned),
+        },
         valid: valid.join(", "),
     })
 }
 
-/// The candidate that is fewest edits away, when it is near enough to be
-/// meant.
+/// The key that a mistyped one is closest to.
 fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase().replace('-', "_");
-    let distance = |candidate: &str| edits(&word, candidate);
-    let best = candidates
-        .iter()
-        .min_by_key(|candidate| distance(candidate))?;
-    (distance(best) <= best.len().div_ceil(3)).then_some(*best)
-}
-
-/// The number of letters to insert, delete or change (Levenshtein).
-fn edits(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
+    suggest::nearest(&word, candidates.iter().copied())
 }

@@ -2,17 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Component, Path},
     time::Duration,
 };
 
-use longshore_model::{Quantity, name};
+use longshore_model::{Quantity, name, yaml};
 use serde_json::{Map, Value, json};
 
 use super::{
     ConfigError,
     pods::{EnvFrom, PodSettings, Template, Toleration, Volume},
-    resolve::{duration, invalid},
+    resolve::{duration, invalid, quantity_rule},
     settings::VariableSource,
 };
 use crate::names;
@@ -106,7 +106,7 @@ fn subdomain(what: &'static str, text: &str) -> Result<(), ConfigError> {
 fn quantity<'a>(what: &str, text: &'a str) -> Result<&'a str, ConfigError> {
     match text.parse::<Quantity>() {
         Ok(_) => Ok(text),
-        Err(_) => Err(invalid(what, text, "use a quantity such as 10Gi")),
+        Err(_) => Err(invalid(what, text, quantity_rule(text, "10Gi"))),
     }
 }
 
@@ -190,6 +190,11 @@ fn mounted(index: usize, path: &str, volume: &Volume) -> Result<(Value, Value), 
         sources.push(json!({"configMap": {"name": map}}));
     }
     if let Some(host) = &volume.host {
+        let has_parent = host.components().any(|part| part == Component::ParentDir);
+        if host.is_relative() || has_parent {
+            let rule = "give the absolute path of a folder on the nodes, without `..`; a relative one is possible on the embedded cluster only";
+            return Err(invalid("volumes host", host.to_string_lossy(), rule));
+        }
         sources.push(json!({"hostPath": {"path": host}}));
     }
     if let Some(size) = &volume.empty {
@@ -273,14 +278,16 @@ fn template(
         Some(Template::Table(table)) => json!(table),
         Some(Template::File(file)) => {
             let path = folder.map_or_else(|| file.clone(), |folder| folder.join(file));
-            let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Read {
+            let text = super::settings::read_text(&path).map_err(|source| ConfigError::Read {
                 path: path.clone(),
                 source,
             })?;
-            serde_yaml_ng::from_str(&text).map_err(|error| ConfigError::Syntax {
-                path,
-                message: error.to_string(),
-            })?
+            let syntax = |message: String| ConfigError::Syntax {
+                path: path.clone(),
+                message,
+            };
+            yaml::check(text.as_bytes()).map_err(|error| syntax(error.to_string()))?;
+            serde_yaml_ng::from_str(&text).map_err(|error| syntax(error.to_string()))?
         }
     };
     let known: BTreeSet<&str> = BTreeSet::from(["metadata", "spec"]);

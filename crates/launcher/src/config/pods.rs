@@ -3,7 +3,10 @@
 //!
 //! [`resolve`]: super::resolve
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
 
 use serde::Deserialize;
 
@@ -68,6 +71,30 @@ pub struct Volume {
     pub sub_path: Option<String>,
     /// Whether it cannot be written.
     pub read_only: bool,
+}
+
+impl Volume {
+    /// Makes a relative folder of the node one below `folder`, if there is one.
+    pub(super) fn found_from(&mut self, folder: Option<&Path>) {
+        if let (Some(host), Some(folder)) = (&mut self.host, folder)
+            && host.is_relative()
+        {
+            *host = without_parents(&folder.join(&*host));
+        }
+    }
+}
+
+/// The path without `.` and `..`, which are resolved by name.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// A Secret or a ConfigMap all of whose keys are variables.

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use longshore_model::{Quantity, name};
 
 use super::{
-    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, PodSpec, RoleSettings, RoleSpec, RunSpec,
-    Settings, place,
+    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, Input, PUBLISHED_LAUNCHER_IMAGE, PodSpec,
+    RoleSettings, RoleSpec, RunSpec, Settings, Workload, place,
     settings::{Command, Scalar, Source, Variable, VariableSource},
     workload,
 };
@@ -122,7 +122,13 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
             .map(|text| duration(what, text))
             .transpose()
     };
-    check_image("launcher_image", settings.launcher_image.as_ref())?;
+    let launcher_image = flags
+        .launcher_image
+        .as_ref()
+        .or(settings.launcher_image.as_ref());
+    check_image("launcher_image", launcher_image)?;
+    // Where pods run on this machine's files, they find the program there.
+    let published = PUBLISHED_LAUNCHER_IMAGE.filter(|_| flags.here.is_none());
     let account = flags.service_account.as_ref();
     let account = account.or(settings.service_account.as_ref());
     let accounts = account.map(|name| ("service_account", name));
@@ -141,7 +147,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         namespace,
         port,
         store,
-        launcher_image: settings.launcher_image.clone(),
+        launcher_image: launcher_image.cloned().or(published.map(str::to_owned)),
         image_pull_policy: policy,
         image_pull_secrets: settings.image_pull_secrets.clone(),
         service_account: account.cloned(),
@@ -174,7 +180,10 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         code: !flags.no_code && settings.code.unwrap_or(true),
         workload,
         roles,
+        input: flags.input,
+        caller: None,
     };
+    check_input(&spec)?;
     let last = u32::from(port) + spec.tasks().saturating_sub(1);
     if port == 0 || last > u32::from(u16::MAX) {
         let rule = format!(
@@ -184,6 +193,24 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         return Err(invalid("port", port.to_string(), rule));
     }
     Ok(spec)
+}
+
+/// Standard input has one reader, and is read once.
+fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
+    let flag = match spec.input {
+        Input::None => return Ok(()),
+        Input::Piped => "-i",
+        Input::Terminal => "-it",
+    };
+    let problem = match (spec.tasks(), &spec.workload) {
+        (_, Workload::Scheduled(_)) => ", and a schedule runs without you: leave it out".to_owned(),
+        (1, _) if spec.retries > 0 => {
+            ", which could not be read again by a second attempt: leave out `retries`".to_owned()
+        }
+        (1, _) => return Ok(()),
+        (tasks, _) => format!(", and this run has {tasks}: leave it out, or run one task"),
+    };
+    Err(ConfigError::Input { flag, problem })
 }
 
 /// The name of a queue, which becomes a label's value.
@@ -279,11 +306,17 @@ fn role(
         given.or(own_command)
     };
     let command = command.or(general).filter(|words| !words.is_empty());
+    let is_named = !(settings.roles.is_empty() && flags.roles.is_empty());
     let command = command.ok_or_else(|| ConfigError::NoCommand {
-        role: name.to_owned(),
+        role: is_named.then(|| name.to_owned()),
     })?;
+    check_command(&command)?;
 
     let (mut env, mut from) = variables(&settings.env, &own.env);
+    for (key, value) in &flags.env_file {
+        from.remove(key.as_str());
+        env.insert(key.clone(), value.clone());
+    }
     for flag in &flags.env {
         let (key, value) = flag
             .split_once('=')
@@ -295,6 +328,10 @@ fn role(
     if let Some(key) = names.into_iter().find(|key| !is_variable(key)) {
         let rule = "use letters, digits, '_', '-' and '.', not beginning with a digit";
         return Err(invalid("variable name", key, rule));
+    }
+    if let Some((key, _)) = env.iter().find(|(_, value)| value.contains('\0')) {
+        let rule = "its value contains a NUL character, which no variable can hold";
+        return Err(invalid("variable", key, rule));
     }
 
     let texts = |map: &BTreeMap<String, Scalar>| -> Vec<(String, String)> {
@@ -309,7 +346,10 @@ fn role(
         ("memory", &flags.memory),
         ("gpu", &flags.gpu),
     ] {
-        resources.extend(value.iter().map(|value| (key.to_owned(), value.clone())));
+        if let Some(value) = value {
+            check_quantity(&format!("--{key}"), value)?;
+            resources.insert(key.to_owned(), value.clone());
+        }
     }
     for (key, value) in &resources {
         if !matches!(key.as_str(), "cpu" | "memory" | "gpu" | "ephemeral-storage")
@@ -319,15 +359,20 @@ fn role(
                 "use cpu, memory, gpu, ephemeral-storage, or a full name such as amd.com/gpu";
             return Err(invalid("resource", key, rule));
         }
-        let quantity = value.parse::<Quantity>().ok();
-        if quantity.is_none_or(|quantity| quantity.value() < 0.0) {
-            let rule = "use a quantity such as 2, 500m or 4Gi";
-            return Err(invalid(format!("resource {key}"), value, rule));
-        }
+        check_quantity(&format!("resource {key}"), value)?;
     }
-    let run = flags.pods.over(&settings.pods)?;
     let source = settings.source.as_ref();
     let folder = source.and_then(|source| source.path.parent());
+    // Relative folders of the file's volumes are relative to the file.
+    let below = flags
+        .here
+        .as_ref()
+        .map(|here| folder.map_or(here.clone(), |folder| here.join(folder)));
+    let (mut file, mut pods) = (settings.pods.clone(), own.pods.clone());
+    for volume in file.volumes.iter_mut().chain(&mut pods.volumes) {
+        volume.found_from(below.as_deref());
+    }
+    let run = flags.pods.over(&file, flags.here.as_deref())?;
     let image = flags
         .image
         .as_ref()
@@ -341,9 +386,57 @@ fn role(
         command,
         env,
         resources,
-        pods: PodSpec::resolve(&run, &own.pods, &from, folder)?,
+        pods: PodSpec::resolve(&run, &pods, &from, folder)?,
         service,
     }))
+}
+
+/// A command that a process can be started with.
+fn check_command(command: &[String]) -> Result<(), ConfigError> {
+    if command.first().is_some_and(String::is_empty) {
+        return Err(invalid(
+            "command",
+            "",
+            "its first word is the program to run",
+        ));
+    }
+    match command.iter().find(|word| word.contains('\0')) {
+        Some(word) => {
+            let rule = "it contains a NUL character, which no argument can hold";
+            Err(invalid("command", word.replace('\0', "\u{fffd}"), rule))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_quantity(what: &str, value: &str) -> Result<(), ConfigError> {
+    let quantity = value.parse::<Quantity>().ok();
+    match quantity.is_none_or(|quantity| quantity.value() < 0.0) {
+        true => Err(invalid(what, value, quantity_rule(value, "2, 500m or 4Gi"))),
+        false => Ok(()),
+    }
+}
+
+/// What to write instead of a text that is not a quantity, such as `16GB`.
+pub(super) fn quantity_rule(text: &str, examples: &str) -> String {
+    let text: String = text.split_whitespace().collect();
+    let begin = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(begin.unwrap_or(text.len()));
+    let unit = unit.to_ascii_uppercase();
+    let unit = unit.strip_suffix('B').unwrap_or(&unit);
+    let is_known = |unit: &str| ["K", "M", "G", "T", "P", "E"].contains(&unit);
+    if number.parse::<f64>().is_ok() {
+        if let Some(unit) = unit.strip_suffix('I').filter(|unit| is_known(unit)) {
+            return format!("write {number}{unit}i");
+        }
+        if is_known(unit) {
+            let decimal = if unit == "K" { "k" } else { unit };
+            return format!(
+                "write {number}{decimal} (powers of 1000) or {number}{unit}i (powers of 1024)"
+            );
+        }
+    }
+    format!("use a quantity such as {examples}")
 }
 
 /// Registries have the last word on images; this much is none anywhere.
@@ -382,8 +475,11 @@ fn is_variable(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// Reads `90s`, `1h30m`, `7d`, or a number of seconds.
-pub(super) fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
+/// Reads `90s`, `1h30m`, `7d`, or a number of seconds; `what` is what the time is for.
+///
+/// # Errors
+/// [`ConfigError::Invalid`] when it is no time, 0, or longer than 68 years.
+pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
     let error = || {
         invalid(
             what,

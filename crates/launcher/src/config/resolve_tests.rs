@@ -86,7 +86,17 @@ fn wrong_values_are_named_with_their_rule() {
     assert!(error(&plain, &flags(&["Worker=1"], &["x"])).contains("invalid role \"Worker\""));
     assert!(error(&plain, &flags(&["worker=0"], &["x"])).contains("at least one role"));
     assert!(error(&plain, &flags(&["ps=1"], &["x"])).contains("ends by itself"));
-    assert!(error(&plain, &flags(&[], &[])).contains("no command for role \"main\""));
+    assert!(error(&plain, &flags(&[], &[])).starts_with("no command: give one after `--`, as in"));
+    let worker = error(&plain, &flags(&["worker=2"], &[]));
+    assert!(
+        worker.starts_with("no command for role \"worker\": give one"),
+        "{worker}"
+    );
+    let no_program = error(&plain, &flags(&[], &["", "x"]));
+    assert!(
+        no_program.contains("its first word is the program"),
+        "{no_program}"
+    );
     let store = error(&file("store = 'https://me:hush@x/'"), &flags(&[], &["x"]));
     assert!(
         store.contains("invalid store \"https://…@x/\": it has a scheme that is not known"),
@@ -118,11 +128,152 @@ fn wrong_values_are_named_with_their_rule() {
         ..flags(&[], &["x"])
     };
     assert!(error(&plain, &env).contains("--env \"A\""));
+    let nul = error(&plain, &flags(&[], &["a\0b"]));
+    assert!(nul.contains("contains a NUL character"), "{nul}");
+    let env = Flags {
+        env: vec!["A=hush\0".into()],
+        ..flags(&[], &["x"])
+    };
+    let nul = error(&plain, &env);
+    assert!(
+        nul.contains("variable \"A\"") && !nul.contains("hush"),
+        "{nul}"
+    );
     let env = Flags {
         env: vec!["1A=2".into()],
         ..flags(&[], &["x"])
     };
     assert!(error(&plain, &env).contains("variable name"));
+}
+
+#[test]
+fn a_size_that_is_not_a_quantity_is_answered_with_one_that_is() {
+    for (text, rule) in [
+        (
+            "16GB",
+            "write 16G (powers of 1000) or 16Gi (powers of 1024)",
+        ),
+        (
+            "1.5 gb",
+            "write 1.5G (powers of 1000) or 1.5Gi (powers of 1024)",
+        ),
+        ("16GiB", "write 16Gi"),
+        (
+            "512kb",
+            "write 512k (powers of 1000) or 512Ki (powers of 1024)",
+        ),
+        ("16g", "write 16G (powers of 1000) or 16Gi (powers of 1024)"),
+        ("much", "use a quantity such as 2, 500m or 4Gi"),
+        ("-1", "use a quantity such as 2, 500m or 4Gi"),
+    ] {
+        let flags = Flags {
+            memory: Some(text.into()),
+            ..flags(&[], &["x"])
+        };
+        let told = format!("invalid --memory {text:?}: {rule}");
+        assert_eq!(error(&Settings::default(), &flags), told);
+    }
+    let settings = file("command = 'x'\n[resources]\nmemory = '4GB'");
+    assert_eq!(
+        error(&settings, &Flags::default()),
+        "longshore.toml:3:10: invalid resource memory \"4GB\": write 4G (powers of 1000) or 4Gi (powers of 1024)"
+    );
+    let misplaced = Settings::parse("memory = '4Gi'", Path::new("longshore.toml")).unwrap_err();
+    assert!(
+        misplaced.to_string().starts_with(
+            "longshore.toml:1:1: unknown key `memory`, did you mean `resources.memory`?"
+        ),
+        "{misplaced}"
+    );
+}
+
+#[test]
+fn relative_folders_of_the_node_are_of_this_machine_or_refused() {
+    let with = |text: &str, flag: Option<&str>, here: Option<&str>| {
+        let mut settings = Settings::parse(text, Path::new("code/longshore.toml")).unwrap();
+        settings.command = file("command = 'x'").command;
+        let flags = Flags {
+            here: here.map(Into::into),
+            pods: super::super::PodFlags {
+                volumes: flag.map(str::to_owned).into_iter().collect(),
+                ..Default::default()
+            },
+            ..Flags::default()
+        };
+        let spec = resolve(&settings, &flags, "code").map_err(|error| error.to_string())?;
+        let paths = spec.roles[0].pods.volumes.iter();
+        let paths =
+            paths.map(|(volume, _)| volume["hostPath"]["path"].as_str().unwrap().to_owned());
+        Ok::<_, String>(paths.collect::<Vec<_>>())
+    };
+    let here = Some("/home/me");
+    assert_eq!(
+        with("", Some("host:outs:/out"), here).unwrap(),
+        ["/home/me/outs"]
+    );
+    assert_eq!(
+        with("", Some("host:../outs:/out"), here).unwrap(),
+        ["/home/outs"]
+    );
+    let own = "volumes = [{ host = 'outs', path = '/out' }]";
+    assert_eq!(with(own, None, here).unwrap(), ["/home/me/code/outs"]);
+    let of_role = "[[roles.main.volumes]]\nhost = './outs'\npath = '/out'";
+    assert_eq!(with(of_role, None, here).unwrap(), ["/home/me/code/outs"]);
+    let refused = with("", Some("host:outs:/out"), None).unwrap_err();
+    assert!(
+        refused.starts_with(
+            "invalid volumes host \"outs\": give the absolute path of a folder on the nodes"
+        ),
+        "{refused}"
+    );
+    let refused = with(own, None, None).unwrap_err();
+    assert!(
+        refused.starts_with("code/longshore.toml:1:21: invalid volumes host"),
+        "{refused}"
+    );
+    assert!(with("", Some("host:/a/../b:/out"), None).is_err());
+}
+
+#[test]
+fn variables_of_files_are_below_flags_and_above_the_file_of_settings() {
+    let settings = file("command = 'x'\n[env]\nA = 1\nB = 1\nC = { secret = 's' }");
+    let flags = Flags {
+        env_file: vec![
+            ("B".into(), "2".into()),
+            ("C".into(), "2".into()),
+            ("D".into(), "2".into()),
+        ],
+        env: vec!["D=3".into()],
+        ..Flags::default()
+    };
+    let spec = resolve(&settings, &flags, "code").unwrap();
+    let env: Vec<_> = spec.roles[0].env.values().map(String::as_str).collect();
+    assert_eq!(env, ["1", "2", "2", "3"]);
+    assert!(
+        spec.roles[0].pods.env.is_empty(),
+        "the value replaces its source"
+    );
+}
+
+#[test]
+fn standard_input_is_for_one_task() {
+    let with = |settings: &str, roles: &[&str], input| {
+        let flags = Flags {
+            input,
+            ..flags(roles, &["x"])
+        };
+        resolve(&file(settings), &flags, "code")
+    };
+    assert!(with("", &[], Input::Piped).is_ok());
+    assert!(with("retries = 2", &[], Input::Terminal).is_err());
+    let refused =
+        |settings, roles: &[&str], input| with(settings, roles, input).unwrap_err().to_string();
+    assert_eq!(
+        refused("", &["worker=3"], Input::Piped),
+        "-i sends the standard input to one task, and this run has 3: leave it out, or run one task"
+    );
+    assert!(refused("retries = 1", &[], Input::Piped).contains("leave out `retries`"));
+    assert!(refused("cron = '@daily'", &[], Input::Terminal).starts_with("-it sends"));
 }
 
 #[test]

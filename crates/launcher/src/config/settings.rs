@@ -16,7 +16,7 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// name = "mnist"                # default: the folder's name
 /// namespace = "team-a"          # default: the cluster's
 /// image = "python:3-slim"
-/// launcher_image = "…"          # an image with the longshore program, if the tasks' images lack it
+/// launcher_image = "…"          # an image with the program longshore, for images that lack it
 /// image_pull_policy = "IfNotPresent"
 /// image_pull_secrets = ["registry"]
 /// service_account = "trainer"
@@ -296,7 +296,7 @@ impl Settings {
     /// # Errors
     /// As [`Settings::load`].
     pub fn load_file(path: &Path, required: bool) -> Result<Self, ConfigError> {
-        match std::fs::read_to_string(path) {
+        match read_text(path) {
             Ok(text) => Self::parse(&text, path),
             Err(error) if !required && error.kind() == std::io::ErrorKind::NotFound => {
                 Ok(Self::default())
@@ -307,6 +307,18 @@ impl Settings {
             }),
         }
     }
+}
+
+/// The largest file of settings, in bytes.
+const LARGEST_FILE: u64 = 4 << 20;
+
+/// The text of a file, which may be anything.
+pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
+    let bytes = longshore_files::read_limited(path, LARGEST_FILE)?;
+    String::from_utf8(bytes).map_err(|_| {
+        let text = "it is not UTF-8 text";
+        std::io::Error::new(std::io::ErrorKind::InvalidData, text)
+    })
 }
 
 /// Numbers by what they may be, not by their types.

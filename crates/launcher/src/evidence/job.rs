@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Condition, Meta, PodSpec};
-use crate::names;
+use crate::{explain::Explanation, names};
 
 /// A Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -132,6 +132,30 @@ impl JobEvidence {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.metadata.annotations.contains_key(names::CANCELLED)
+    }
+
+    /// The explanation that whoever stopped it has left on it.
+    #[must_use]
+    pub fn note(&self) -> Option<Explanation> {
+        let text = self.metadata.annotations.get(names::WHY)?;
+        serde_json::from_str(text).ok()
+    }
+
+    /// When it was stopped with its run, see [`names::STOPPED`].
+    #[must_use]
+    pub fn stopped_at(&self) -> Option<Timestamp> {
+        let text = self.metadata.annotations.get(names::STOPPED)?;
+        text.split_once(": ")?.0.parse().ok()
+    }
+
+    /// When the user cancelled it.
+    #[must_use]
+    pub fn cancelled_at(&self) -> Option<Timestamp> {
+        self.metadata
+            .annotations
+            .get(names::CANCELLED)?
+            .parse()
+            .ok()
     }
 
     /// Whether a failed task is not started again.

@@ -35,12 +35,21 @@ pub struct Taint {
 
 /// A node's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
 pub struct NodeStatus {
     #[serde(deserialize_with = "super::amounts")]
     pub allocatable: Amounts,
     pub conditions: Vec<Condition>,
+    pub node_info: NodeInfo,
+}
+
+/// What a node says about its software.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
+pub struct NodeInfo {
+    pub container_runtime_version: String,
 }
 
 impl NodeEvidence {

@@ -160,18 +160,22 @@ impl PodEvidence {
     }
 
     /// Which task of the run it is.
+    ///
+    /// A server before Kubernetes 1.21 ignores that a Job is indexed. The pods of such a
+    /// Job have no index, and all stand for the task 0: none is overlooked.
     #[must_use]
     pub fn task(&self) -> Option<Task> {
         let meta = &self.metadata;
         let index = meta
             .annotations
             .get(names::COMPLETION_INDEX)
-            .or_else(|| meta.labels.get(names::COMPLETION_INDEX))?;
-        let role = meta.labels.get(names::ROLE)?;
-        Some(Task {
-            role: role.clone(),
-            index: index.parse().ok()?,
-        })
+            .or_else(|| meta.labels.get(names::COMPLETION_INDEX));
+        let index = match index {
+            Some(index) => index.parse().ok()?,
+            None => meta.owner("Job").map(|_| 0)?,
+        };
+        let role = meta.labels.get(names::ROLE)?.clone();
+        Some(Task { role, index })
     }
 
     /// The name of the container that runs the command.

@@ -147,12 +147,16 @@ causes! {
     /// Somebody deleted the pod.
     Deleted = "deleted",
 
+    /// The cluster was stopped while the run was in progress.
+    ClusterStopped = "cluster-stopped",
     /// The cluster does not answer.
     ClusterAway = "cluster-away",
     /// The namespace is missing, or going away.
     Namespace = "namespace",
     /// The user lacks rights.
     Rights = "rights",
+    /// The server is older than what a run needs.
+    ServerTooOld = "server-too-old",
 
     /// The run was cancelled.
     Cancelled = "cancelled",

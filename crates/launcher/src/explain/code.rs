@@ -21,11 +21,15 @@ pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> 
     let what = format!("the container {container:?} of image {image:?} could not be started");
     let cause = with_message(what, &short(message));
     if lacks_ours {
-        return Explanation::new(
-            Cause::LauncherMissing,
-            cause,
-            "the image must hold the program `longshore`, or `launcher_image` must name one that does",
-        );
+        // Container runtimes put words of their own before it; the embedded node, which
+        // has no images, does not.
+        let remedy = match message.trim_start().starts_with("exec: ") {
+            true => EMBEDDED,
+            false => {
+                "the image must hold the program `longshore`, or `launcher_image` must name one that does"
+            }
+        };
+        return Explanation::new(Cause::LauncherMissing, cause, remedy);
     }
     let (kind, remedy) = start_problem(message);
     Explanation::new(kind, cause, remedy)
@@ -51,6 +55,8 @@ fn start_problem(message: &str) -> (Cause, &'static str) {
         )
     }
 }
+
+const EMBEDDED: &str = "the embedded cluster finds the program `longshore` on the PATH of the program that started it: install it there, or name its folder in `Options::program_dir`";
 
 const ARCHITECTURE: &str = "build the program for the node's sort of processor, or choose other nodes with `node_selector`";
 

@@ -149,7 +149,7 @@ pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeLost,
         with_message(format!("{} was lost", node(pod)), &short(message)),
-        "run it again, with `retries` to get over this; look at the node: `kubectl describe node`",
+        "run it again, with `retries` to get over this; look at the node: `longshore describe nodes`",
     )
 }
 

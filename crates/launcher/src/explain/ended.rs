@@ -5,6 +5,7 @@ use super::{
     text::{last_line as last_of, or, short, with_message},
 };
 use crate::{
+    escape::unescape,
     evidence::{PodEvidence, Terminated},
     names,
 };
@@ -30,10 +31,11 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
     }
     match pod.ended() {
         Some(ended) if ended.reason == "ContainerStatusUnknown" => {
-            let (cause, remedy) = (
-                "its end was not seen: the node had lost sight of it",
-                "look at the node, `kubectl describe node`, and try again",
+            let cause = with_message(
+                "its end was not seen: the node had lost sight of it".to_owned(),
+                &short(&ended.message),
             );
+            let remedy = "look at the node, `longshore describe nodes`, and try again";
             let found = Explanation::new(Cause::NodeLost, cause, remedy);
             (found.seen("ContainerStatusUnknown"), true)
         }
@@ -46,7 +48,8 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
                 format!("it failed ({})", or(&pod.status.reason, "no reason given")),
                 &pod.status.message,
             );
-            let remedy = "look at its events: `kubectl describe pod`";
+            let name = &pod.metadata.name;
+            let remedy = format!("look at its events: `longshore describe pod {name}`");
             (Explanation::new(Cause::Unknown, cause, remedy), true)
         }
     }
@@ -173,7 +176,7 @@ pub(super) fn command(pod: &PodEvidence) -> String {
         .iter()
         .position(|word| word == "--")
         .map_or(0, |place| place + 1);
-    words.get(begin..).unwrap_or_default().join(" ")
+    unescape(&words.get(begin..).unwrap_or_default().join(" "))
 }
 
 pub(super) fn image(pod: &PodEvidence, container: &str) -> String {

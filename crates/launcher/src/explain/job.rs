@@ -35,7 +35,7 @@ pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) ->
                 format!("the Job failed ({})", or(reason, "no reason given")),
                 &condition.message,
             ),
-            "look at the Job's events: `kubectl describe job`",
+            "look at the Job's events: `longshore describe job`",
         ),
     };
     found.of_job(job).seen(seen)
@@ -48,7 +48,7 @@ fn backoff(job: &JobEvidence, condition: &Condition) -> Explanation {
             "{failed} attempt(s) of its tasks failed, more than `retries` allows, and no pod is left that tells why"
         ),
     };
-    let remedy = "look at the Job's events, `kubectl describe job`; run it again to see the logs";
+    let remedy = "look at the Job's events, `longshore describe job`; run it again to see the logs";
     Explanation::new(Cause::BackoffLimit, cause, remedy).seen(short(&condition.message))
 }
 
@@ -118,7 +118,7 @@ fn suspended(job: &JobEvidence) -> Explanation {
         Explanation::new(
             Cause::Queued,
             format!("it waits in the queue {queue:?}"),
-            "wait for its turn: `kubectl get workloads` tells where it stands",
+            "wait for its turn: `longshore get workloads` tells where it stands",
         )
         .seen(format!("label {QUEUE}"))
     } else if let Some(reason) = job.metadata.annotations.get(names::STOPPED) {

@@ -53,7 +53,7 @@ fn attach(message: &str) -> (Explanation, Patience) {
     let remedy = if message.contains("Multi-Attach") {
         "another pod on another node has it: end that, or use a volume of access mode ReadWriteMany"
     } else {
-        "look at the volume: `kubectl describe pvc`"
+        "look at the volume's events: `longshore describe pvc`"
     };
     let explanation = Explanation::new(Cause::Attach, with_message(what, &short(message)), remedy);
     (explanation, Patience::StartTimeout)

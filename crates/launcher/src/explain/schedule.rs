@@ -57,14 +57,14 @@ fn volume(message: &str) -> Option<(Explanation, Patience)> {
                 format!("the PersistentVolumeClaim {name:?} cannot be used"),
                 &short(message),
             ),
-            format!("look at it: `kubectl describe pvc {name}`"),
+            format!("look at it: `longshore describe pvc {name}`"),
         ));
     }
     let told = [
         (
             "unbound immediate PersistentVolumeClaims",
             "a PersistentVolumeClaim of the task is not bound",
-            "look why no volume is bound to it, a missing storage class for one: `kubectl describe pvc`",
+            "look why no volume is bound to it, a missing storage class for one: `longshore describe pvc`",
         ),
         (
             "didn't find available persistent volumes to bind",
@@ -113,7 +113,7 @@ fn no_nodes(message: &str, around: &Around) -> Option<(Explanation, Patience)> {
             "none of the cluster's {} node(s) is ready",
             nodes.seen.len()
         ),
-        "look why: `kubectl describe nodes`",
+        "look why: `longshore describe nodes`",
     )
 }
 
@@ -183,7 +183,7 @@ fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanat
     Some(waits(
         Cause::NodeSelector,
         format!("{cause}{seen}"),
-        "correct `node_selector`, or label a node: `kubectl label node NODE KEY=VALUE`",
+        "correct `node_selector`, or label a node: `longshore label node NODE KEY=VALUE`",
     ))
 }
 
@@ -209,7 +209,7 @@ fn taints(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanat
             .iter()
             .all(|taint| fit::is_passing(taint.split(['=', ':']).next().unwrap_or_default()));
     let remedy = if passing {
-        "the cluster puts these on nodes that are ill or cordoned: look at them with `kubectl describe nodes`, or wait"
+        "the cluster puts these on nodes that are ill or cordoned: look at them with `longshore describe nodes`, or wait"
     } else {
         "the nodes' taints keep it out: tolerate them, use other nodes, or have the taint removed"
     };

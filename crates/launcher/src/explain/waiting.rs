@@ -67,6 +67,15 @@ fn waiting(
             };
             (explanation, Patience::seconds(20))
         }
+        // The embedded cluster's node, while a pod that had them is ending.
+        "WaitingForDevices" => (
+            Explanation::new(
+                Cause::InsufficientResource,
+                format!("its devices are still in use: {message}"),
+                "wait until the pods that have them are gone",
+            ),
+            Patience::StartTimeout,
+        ),
         _ => return None,
     };
     let seen = format!("{}: {}", status.name, waiting.reason);
@@ -141,7 +150,10 @@ pub fn slow(pod: &PodEvidence, limit: Duration, around: &Around) -> Explanation 
         limit.as_secs(),
         state.unwrap_or("no reason given")
     );
-    let remedy = "look at its events, `kubectl describe pod`; or raise `start_timeout`";
+    let remedy = format!(
+        "look at its events, `longshore describe pod {}`; or raise `start_timeout`",
+        pod.metadata.name
+    );
     let newest = around.of_pod(&pod.metadata);
     let warning = newest.iter().find(|event| event.kind == "Warning");
     let explanation = Explanation::new(Cause::SlowStart, cause, remedy).of_pod(pod);

@@ -73,7 +73,7 @@ impl Misfit {
                 match label.contains(' ') {
                     true => "correct the affinity, or label a node".to_owned(),
                     false => format!(
-                        "correct `node_selector`, or label a node: `kubectl label node NODE {label}`"
+                        "correct `node_selector`, or label a node: `longshore label node NODE {label}`"
                     ),
                 },
             ),
@@ -86,7 +86,7 @@ impl Misfit {
             ),
             Self::Scattered => (
                 "no node could ever take it: each lacks something that it asks for".to_owned(),
-                "compare what it asks for with `kubectl describe nodes`".to_owned(),
+                "compare what it asks for with `longshore describe nodes`".to_owned(),
             ),
         }
     }

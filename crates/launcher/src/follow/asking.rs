@@ -29,7 +29,7 @@ const TELL: Duration = Duration::from_secs(5);
 impl Driver {
     /// Tells, once each time, that the cluster does not answer.
     pub(super) async fn tell_away(&mut self) -> Result<(), Unheard> {
-        let is_away = self.signs.away() > TELL;
+        let is_away = self.liveness.away() > TELL;
         if is_away && !self.told_away {
             let remedy = "the run goes on, and is followed again when it does";
             let what = Explanation::new(Cause::ClusterAway, "the cluster does not answer", remedy);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{explain::Explanation, names::Task};
@@ -11,22 +12,28 @@ use crate::{explain::Explanation, names::Task};
 /// ```
 /// use longshore_launcher::{Event, follow::LogLine, names::Task};
 /// let task = Task { role: "worker".into(), index: 1 };
-/// let event = Event::Log(LogLine { task, container: None, line: "epoch 1".into() });
+/// let time = "2026-01-02T03:04:05.678Z".parse().ok();
+/// let event = Event::Log(LogLine { task, container: None, time, line: "epoch 1".into() });
 /// assert_eq!(
 ///     serde_json::to_string(&event).unwrap(),
-///     r#"{"event":"log","role":"worker","index":1,"line":"epoch 1"}"#
+///     r#"{"event":"log","role":"worker","index":1,"time":"2026-01-02T03:04:05.678Z","line":"epoch 1"}"#
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Event {
     /// How far the roles have come, whenever that changes.
     Progress(Progress),
     /// Something holds a task up, or the cluster does not answer; it may still
     /// mend.
     Waiting(Explanation),
+    /// A task failed, and its Job starts it again.
+    Retry(Retry),
     /// A complete line of a task's log.
     Log(LogLine),
+    /// Lines of a task's log are missing before the next one.
+    Gap(LogGap),
     /// The end; nothing comes after it.
     Finished(Outcome),
 }
@@ -74,6 +81,19 @@ pub struct RoleProgress {
     pub failed: u32,
 }
 
+/// A failed attempt that is not the last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// Why the attempt failed.
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// Which attempt of the role's tasks it was, from 1 on.
+    pub attempt: u32,
+    /// How many attempts may be made before the run fails.
+    pub attempts: u32,
+}
+
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogLine {
@@ -83,8 +103,76 @@ pub struct LogLine {
     /// The init container that wrote it, when the command did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// When the node received it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
     /// The line, without its newline; what is no UTF-8 is replaced.
     pub line: String,
+}
+
+/// The beginning of a line whose end has not come yet, in its last state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unfinished {
+    /// Whose it is.
+    #[serde(flatten)]
+    pub task: Task,
+    /// The init container that writes it, when the command does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// What was written since the last carriage return.
+    pub text: String,
+}
+
+/// Lines of a log that were not delivered, or may not have been.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogGap {
+    /// Whose they are.
+    #[serde(flatten)]
+    pub task: Task,
+    /// The init container that wrote them, when the command did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// The time of the last line before the gap; `None` when there is none.
+    pub from: Option<Timestamp>,
+    /// The time of the first line after it; `None` when none came.
+    pub to: Option<Timestamp>,
+    /// How many bytes are missing. Kubernetes does not say, so this is `None` today.
+    pub bytes: Option<u64>,
+    /// Why they were not delivered.
+    pub cause: GapCause,
+}
+
+/// Why lines of a log were not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum GapCause {
+    /// The node rotated the log while it was not read, or read too slowly.
+    Rotated,
+    /// The pod was deleted, and its log with it.
+    PodDeleted,
+    /// The server refused the log, or did not answer, until the follower gave up.
+    Unreadable,
+    /// The run ended, and the rest of the log did not come in time.
+    TimedOut,
+}
+
+impl fmt::Display for LogGap {
+    /// `lines between A and B may be missing: the log was rotated ...`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) => write!(f, "lines between {from} and {to} may be missing")?,
+            (Some(from), None) => write!(f, "lines after {from} may be missing")?,
+            (None, Some(to)) => write!(f, "lines before {to} may be missing")?,
+            (None, None) => f.write_str("lines may be missing")?,
+        }
+        f.write_str(match self.cause {
+            GapCause::Rotated => ": the log was rotated before they were read",
+            GapCause::PodDeleted => ": the pod was deleted before its log was read to the end",
+            GapCause::Unreadable => ": the cluster did not return the rest of the log",
+            GapCause::TimedOut => ": the rest of the log did not arrive in time",
+        })
+    }
 }
 
 /// How a run ended.
@@ -107,8 +195,8 @@ pub enum Ending {
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
-    /// 0; the exit code of the task that failed first; 4 when a task could
-    /// not start; 130 when the run was cancelled.
+    /// 0; the exit code of the task that failed first; 3 when the cluster was
+    /// stopped; 4 when a task could not start; 130 when the run was cancelled.
     pub exit_code: i32,
     /// The task that failed first.
     #[serde(flatten)]
@@ -119,6 +207,12 @@ pub struct Outcome {
     pub remedy: Option<String>,
     /// The same with all that is known of it, for programs.
     pub explanation: Option<Explanation>,
+    /// How many gaps the logs have: so many events said that lines are missing.
+    pub gaps: u32,
+    /// When the run was submitted.
+    pub began: Option<Timestamp>,
+    /// When its last task ended, as far as that is known.
+    pub finished: Option<Timestamp>,
 }
 
 #[cfg(test)]

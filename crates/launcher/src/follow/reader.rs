@@ -4,20 +4,27 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use jiff::Timestamp;
 use longshore_client::{LogOptions, View, kinds::Pod};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, timeout},
 };
 
-use super::{Error, Event, LogLine, signs::Signs};
-use crate::{lines::Lines, names::Task};
+use super::{
+    Error, Event, GapCause, LogGap, LogLine,
+    liveness::{Liveness, Source},
+};
+use crate::{
+    lines::{Found, Lines},
+    names::Task,
+};
 
 /// The pause after a break; it doubles while nothing comes.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// How often a log of a pod that is over is asked for in vain.
-const PATIENCE: u32 = 8;
+const ATTEMPTS: u32 = 8;
 /// How long a server is waited for that cannot be reached, as while it is
 /// started anew, when a log of a pod that is over is left to be read.
 const AWAY: Duration = Duration::from_secs(120);
@@ -25,6 +32,13 @@ const AWAY: Duration = Duration::from_secs(120);
 const SILENT: Duration = Duration::from_secs(300);
 /// The same, when the pod is over.
 const SILENT_AT_THE_END: Duration = Duration::from_secs(2);
+/// How far a reader may be behind, and how long it may wait for room, before it looks
+/// whether the node has begun another file. A kubelet begins one every 10 s at most.
+const BEHIND: Duration = Duration::from_secs(4);
+/// How long the question for the current file's first line may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much of that line is asked for.
+const PROBE_BYTES: u64 = 512;
 
 pub(super) struct Reader {
     pub(super) pods: View<Pod>,
@@ -34,10 +48,11 @@ pub(super) struct Reader {
     /// Whether it is the one of the command.
     pub(super) is_main: bool,
     pub(super) tail: Option<u64>,
+    pub(super) since: Option<Timestamp>,
     pub(super) over: watch::Receiver<bool>,
     pub(super) events: mpsc::Sender<Result<Event, Error>>,
-    /// What all readers do.
-    pub(super) signs: Arc<Signs>,
+    /// Shared by all readers.
+    pub(super) liveness: Arc<Liveness>,
 }
 
 enum Read {
@@ -45,21 +60,26 @@ enum Read {
     Ended,
     /// The connection broke, or was refused.
     Broken,
-    /// Nobody answers.
+    /// The server does not answer.
     Unreachable,
     /// The server knows no such pod.
     NotFound,
-    /// Nobody listens any more.
+    /// The receiver of the events is gone.
     Unheard,
 }
 
 /// How a log comes in.
-#[derive(Default)]
 struct Progress {
     lines: Lines,
     last: Option<String>,
     /// Whether a line has come since the last connection was made.
     heard: bool,
+    /// Whether the last connection ended properly, with all that was written by then.
+    ended: bool,
+    /// The smallest difference between this clock and the node's, in milliseconds.
+    skew: Option<i64>,
+    /// When the current file's first line was last asked for.
+    probed: Instant,
 }
 
 impl Reader {
@@ -67,43 +87,67 @@ impl Reader {
     ///
     /// A stream's end does not tell whether the log has ended or the
     /// connection. So the log is complete only when it was asked for after
-    /// the pod was over, and then read to the end.
+    /// the pod was over, and then read to the end. What is not complete is
+    /// reported as a gap.
     pub(super) async fn read(mut self) -> Option<String> {
-        let mut progress = Progress::default();
-        if self.tail.is_some() {
-            progress.lines = Lines::of_tail();
-        }
+        let mut progress = Progress {
+            lines: match (self.since, self.tail) {
+                (Some(since), _) => Lines::since(since),
+                (None, Some(_)) => Lines::of_tail(),
+                (None, None) => Lines::default(),
+            },
+            last: None,
+            heard: false,
+            ended: false,
+            skew: None,
+            probed: Instant::now(),
+        };
         let mut pause = FIRST_PAUSE;
         let (mut failures, mut away) = (0, None);
         loop {
             let was_over = *self.over.borrow_and_update();
             progress.heard = false;
             let read = self.read_once(!was_over, &mut progress).await;
+            self.liveness.set_unfinished(&self.source(), b"");
             if !matches!(read, Read::Unreachable) {
                 away = None;
             }
-            self.signs.reaches(!matches!(read, Read::Unreachable));
+            self.liveness
+                .record_answer(!matches!(read, Read::Unreachable));
+            // A broken or refused request says nothing about what came before.
+            match read {
+                Read::Ended => progress.ended = true,
+                _ if progress.heard => progress.ended = false,
+                _ => {}
+            }
             match read {
                 Read::Unheard => break,
                 // Before that, it is a node that has not found its pods yet.
-                Read::NotFound if was_over => break,
+                Read::NotFound if was_over => {
+                    if !progress.ended {
+                        self.give_up(GapCause::PodDeleted, &mut progress).await;
+                    }
+                    break;
+                }
                 Read::Ended if was_over => {
                     let rest = progress.lines.finish();
-                    // Nobody listens: then nothing is left to be done.
+                    // The receiver is gone: then nothing is left to be done.
                     let _ = self.tell(rest, &mut progress).await;
                     break;
                 }
                 Read::Broken if was_over && !progress.heard => {
                     failures += 1;
-                    if failures >= PATIENCE {
+                    if failures >= ATTEMPTS {
+                        self.give_up(GapCause::Unreadable, &mut progress).await;
                         break;
                     }
                 }
                 Read::Unreachable if was_over => {
                     if away.get_or_insert_with(Instant::now).elapsed() > AWAY {
+                        self.give_up(GapCause::Unreadable, &mut progress).await;
                         break;
                     }
-                    self.signs.give();
+                    self.liveness.record_progress();
                 }
                 _ => {}
             }
@@ -125,13 +169,13 @@ impl Reader {
     }
 
     async fn read_once(&mut self, follow: bool, progress: &mut Progress) -> Read {
-        let since_time = progress.lines.resume();
+        let resumed = progress.lines.resume();
         let options = LogOptions {
             container: Some(self.container.clone()),
             follow,
             timestamps: true,
-            tail_lines: self.tail.filter(|_| since_time.is_none()),
-            since_time,
+            tail_lines: self.tail.filter(|_| resumed.is_none()),
+            since_time: resumed.or(self.since),
             ..LogOptions::default()
         };
         let stream = match self.pods.logs(&self.pod, &options).await {
@@ -145,7 +189,8 @@ impl Reader {
                 };
             }
         };
-        self.signs.reaches(true);
+        self.liveness.record_answer(true);
+        let source = self.source();
         let mut stream = std::pin::pin!(stream);
         loop {
             let piece = match self.next(&mut stream, follow).await {
@@ -153,14 +198,19 @@ impl Reader {
                 Some(Err(())) => return Read::Broken,
                 None => return Read::Ended,
             };
-            let lines = progress.lines.push(&piece);
-            if self.tell(lines, progress).await.is_err() {
+            let found = progress.lines.push(&piece);
+            if self.tell(found, progress).await.is_err() {
                 return Read::Unheard;
+            }
+            self.liveness
+                .set_unfinished(&source, progress.lines.unfinished());
+            if progress.is_behind() {
+                self.probe(progress).await;
             }
         }
     }
 
-    /// The next piece. A connection may be dead although nobody said so: one
+    /// The next piece. A connection may be dead although nothing said so: one
     /// that is silent for too long counts as broken.
     async fn next<E>(
         &mut self,
@@ -188,19 +238,111 @@ impl Reader {
         }
     }
 
-    async fn tell(&self, lines: Vec<String>, progress: &mut Progress) -> Result<(), ()> {
-        for line in lines {
+    async fn tell(&self, found: Vec<Found>, progress: &mut Progress) -> Result<(), ()> {
+        let is_line = |found: &&Found| matches!(found, Found::Line { .. });
+        if let Some(Found::Line { text, .. }) = found.iter().rev().find(is_line) {
             progress.heard = true;
-            progress.last = Some(line.clone());
-            let line = LogLine {
-                task: self.task.clone(),
-                container: (!self.is_main).then(|| self.container.clone()),
-                line,
+            progress.last = Some(text.clone());
+        }
+        for found in found {
+            let event = match found {
+                Found::Line { time, text } => Event::Log(LogLine {
+                    task: self.task.clone(),
+                    container: (!self.is_main).then(|| self.container.clone()),
+                    time,
+                    line: text,
+                }),
+                Found::Gap { from, to } => {
+                    self.liveness.record_gap();
+                    Event::Gap(self.gap((Some(from), to), GapCause::Rotated))
+                }
             };
-            let told = self.events.send(Ok(Event::Log(line))).await;
-            told.map_err(|_| ())?;
-            self.signs.give();
+            self.send(event, progress).await?;
+            self.liveness.record_progress();
         }
         Ok(())
+    }
+
+    /// Sends an event as soon as there is room. Whoever waits long for it cannot see
+    /// what the node does meanwhile, and so asks.
+    async fn send(&self, event: Event, progress: &mut Progress) -> Result<(), ()> {
+        if let Ok(permit) = self.events.try_reserve() {
+            permit.send(Ok(event));
+            return Ok(());
+        }
+        let permit = loop {
+            match timeout(BEHIND, self.events.reserve()).await {
+                Ok(permit) => break permit.map_err(|_| ())?,
+                Err(_) => self.probe(progress).await,
+            }
+        };
+        permit.send(Ok(event));
+        Ok(())
+    }
+
+    /// Asks for the first line of the current file, which the stream must bring.
+    async fn probe(&self, progress: &mut Progress) {
+        if progress.probed.elapsed() < BEHIND || *self.over.borrow() {
+            return;
+        }
+        let Ok(_turn) = self.liveness.probes.try_acquire() else {
+            return;
+        };
+        let options = LogOptions {
+            container: Some(self.container.clone()),
+            timestamps: true,
+            limit_bytes: Some(PROBE_BYTES),
+            ..LogOptions::default()
+        };
+        let head = async {
+            let mut head = Vec::new();
+            let mut stream = std::pin::pin!(self.pods.logs(&self.pod, &options).await.ok()?);
+            while let Some(piece) = stream.next().await {
+                head.extend_from_slice(&piece.ok()?);
+            }
+            Some(head)
+        };
+        if let Ok(Some(head)) = timeout(PROBE_TIMEOUT, head).await {
+            progress.lines.expect(&head);
+        }
+        progress.probed = Instant::now();
+    }
+
+    /// Reports that the rest of the log is not read.
+    async fn give_up(&self, cause: GapCause, progress: &mut Progress) {
+        self.liveness.record_gap();
+        let gap = self.gap((progress.lines.last(), None), cause);
+        // The receiver is gone: then nothing is left to be done.
+        let _ = self.send(Event::Gap(gap), progress).await;
+    }
+
+    fn gap(&self, (from, to): (Option<Timestamp>, Option<Timestamp>), cause: GapCause) -> LogGap {
+        LogGap {
+            task: self.task.clone(),
+            container: self.source().1,
+            from,
+            to,
+            bytes: None,
+            cause,
+        }
+    }
+
+    fn source(&self) -> Source {
+        let container = (!self.is_main).then(|| self.container.clone());
+        (self.task.clone(), container)
+    }
+}
+
+impl Progress {
+    /// Whether lines come much later than they were written. The node's clock may
+    /// differ from this one: the smallest delay seen counts as none.
+    fn is_behind(&mut self) -> bool {
+        let Some(last) = self.lines.last() else {
+            return false;
+        };
+        let delay = Timestamp::now().as_millisecond() - last.as_millisecond();
+        let skew = self.skew.map_or(delay, |skew| skew.min(delay));
+        self.skew = Some(skew);
+        u128::try_from(delay - skew).is_ok_and(|late| late > BEHIND.as_millis())
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Recent {
     /// how many of just that time there were.
     dropped: Option<(Timestamp, usize)>,
     again: Option<Again>,
+    /// The time of the last known line, when lines after it are missing.
+    missed: Option<Timestamp>,
     /// Of a log that is read from its last lines on: the time of the first.
     begin: Option<Timestamp>,
     of_tail: bool,
@@ -88,6 +90,11 @@ impl Recent {
         let begin = self.begin.filter(|_| self.of_tail);
         if let Some(again) = &mut self.again {
             let verdict = again.meet(time, mark, begin);
+            // Whoever has a known line has all that follow it. If a new line comes
+            // first, the file with the known ones was rotated away, and perhaps more.
+            if verdict == Verdict::New && !std::mem::replace(&mut again.met, true) {
+                self.missed = Some(again.last);
+            }
             // Later than this nothing comes again.
             if time.as_second() > again.last.as_second() + MARGIN.as_secs() {
                 self.again = None;
@@ -101,6 +108,17 @@ impl Recent {
         self.begin.get_or_insert(time);
         self.keep(time, mark);
         Verdict::New
+    }
+
+    /// The time of the last known line, once, when lines after it may be missing.
+    pub(super) fn missed(&mut self) -> Option<Timestamp> {
+        self.missed.take()
+    }
+
+    /// The same at a log's end, of which nothing known has come again.
+    pub(super) fn never_met(&mut self) -> Option<Timestamp> {
+        let again = self.again.take().filter(|again| !again.met);
+        self.missed.take().or(again.map(|again| again.last))
     }
 
     #[cfg(test)]
@@ -149,6 +167,7 @@ impl Again {
             Some((dropped, _)) => time < *dropped,
             None => false,
         };
+        self.met |= was_dropped;
         let before_tail = !self.met && begin.is_some_and(|begin| time <= begin);
         if time < self.since || was_dropped || before_tail {
             Verdict::Old

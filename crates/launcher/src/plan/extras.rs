@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::PlanError;
 use crate::{
-    config::{PodSpec, RoleSpec},
+    caller::Caller,
+    config::{Input, PodSpec, RoleSpec},
     names,
 };
 
@@ -44,6 +45,53 @@ pub(super) fn of_container(pods: &PodSpec, main: &mut Value, volumes: &mut Vec<V
             mounts.push(mount.clone());
         }
     }
+}
+
+/// The standard input of the container with the command.
+pub(super) fn input(input: Input, main: &mut Value) {
+    match input {
+        Input::None => {}
+        // The first that attaches writes all of it; its end is the end of the input.
+        Input::Piped => {
+            main["stdin"] = json!(true);
+            main["stdinOnce"] = json!(true);
+        }
+        // Open after a lost connection too, for a second one.
+        Input::Terminal => {
+            main["stdin"] = json!(true);
+            main["tty"] = json!(true);
+        }
+    }
+}
+
+/// Adds what the tasks of a role take from the caller's shell: as an annotation of the
+/// Job and its pods, so that everyone can read it, and as a variable for the bootstrap.
+pub(super) fn add_caller(
+    caller: &Caller,
+    role: &RoleSpec,
+    job: &mut Value,
+) -> Result<(), PlanError> {
+    let template = &mut job["spec"]["template"];
+    let containers = template["spec"]["containers"].as_array_mut();
+    let main = containers
+        .into_iter()
+        .flatten()
+        .find(|container| container["name"] == names::MAIN);
+    let Some(env) = main.and_then(|main| main["env"].as_array_mut()) else {
+        return Ok(());
+    };
+    let taken: Vec<String> = env
+        .iter()
+        .filter_map(|variable| variable["name"].as_str().map(str::to_owned))
+        .collect();
+    let is_taken = |name: &str| taken.iter().any(|taken| taken == name);
+    let text = serde_json::to_string(&caller.for_role(is_taken, super::accelerators(role) > 0));
+    let text = text.map_err(PlanError::Config)?;
+    let path = format!("metadata.annotations['{}']", names::CALLER);
+    env.push(super::field(names::CALLER_VARIABLE, &path));
+    template["metadata"]["annotations"][names::CALLER] = json!(text);
+    job["metadata"]["annotations"][names::CALLER] = json!(text);
+    Ok(())
 }
 
 fn job() -> Gvk {

@@ -9,6 +9,7 @@ use super::{
     Addon, Evidence, NamespaceState, Needs, Presence, Purpose, addons,
     references::{Found, Reference, What},
     rights::{self, Right},
+    server,
 };
 use crate::look;
 
@@ -39,7 +40,8 @@ pub(super) async fn ask(
     let ranges = format!("/api/v1/namespaces/{namespace}/limitranges");
     let ranges = async { Ok(look::items(cluster.proxy().get(&ranges, &[]).await?)) };
     let others = async {
-        let (lacks, quotas, ranges, nodes, references, addons) = futures::join!(
+        let (version, lacks, quotas, ranges, nodes, references, addons) = futures::join!(
+            look::seen("version", LIMIT, server::version(cluster)),
             tokio::time::timeout(LIMIT, lacks(cluster, needs, purpose)),
             look::seen("resourcequotas", LIMIT, look::quotas(cluster, namespace)),
             look::seen("limitranges", LIMIT, ranges),
@@ -48,6 +50,7 @@ pub(super) async fn ask(
             futures::future::join_all(addons),
         );
         Ok(Evidence {
+            version: version.0.flatten(),
             namespace: NamespaceState::Unseen,
             lacks: lacks.unwrap_or_default(),
             quotas: quotas.0,

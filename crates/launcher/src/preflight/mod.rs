@@ -5,11 +5,13 @@
 
 mod addons;
 mod ask;
+mod images;
 mod limits;
 mod needs;
 mod quota;
 mod references;
 mod rights;
+mod server;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,7 @@ pub use addons::{Addon, Presence};
 pub use needs::{Needs, RoleNeed};
 pub use references::{Found, Reference, What};
 pub use rights::Right;
+pub use server::ServerVersion;
 
 use crate::{
     evidence::{LimitRangeEvidence, QuotaEvidence},
@@ -94,6 +97,8 @@ pub enum NamespaceState {
 /// is `None`, and speaks against nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
+    /// The server's version.
+    pub version: Option<ServerVersion>,
     /// The namespace.
     pub namespace: NamespaceState,
     /// Rights that are missing.
@@ -148,8 +153,16 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
     report
         .refusals
         .extend(rights::judge(namespace, &evidence.lacks));
+    server::judge(evidence.version, &mut report);
+    let nodes_seen = evidence.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
+    let is_embedded = server::is_embedded(nodes_seen);
+    images::judge(needs, is_embedded, &mut report);
+    let has_claims = is_embedded != Some(true);
+    if !has_claims {
+        references::refuse_claims(needs, &mut report);
+    }
     addons::judge(namespace, &evidence.addons, &mut report);
-    references::judge(&evidence.references, &mut report);
+    references::judge(&evidence.references, has_claims, &mut report);
     // What a LimitRange fills in is what is then counted.
     let ranges = evidence.limit_ranges.as_deref().unwrap_or_default();
     let filled = needs.with_defaults(ranges);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Finding, Report};
+use super::{Finding, Needs, Report};
 use crate::{
     evidence::{Container, PodSpec},
     explain::Cause,
@@ -143,9 +143,28 @@ pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     found.into_iter().map(of_found).collect()
 }
 
+/// Refuses claims on the embedded cluster: nothing there provisions or mounts volumes of
+/// claims, and a task would wait for ever.
+pub(super) fn refuse_claims(needs: &Needs, report: &mut Report) {
+    let claims = needs.references.iter();
+    for claim in claims.filter(|reference| reference.what == What::Claim) {
+        report.refusals.push(Finding::new(
+            Cause::Volume,
+            format!(
+                "the embedded cluster has no storage for the PersistentVolumeClaim {:?}, which the tasks refer to",
+                claim.name
+            ),
+            "mount a folder of this machine instead, as in `--volume host:data:/data`, or use a cluster with a storage provisioner",
+        ));
+    }
+}
+
 /// What is missing, each in one sentence.
-pub(super) fn judge(references: &BTreeMap<Reference, Found>, report: &mut Report) {
-    for (reference, found) in references {
+///
+/// Without `claims`, those are judged by [`refuse_claims`].
+pub(super) fn judge(references: &BTreeMap<Reference, Found>, claims: bool, report: &mut Report) {
+    let judged = references.iter();
+    for (reference, found) in judged.filter(|(one, _)| claims || one.what != What::Claim) {
         let (kind, name) = (reference.what.kind(), &reference.name);
         match found {
             Found::Unseen => {}

@@ -1,22 +1,33 @@
 //! Runs that exist: their history is in the cluster's own objects.
 
+mod code;
+mod name;
 mod schedule;
 mod stop;
 mod summary;
+mod task;
+mod watch;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use longshore_client::{
     Cluster, Item, Kind, LabelSelector, View,
-    kinds::{Job, Pod},
+    kinds::{CronJob, Job, Pod},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use code::{CodePlace, code_place};
+pub use name::{LAST, pick};
 pub use schedule::ScheduleSummary;
-pub(crate) use stop::stop;
-pub use stop::{cancel, remove};
+pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
+pub(crate) use stop::{notes, stop};
+pub use task::TaskError;
+pub use watch::WatchedRuns;
 
 use crate::{
     evidence::{JobEvidence, Meta, PodEvidence},
+    follow::Outcome,
     names::{self, RunName},
 };
 
@@ -28,14 +39,30 @@ pub enum RunsError {
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
     /// There is no such run.
-    #[error("no run {name:?} in namespace {namespace:?}{}; `longshore runs` lists them", nearest.as_ref().map(|near| format!(", did you mean {near:?}?")).unwrap_or_default())]
+    #[error("no run {name:?} in namespace {namespace:?}{}; `longshore runs` lists them", nearest.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
     NoSuchRun {
         /// The name asked for.
         name: String,
         /// The namespace it was looked for in.
         namespace: String,
-        /// A run whose name begins so.
+        /// The run whose name is closest.
         nearest: Option<String>,
+    },
+    /// The names of several runs begin so.
+    #[error("{name:?} is the beginning of {count} names of runs: {}{}", candidates.join(", "), more(*count, candidates.len()))]
+    Ambiguous {
+        /// The word.
+        name: String,
+        /// How many runs it may mean.
+        count: usize,
+        /// The first of them, newest first.
+        candidates: Vec<String>,
+    },
+    /// The newest run was asked for, and there is none.
+    #[error("there is no run in namespace {namespace:?}")]
+    NoRuns {
+        /// The namespace it was looked for in.
+        namespace: String,
     },
     /// A schedule that has made no run yet, or none that is still there.
     #[error("the schedule {name:?} has made no run that is still there{}", next.map(|next| format!("; the next is due at {next}")).unwrap_or_default())]
@@ -45,6 +72,14 @@ pub enum RunsError {
         /// When it makes the next.
         next: Option<Timestamp>,
     },
+}
+
+/// The end of a list that names only the first.
+fn more(count: usize, named: usize) -> String {
+    match count.saturating_sub(named) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    }
 }
 
 /// A role of a run that exists.
@@ -118,6 +153,18 @@ impl Run {
             pods.retain(own);
         }
         Ok(pods)
+    }
+
+    /// Whether no pod of it runs or is about to.
+    ///
+    /// # Errors
+    /// The cluster refuses, or does not answer.
+    pub async fn is_still(&self, cluster: &Cluster) -> Result<bool, longshore_client::Error> {
+        let is_over = |pod: &Item<Pod>| {
+            let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
+            matches!(phase.as_str(), "Succeeded" | "Failed")
+        };
+        Ok(self.list_pods(cluster).await?.iter().all(is_over))
     }
 
     /// Selects the objects of the run, and those of others of its schedule.
@@ -199,16 +246,23 @@ pub struct RunSummary {
     pub full_name: String,
     /// Where it stands.
     pub state: RunState,
-    /// When it was submitted.
+    /// When the server created it, in whole seconds.
     pub created: Option<Timestamp>,
+    /// When it was submitted by the submitter's clock, to the microsecond: the order
+    /// of runs that were created in the same second.
+    pub submitted: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
     /// The command of its first role.
     pub command: Vec<String>,
     /// The sha256 of its bundle.
     pub bundle: Option<String>,
+    /// The labels that the user gave it.
+    pub labels: BTreeMap<String, String>,
     /// What it exited with, once it is over and known.
     pub exit_code: Option<i32>,
+    /// How it ended, once it is over.
+    pub outcome: Option<Outcome>,
     /// Tasks that have succeeded, and all tasks.
     pub succeeded: (u32, u32),
     /// When it makes runs, if it is a schedule.
@@ -223,32 +277,94 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<RunSummary>, RunsError> {
-    let ours = LabelSelector::exactly([(names::MANAGED_BY, names::LONGSHORE)])
-        .map_err(longshore_client::Error::from)?;
-    let (mut jobs, mut pods) = (
-        cluster.jobs().labels(ours.clone()),
-        cluster.pods().labels(ours.clone()),
-    );
-    let mut schedules = cluster.cronjobs().labels(ours);
-    if let Some(namespace) = namespace {
-        jobs = jobs.in_namespace(namespace)?;
-        pods = pods.in_namespace(namespace)?;
-        schedules = schedules.in_namespace(namespace)?;
+    list_matching(cluster, namespace, &LabelSelector::default()).await
+}
+
+/// As [`list`], only those runs whose labels match.
+///
+/// # Errors
+/// [`RunsError::Cluster`].
+pub async fn list_matching(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    selector: &LabelSelector,
+) -> Result<Vec<RunSummary>, RunsError> {
+    let views = Views::new(cluster, namespace, selector)?;
+    let schedules = async { if_allowed(views.schedules.list().await) };
+    let (jobs, pods, schedules) =
+        futures::try_join!(views.jobs.list(), views.pods.list(), schedules)?;
+    summarize(&jobs.items, &pods.items, &schedules)
+}
+
+/// The objects that runs are made of.
+struct Views {
+    jobs: View<Job>,
+    pods: View<Pod>,
+    schedules: View<CronJob>,
+}
+
+impl Views {
+    fn new(
+        cluster: &Cluster,
+        namespace: Option<&str>,
+        selector: &LabelSelector,
+    ) -> Result<Self, longshore_client::Error> {
+        let ours = LabelSelector::exactly([(names::MANAGED_BY, names::LONGSHORE)])?;
+        let wanted = ours.and(selector.clone());
+        let mut views = Self {
+            jobs: cluster.jobs().labels(wanted.clone()),
+            pods: cluster.pods().labels(wanted.clone()),
+            schedules: cluster.cronjobs().labels(wanted),
+        };
+        if let Some(namespace) = namespace {
+            views = Self {
+                jobs: views.jobs.in_namespace(namespace)?,
+                pods: views.pods.in_namespace(namespace)?,
+                schedules: views.schedules.in_namespace(namespace)?,
+            };
+        }
+        Ok(views)
     }
-    let schedules = async { if_allowed(schedules.list().await) };
-    let (jobs, pods, schedules) = futures::try_join!(jobs.list(), pods.list(), schedules)?;
-    let mut runs = summary::summaries(&read(&jobs.items)?, &read(&pods.items)?);
-    runs.extend(schedule::summaries(&read(&schedules)?, Timestamp::now()));
+}
+
+fn summarize(
+    jobs: &[Item<Job>],
+    pods: &[Item<Pod>],
+    schedules: &[Item<CronJob>],
+) -> Result<Vec<RunSummary>, RunsError> {
+    let mut runs = summary::summaries(&read(jobs)?, &read(pods)?);
+    runs.extend(schedule::summaries(&read(schedules)?, Timestamp::now()));
     newest_first(&mut runs);
     Ok(runs)
 }
 
+/// Newest first: by the server's seconds, then by the submitter's clock; only what
+/// neither tells apart by name.
 fn newest_first(runs: &mut [RunSummary]) {
     runs.sort_by(|a, b| {
-        b.created
-            .cmp(&a.created)
-            .then_with(|| a.run.name.cmp(&b.run.name))
+        let newer = (b.created, b.submitted).cmp(&(a.created, a.submitted));
+        newer.then_with(|| a.run.name.cmp(&b.run.name))
     });
+}
+
+/// When the submitter's clock says that a run was submitted.
+fn submitted(meta: &Meta) -> Option<Timestamp> {
+    meta.annotations.get(names::SUBMITTED)?.parse().ok()
+}
+
+/// The labels that are neither ours nor Kubernetes' or Kueue's.
+fn user_labels(meta: &Meta) -> BTreeMap<String, String> {
+    let is_users = |key: &str| {
+        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+        !["longshore.dev", "kubernetes.io", "x-k8s.io"]
+            .iter()
+            .any(|known| domain == *known || domain.ends_with(&format!(".{known}")))
+            && !matches!(key, "job-name" | "controller-uid")
+    };
+    let labels = meta.labels.iter().filter(|(key, _)| is_users(key));
+    labels
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 /// Objects as evidence.
@@ -259,7 +375,7 @@ fn read<K: Kind, T: DeserializeOwned>(
 }
 
 /// Who may not list CronJobs has no schedules.
-fn if_allowed<K: Kind>(
+pub(crate) fn if_allowed<K: Kind>(
     found: Result<longshore_client::List<K>, longshore_client::Error>,
 ) -> Result<Vec<Item<K>>, longshore_client::Error> {
     match found {
@@ -269,7 +385,8 @@ fn if_allowed<K: Kind>(
     }
 }
 
-/// One run, by its name; of a schedule the last run that it has made.
+/// One run, by any word for it, as [`find`] takes them; of a schedule the last run
+/// that it has made.
 ///
 /// # Errors
 /// As [`find`], and [`RunsError::NotYet`].
@@ -279,48 +396,41 @@ pub async fn find_made(
     name: &str,
 ) -> Result<RunSummary, RunsError> {
     let all = list(cluster, Some(namespace)).await?;
-    let found = named(&all, namespace, name)?;
+    pick_made(&all, namespace, name).cloned()
+}
+
+/// As [`pick`]; of a schedule the last run that it has made.
+///
+/// # Errors
+/// As [`pick`], and [`RunsError::NotYet`].
+pub fn pick_made<'a>(
+    all: &'a [RunSummary],
+    namespace: &str,
+    name: &str,
+) -> Result<&'a RunSummary, RunsError> {
+    let found = pick(all, namespace, name)?;
     let Some(schedule) = &found.schedule else {
-        return Ok(found.clone());
+        return Ok(found);
     };
     // The newest is the first.
     let made = all
         .iter()
         .find(|run| run.run.schedule.as_ref() == Some(&found.run.name));
-    made.cloned().ok_or_else(|| RunsError::NotYet {
-        name: name.to_owned(),
+    made.ok_or_else(|| RunsError::NotYet {
+        name: found.run.name.to_string(),
         next: schedule.next,
     })
 }
 
-/// One run or schedule, by its name.
+/// One run or schedule, by its name, a beginning of it that no other has, or [`LAST`],
+/// as [`pick`] reads them.
 ///
 /// # Errors
-/// [`RunsError::NoSuchRun`] and [`RunsError::Cluster`].
+/// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`] and
+/// [`RunsError::Cluster`].
 pub async fn find(cluster: &Cluster, namespace: &str, name: &str) -> Result<RunSummary, RunsError> {
     let all = list(cluster, Some(namespace)).await?;
-    named(&all, namespace, name).cloned()
-}
-
-fn named<'a>(
-    runs: &'a [RunSummary],
-    namespace: &str,
-    name: &str,
-) -> Result<&'a RunSummary, RunsError> {
-    if let Some(found) = runs
-        .iter()
-        .find(|summary| summary.run.name.as_str() == name)
-    {
-        return Ok(found);
-    }
-    let nearest = runs
-        .iter()
-        .find(|summary| summary.run.name.as_str().starts_with(name));
-    Err(RunsError::NoSuchRun {
-        name: name.to_owned(),
-        namespace: namespace.to_owned(),
-        nearest: nearest.map(|summary| summary.run.name.to_string()),
-    })
+    pick(&all, namespace, name).cloned()
 }
 
 #[cfg(test)]

@@ -73,10 +73,13 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
             false => RunState::Scheduled,
         },
         created: meta.creation_timestamp,
+        submitted: super::submitted(meta),
         finished: None,
         command: summary::command(meta),
         bundle: annotation(names::BUNDLE),
+        labels: super::user_labels(meta),
         exit_code: None,
+        outcome: None,
         succeeded: (0, 0),
         schedule: Some(ScheduleSummary {
             cron: one.spec.schedule.clone(),

@@ -7,8 +7,14 @@ use jiff::Timestamp;
 use longshore_client::{Cluster, DeleteOptions, Error, Patch, kinds::Any};
 use serde_json::{Value, json};
 
-use super::Run;
-use crate::{evidence::JobEvidence, names, plan::jobset};
+use super::{Run, RunState};
+use crate::{
+    evidence::JobEvidence,
+    explain::{Cause, Explanation},
+    follow::Outcome,
+    names,
+    plan::jobset,
+};
 
 /// Stops a run and keeps its record: its Jobs are marked as cancelled and
 /// suspended, so their pods end, and the Jobs stay for `runs`. A role that has
@@ -28,19 +34,78 @@ pub async fn cancel(
     }
     let mut going_on = run.found_jobs(cluster).await?;
     going_on.retain(|job| !job.is_over());
-    let jobs: Vec<&JobEvidence> = going_on.iter().collect();
-    stop(cluster, run, &jobs, &notes).await?;
-    Ok(jobs.len())
+    stop(cluster, run, &going_on, &notes).await?;
+    Ok(going_on.len())
+}
+
+/// Stops a run because its cluster is about to be stopped, and leaves on its Jobs
+/// what it was stopped by, as in `longshore down`: `runs` and `why` say so when
+/// the cluster is there again, and who follows the run is told now.
+///
+/// # Errors
+/// [`RunsError::Cluster`](super::RunsError::Cluster).
+pub async fn stop_with_cluster(
+    cluster: &Cluster,
+    run: &Run,
+    by: &str,
+    now: Timestamp,
+) -> Result<(), super::RunsError> {
+    let cause = format!("the cluster was stopped by `{by}`");
+    let why = Explanation::new(Cause::ClusterStopped, &cause, "run it again").seen(by);
+    let mut notes = json!({names::STOPPED: format!("{now}: {cause}")});
+    if let Ok(text) = serde_json::to_string(&why) {
+        notes[names::WHY] = text.into();
+    }
+    Ok(stop(cluster, run, &going_on(cluster, run).await?, &notes).await?)
+}
+
+/// Ends what is left of runs that are over, as a follower does: roles that serve
+/// the others when those have succeeded, and the other tasks when one has failed.
+/// For runs that nobody follows. Gives how many Jobs were stopped.
+///
+/// # Errors
+/// [`RunsError::Cluster`](super::RunsError::Cluster).
+pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, super::RunsError> {
+    let mut stopped = 0;
+    for found in super::list(cluster, None).await? {
+        let Some(outcome) = found.outcome.filter(|_| found.state != RunState::Cancelled) else {
+            continue;
+        };
+        let mut jobs = going_on(cluster, &found.run).await?;
+        // A JobSet ends by itself what served the others.
+        jobs.retain(|job| job.jobset().is_none());
+        stop(cluster, &found.run, &jobs, &notes(&outcome, now)).await?;
+        stopped += jobs.len();
+    }
+    Ok(stopped)
+}
+
+/// What is left on the Jobs that are stopped because of how their run ended.
+pub(crate) fn notes(outcome: &Outcome, now: Timestamp) -> Value {
+    let mut notes = json!({names::STOPPED: format!("{now}: {}", outcome.reason)});
+    let why = outcome.explanation.as_ref();
+    if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
+        notes[names::WHY] = why.into();
+    }
+    notes
+}
+
+/// The Jobs of a run that may have pods.
+async fn going_on(cluster: &Cluster, run: &Run) -> Result<Vec<JobEvidence>, Error> {
+    let mut jobs = run.found_jobs(cluster).await?;
+    jobs.retain(|job| !job.is_over() && !job.spec.suspend);
+    Ok(jobs)
 }
 
 /// Ends the pods of Jobs and keeps the Jobs, with notes about it.
 pub(crate) async fn stop(
     cluster: &Cluster,
     run: &Run,
-    jobs: &[&JobEvidence],
+    jobs: &[impl std::borrow::Borrow<JobEvidence>],
     notes: &Value,
 ) -> Result<(), Error> {
     let view = cluster.jobs().in_namespace(&run.namespace)?;
+    let jobs: Vec<&JobEvidence> = jobs.iter().map(std::borrow::Borrow::borrow).collect();
     let patches = jobs.iter().map(async |job| {
         let patch = match job.jobset() {
             // It would let the Job go again.
@@ -70,7 +135,7 @@ fn suspension(annotations: &Value) -> Patch {
 }
 
 /// The CronJobs of a run that is a schedule.
-async fn schedules(
+pub(super) async fn schedules(
     cluster: &Cluster,
     run: &Run,
 ) -> Result<Vec<longshore_client::kinds::CronJobItem>, Error> {

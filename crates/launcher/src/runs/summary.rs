@@ -71,6 +71,51 @@ pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodEvidence]) -> Vec<RunSu
     summaries
 }
 
+/// When a run came to its end. A Job's own times may be much later than its
+/// pods': those of a cluster that was down are written at its next start.
+fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodEvidence]) -> Option<Timestamp> {
+    let is_service = |job: &JobEvidence| {
+        let mut roles = roles.iter();
+        roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
+    };
+    // Roles that serve the others end after them.
+    let own: Vec<_> = jobs.iter().filter(|job| !is_service(job)).collect();
+    let own = if own.is_empty() {
+        jobs.iter().collect()
+    } else {
+        own
+    };
+    own.into_iter()
+        .filter_map(|job| job_finished(job, pods))
+        .max()
+}
+
+fn job_finished(job: &JobEvidence, pods: &[&PodEvidence]) -> Option<Timestamp> {
+    let own = || {
+        let role = job.role();
+        let of_role =
+            move |pod: &&&PodEvidence| pod.task().as_ref().map(|task| task.role.as_str()) == role;
+        pods.iter().filter(of_role)
+    };
+    let last = own().filter_map(|pod| pod.finished_at()).max();
+    if let Some(failure) = job.failure() {
+        // What ends all pods at once is the Job's own time.
+        let by_pods = own().any(|pod| pod.has_failed()) && failure.reason != "DeadlineExceeded";
+        return last.filter(|_| by_pods).or(failure.last_transition_time);
+    }
+    let completed = job.status.completion_time.or_else(|| job.over_since());
+    let succeeded = own().filter(|pod| pod.has_succeeded()).count();
+    let wanted = job.spec.completions.unwrap_or(1);
+    let all_there = u32::try_from(succeeded).is_ok_and(|count| count >= wanted);
+    match job.is_complete() && !all_there {
+        true => completed.or(last),
+        false => last
+            .or(completed)
+            .or_else(|| job.stopped_at())
+            .or_else(|| job.cancelled_at()),
+    }
+}
+
 fn summary(
     (namespace, label, execution): Key<'_>,
     jobs: &[&JobEvidence],
@@ -111,16 +156,7 @@ fn summary(
         None if started => RunState::Running,
         None => RunState::Pending,
     };
-    let finished = state.is_over().then(|| {
-        let jobs = jobs.iter().filter_map(|job| {
-            let failed = job
-                .failure()
-                .and_then(|condition| condition.last_transition_time);
-            job.status.completion_time.or(failed)
-        });
-        jobs.chain(pods.iter().filter_map(|pod| pod.finished_at()))
-            .max()
-    });
+    let finished = state.is_over().then(|| finished(&roles, jobs, pods));
     let total = roles
         .iter()
         .map(|role| role.count)
@@ -138,10 +174,13 @@ fn summary(
             .iter()
             .filter_map(|job| job.metadata.creation_timestamp)
             .min(),
+        submitted: super::submitted(&first.metadata),
         finished: finished.flatten(),
         command: command(&first.metadata),
         bundle: annotation(names::BUNDLE),
-        exit_code: seen.outcome.map(|outcome| outcome.exit_code),
+        labels: super::user_labels(&first.metadata),
+        exit_code: seen.outcome.as_ref().map(|outcome| outcome.exit_code),
+        outcome: seen.outcome,
         succeeded: (succeeded, total),
         schedule: None,
     })

@@ -158,3 +158,90 @@ fn cancelled_runs_say_so() {
 fn jobs_that_are_not_runs_are_left_out() {
     assert!(summaries(&[JobEvidence::default()], &[PodEvidence::default()]).is_empty());
 }
+
+#[test]
+fn a_run_ends_with_its_tasks_and_not_with_the_next_start_of_its_cluster() {
+    let late = json!({
+        "spec": {"completions": 2},
+        "status": {"completionTime": LATE, "conditions": [
+            {"type": "Complete", "status": "True", "lastTransitionTime": LATE},
+        ]},
+    });
+    let jobs = [job("a-1", "worker", EARLY, late)];
+    let pods = [
+        pod("a-1", "worker", 0, Some(0)),
+        pod("a-1", "worker", 1, Some(0)),
+    ];
+    let finished = |pods: &[PodEvidence]| summaries(&jobs, pods)[0].finished.unwrap().to_string();
+    assert_eq!(finished(&pods), "2026-01-01T00:00:09Z");
+    // A pod that is gone may have been the last.
+    assert_eq!(finished(&pods[..1]), LATE);
+}
+
+#[test]
+fn a_run_whose_cluster_was_stopped_says_so() {
+    let cause = "the cluster was stopped by `longshore down`";
+    let why = json!({"kind": "cluster-stopped", "cause": cause, "remedy": "run it again"});
+    let mut jobs = pair("a-1");
+    for job in &mut jobs {
+        job.spec.suspend = true;
+        job.metadata.annotations.extend([
+            (names::STOPPED.to_owned(), format!("{LATE}: {cause}")),
+            (names::WHY.to_owned(), why.to_string()),
+        ]);
+    }
+    // What became of the pods then says nothing about the run.
+    for pods in [&[][..], &[pod("a-1", "worker", 0, Some(143))]] {
+        let found = &summaries(&jobs, pods)[0];
+        assert_eq!((found.state, found.exit_code), (RunState::Failed, Some(3)));
+        assert_eq!(found.outcome.as_ref().unwrap().reason, cause);
+    }
+    let found = &summaries(&jobs, &[])[0];
+    assert_eq!(found.finished.unwrap().to_string(), LATE);
+}
+
+#[test]
+fn runs_of_one_second_are_listed_in_the_order_of_their_submission() {
+    let submitted = |run: &str, time: &str| {
+        let mut job = job(run, "worker", EARLY, json!({}));
+        let annotations = &mut job.metadata.annotations;
+        annotations.insert(names::SUBMITTED.into(), time.into());
+        job
+    };
+    let jobs = [
+        submitted("b-1", "2026-01-01T00:00:00.000002Z"),
+        submitted("a-1", "2026-01-01T00:00:00.000001Z"),
+        submitted("c-1", "2026-01-01T00:00:00.000003Z"),
+    ];
+    let found = summaries(&jobs, &[]);
+    let names: Vec<_> = found.iter().map(|run| run.run.name.as_str()).collect();
+    assert_eq!(names, ["c-1", "b-1", "a-1"]);
+}
+
+#[test]
+fn a_cancelled_run_ended_when_it_was_cancelled() {
+    let mut jobs = pair("a-1");
+    for job in &mut jobs {
+        let annotations = &mut job.metadata.annotations;
+        annotations.insert(names::CANCELLED.into(), LATE.into());
+    }
+    assert_eq!(summaries(&jobs, &[])[0].finished.unwrap().to_string(), LATE);
+}
+
+#[test]
+fn only_the_users_labels_are_shown() {
+    let mut job = job("a-1", "worker", EARLY, json!({}));
+    for key in [
+        names::MANAGED_BY,
+        names::QUEUE,
+        "batch.kubernetes.io/job-name",
+        "job-name",
+        "team",
+        "example.com/sweep",
+    ] {
+        job.metadata.labels.insert(key.into(), "x".into());
+    }
+    let found = summaries(&[job], &[]);
+    let labels: Vec<_> = found[0].labels.keys().map(String::as_str).collect();
+    assert_eq!(labels, ["example.com/sweep", "team"]);
+}

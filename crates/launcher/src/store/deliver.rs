@@ -1,20 +1,15 @@
 //! Decides how a bundle travels, and sends it on its way.
 
-use std::{
-    fmt,
-    path::PathBuf,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+use super::{
+    BundleInfo, Delivery, SECRET_LIMIT, SignedUrl, Store, StoreError, blocking::unless_stopped,
+    folder, send::send,
 };
-
-use futures::future::{Either, select};
-
-use super::{BundleInfo, Delivery, SECRET_LIMIT, SignedUrl, Store, StoreError, folder, send::send};
-use crate::{bundle::Bundle, config::RunSpec};
+use crate::{
+    bundle::{Bundle, Progress},
+    config::RunSpec,
+};
 
 /// The longest that a signed URL can be valid, with S3 as with the others.
 pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -44,6 +39,9 @@ pub struct DeliverOptions {
     /// sent that was killed, or that lost the store, the next one does not send
     /// again.
     pub cache: Option<PathBuf>,
+    /// Called as the bundle is packed; never, when it is there already, or was packed
+    /// before.
+    pub packing: Arc<dyn Fn(Progress) + Send + Sync>,
     /// Called as the bundle is sent; never, when it is there already.
     pub progress: Arc<dyn Fn(Sent) + Send + Sync>,
     /// Ends when the bundle is not wanted any more: then what was sent of it is
@@ -58,6 +56,7 @@ impl Default for DeliverOptions {
             settings: Vec::new(),
             validity: SHORTEST,
             cache: None,
+            packing: Arc::new(|_| {}),
             progress: Arc::new(|_| {}),
             stop: Box::pin(std::future::pending()),
         }
@@ -88,7 +87,8 @@ pub fn validity(spec: &RunSpec) -> Duration {
 }
 
 /// Decides how a bundle travels, and uploads it where that is needed: to the
-/// store when one is given, else in a Secret when it fits.
+/// store when one is given, else in a Secret when it fits. A store is asked first: a
+/// bundle that is there is neither packed nor read.
 ///
 /// # Errors
 /// [`StoreError`] names the store, what is wrong, and what to do.
@@ -151,24 +151,19 @@ fn in_secret(bundle: &Bundle) -> Result<Delivery, StoreError> {
 }
 
 async fn put(bundle: &Bundle, root: PathBuf, options: DeliverOptions) -> Result<(), StoreError> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stopped);
-    let reader = bundle.open();
-    let (sha256, size) = (bundle.sha256.clone(), bundle.size);
-    let progress = options.progress;
-    let copying = tokio::task::spawn_blocking(move || {
-        folder::put(&root, &sha256, size, || reader, progress.as_ref(), &flag)
-    });
-    let copied = match select(copying, options.stop).await {
-        Either::Left((copied, _)) => copied,
-        Either::Right(((), copying)) => {
-            stopped.store(true, Ordering::Relaxed);
-            copying.await
-        }
-    };
-    copied
-        .map_err(|error| StoreError::Read(std::io::Error::other(error)))?
-        .map(drop)
+    let bundle = bundle.clone();
+    let DeliverOptions {
+        packing, progress, ..
+    } = options;
+    unless_stopped(options.stop, move |stop| {
+        let open = || {
+            bundle.make(stop, packing.as_ref())?;
+            bundle.open().map_err(StoreError::Read)
+        };
+        let (sha256, size) = (&bundle.sha256, bundle.size);
+        folder::put(&root, sha256, size, open, progress.as_ref(), stop)
+    })
+    .await
 }
 
 #[cfg(test)]

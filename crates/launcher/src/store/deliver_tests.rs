@@ -1,7 +1,14 @@
 //! Tests of how bundles travel; signing is tested for each service.
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
@@ -63,7 +70,7 @@ async fn a_folder_gets_a_bundle_once_and_complete() {
     assert!(names(folder.path()).is_empty());
 
     for times in [4, 0] {
-        let told = Arc::new(std::sync::Mutex::new(0));
+        let told = Arc::new(Mutex::new(0));
         let tell = Arc::clone(&told);
         let options = DeliverOptions {
             progress: Arc::new(move |_| *tell.lock().unwrap() += 1),
@@ -75,7 +82,161 @@ async fn a_folder_gets_a_bundle_once_and_complete() {
     let name = format!("{}.tar.gz", bundle.sha256);
     assert_eq!(names(folder.path()), [name.as_str()]);
     let file = folder.path().join("bundles").join(name);
-    assert_eq!(fs::read(file).unwrap(), bundle.bytes().unwrap());
+    assert_eq!(fs::read(&file).unwrap(), bundle.bytes().unwrap());
+
+    // A bundle that is found counts as used now: it is not collected as unused.
+    let used = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
+    let begin = std::time::SystemTime::now() - Duration::from_secs(1);
+    let opened = fs::File::open(&file).unwrap();
+    opened.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let options = DeliverOptions::default();
+    deliver(&bundle, Some(&store), options).await.unwrap();
+    assert!(used(&file) > begin);
+}
+
+/// A folder that was packed, as it is now; its archive does not stay in memory.
+struct Unchanged {
+    folder: tempfile::TempDir,
+    options: PackOptions,
+}
+
+impl Unchanged {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let code = folder.path().join("code");
+        fs::create_dir(&code).unwrap();
+        let mut data = vec![0; 6 << 20];
+        StdRng::seed_from_u64(7).fill_bytes(&mut data);
+        fs::write(code.join("data"), data).unwrap();
+        let cache = Some(folder.path().join("cache"));
+        let options = PackOptions {
+            cache,
+            ..PackOptions::default()
+        };
+        // What was just written is not taken for unchanged.
+        std::thread::sleep(Duration::from_millis(2_100));
+        let unchanged = Self { folder, options };
+        unchanged.pack();
+        unchanged
+    }
+
+    fn pack(&self) -> Bundle {
+        pack(&self.folder.path().join("code"), &self.options, |_| {}).unwrap()
+    }
+
+    fn store(&self) -> Store {
+        Store::Folder(self.folder.path().join("store"))
+    }
+
+    /// What is in the store.
+    fn stored(&self) -> Vec<std::path::PathBuf> {
+        let files = fs::read_dir(self.folder.path().join("store/bundles")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_bundle_that_a_folder_has_is_not_packed_and_one_that_vanished_is() {
+    let place = Unchanged::new();
+    let (store, counted) = (place.store(), Arc::new(Mutex::new(0)));
+    let deliver = async |bundle: &Bundle| {
+        *counted.lock().unwrap() = 0;
+        let count = Arc::clone(&counted);
+        let options = DeliverOptions {
+            packing: Arc::new(move |done| *count.lock().unwrap() = done.bytes),
+            ..DeliverOptions::default()
+        };
+        deliver(bundle, Some(&store), options).await.unwrap();
+        *counted.lock().unwrap()
+    };
+    let first = place.pack();
+    assert_eq!(deliver(&first).await, 6 << 20);
+
+    let again = place.pack();
+    assert_eq!(deliver(&again).await, 0);
+    assert!(!again.is_packed());
+
+    // One that is gone, and one that is cut off.
+    let file = place.stored().remove(0);
+    let content = fs::read(&file).unwrap();
+    for vanish in [
+        |file: &Path| fs::remove_file(file).unwrap(),
+        |file: &Path| fs::write(file, "cut off").unwrap(),
+    ] {
+        vanish(&file);
+        assert_eq!(deliver(&place.pack()).await, 6 << 20);
+        assert_eq!(fs::read(&file).unwrap(), content);
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_is_stopped_while_it_packs() {
+    let place = Unchanged::new();
+    let bundle = place.pack();
+    let (stop, mut stopped) = tokio::sync::mpsc::unbounded_channel();
+    let options = DeliverOptions {
+        packing: Arc::new(move |_| {
+            let _ = stop.send(());
+            std::thread::sleep(Duration::from_millis(50));
+        }),
+        progress: Arc::new(|_| panic!("nothing is sent")),
+        stop: Box::pin(async move { stopped.recv().await.unwrap_or_default() }),
+        ..DeliverOptions::default()
+    };
+    let stopped = deliver(&bundle, Some(&place.store()), options).await;
+    assert!(matches!(stopped, Err(StoreError::Stopped)), "{stopped:?}");
+    assert!(place.stored().is_empty());
+    assert!(!bundle.is_packed());
+
+    // Nobody waits any more: it ends all the same.
+    let (begun, packs) = (Arc::new(AtomicBool::new(false)), Arc::new(()));
+    let (flag, witness) = (Arc::clone(&begun), Arc::clone(&packs));
+    let options = DeliverOptions {
+        packing: Arc::new(move |_| {
+            let _ = &witness;
+            flag.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(50));
+        }),
+        ..DeliverOptions::default()
+    };
+    let store = place.store();
+    let delivery = deliver(&bundle, Some(&store), options);
+    let begins = async {
+        while !begun.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        _ = delivery => panic!("it is not done"),
+        () = begins => {}
+    }
+    // The function that is told of it goes with the thread that packs.
+    let ends = async {
+        while Arc::strong_count(&packs) > 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), ends)
+        .await
+        .unwrap();
+    assert!(!bundle.is_packed());
+    assert!(place.stored().is_empty());
+}
+
+#[tokio::test]
+async fn a_folder_that_changed_before_it_was_packed_is_named() {
+    let place = Unchanged::new();
+    let bundle = place.pack();
+    let file = place.folder.path().join("code/data");
+    let mut data = fs::read(&file).unwrap();
+    data[0] ^= 1;
+    fs::write(file, data).unwrap();
+    let error = deliver(&bundle, Some(&place.store()), DeliverOptions::default()).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, StoreError::Pack(_)), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("code changed before it was packed"), "{text}");
+    assert!(place.stored().is_empty());
 }
 
 #[test]

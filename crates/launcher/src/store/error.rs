@@ -3,6 +3,16 @@
 use std::{io, path::PathBuf};
 
 use super::SECRET_LIMIT;
+use crate::bundle::BundleError;
+
+impl From<BundleError> for StoreError {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Stopped => Self::Stopped,
+            error => Self::Pack(error),
+        }
+    }
+}
 
 /// The URLs of stores.
 pub(crate) const FORMS: &str =
@@ -33,6 +43,9 @@ pub enum StoreError {
     /// The bundle cannot be read again.
     #[error("cannot read the packed bundle: {0}; was a file of the temporary folder removed?")]
     Read(#[source] io::Error),
+    /// The archive was not made before, and cannot be made now.
+    #[error(transparent)]
+    Pack(BundleError),
     /// The folder cannot be written.
     #[error("cannot write {} in the store: {source}; is there room, and may you write there?", path.display())]
     Write {

@@ -3,15 +3,15 @@
 //! each part that has arrived.
 //!
 //! There are no credentials in it: who has an upload's id can do nothing with it
-//! alone. Nothing in it is trusted: a file that is not as it should be is none. A
+//! alone. Files and folders that other users own or may write to are not used.
+//! Nothing in a journal is trusted: a file that is not as it should be is none. A
 //! line is one write, so a killed process leaves whole lines, or a last one that
 //! does not end and does not count.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -88,11 +88,8 @@ impl Journals {
     /// upload is as good as without.
     pub(super) fn open(&self, object: &str) -> Option<Journal> {
         let path = self.path(object);
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
-            .and_then(|()| open(OpenOptions::new().create(true), &path));
+        let made = longshore_files::private_dir(&self.folder).map_err(io::Error::other);
+        let made = made.and_then(|_| open(&path));
         match made {
             Ok(file) => Some(Journal {
                 file: file?,
@@ -125,6 +122,9 @@ impl Journals {
     /// Removes the journals that nobody has gone on with for a week, whatever
     /// their store; those of this one are what may be taken back there.
     pub(super) fn remove_outdated(&self, now: SystemTime) -> Vec<Unfinished> {
+        if !self.folder.exists() || longshore_files::private_dir(&self.folder).is_err() {
+            return Vec::new();
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return Vec::new();
         };
@@ -136,7 +136,7 @@ impl Journals {
         paths
             .filter(|path| path.extension().is_some_and(|end| end == EXTENSION) && is_old(path))
             .filter_map(|path| {
-                let mut file = open(&mut OpenOptions::new(), &path).ok()??;
+                let mut file = open(&path).ok()??;
                 let begun = read(&mut file).map(|(begun, unfinished, _)| (begun.store, unfinished));
                 let _ = fs::remove_file(&path);
                 begun
@@ -221,8 +221,9 @@ impl Journal {
 }
 
 /// Opens a journal for this process alone; `None` when another has it.
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<Option<File>> {
-    let file = options.read(true).append(true).mode(0o600).open(path)?;
+fn open(path: &Path) -> io::Result<Option<File>> {
+    let file = longshore_files::open(path, longshore_files::OpenMode::Append);
+    let file = file.map_err(io::Error::other)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -87,7 +87,7 @@ fn one_process_at_a_time_has_it() {
 fn a_line_that_does_not_end_does_not_count() {
     let (_folder, journals) = journals();
     let path = written(&journals);
-    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(b"{\"part\":1,\"i").unwrap();
     drop(file);
     let mut journal = journals.open(OBJECT).unwrap();
@@ -162,4 +162,21 @@ fn what_nobody_goes_on_with_is_removed_after_a_week() {
     drop(used);
     assert_eq!(journals.remove_outdated(in_days(8)), []);
     assert!(!others.exists() && foreign.exists());
+}
+
+#[test]
+fn a_folder_that_others_may_write_and_a_link_are_not_used() {
+    let (folder, journals) = journals();
+    let path = written(&journals);
+    fs::remove_file(&path).unwrap();
+    let target = folder.path().join("target");
+    std::os::unix::fs::symlink(&target, &path).unwrap();
+    assert!(journals.open(OBJECT).is_none());
+    assert!(!target.exists());
+    fs::remove_file(&path).unwrap();
+    drop(journals.open(OBJECT).unwrap());
+    let shared = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(path.parent().unwrap(), shared).unwrap();
+    assert!(journals.open(OBJECT).is_none());
+    assert!(journals.find(OBJECT).is_none());
 }

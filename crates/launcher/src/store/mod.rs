@@ -2,6 +2,7 @@
 //! nodes see, or an object store, from which pods fetch by a signed URL.
 
 mod again;
+mod blocking;
 mod deliver;
 mod download;
 mod error;

@@ -8,6 +8,7 @@ use object_store::{ObjectStoreExt, path::Path};
 
 use super::{
     DeliverOptions, Remote, SignedUrl, StoreError,
+    blocking::unless_stopped,
     deliver::LONGEST,
     download::check,
     journal::Journals,
@@ -41,6 +42,12 @@ pub(super) async fn send(
         tidy(&opened, journals, there.then_some(&object)).await;
     }
     if !there {
+        let (made, packing) = (bundle.clone(), options.packing);
+        unless_stopped(
+            &mut stop,
+            move |stop| Ok(made.make(stop, packing.as_ref())?),
+        )
+        .await?;
         let patient = remote.open(Effort::Much, &options.settings)?;
         let sent = upload(
             patient.place(&object),

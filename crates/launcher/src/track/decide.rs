@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
-    outcome::{job_outcome, not_started, was_killed},
+    outcome::{job_outcome, not_started, stopped_with_cluster, was_killed},
     waited,
 };
 use crate::{
@@ -21,7 +21,8 @@ impl Track {
             return;
         }
         let found = self
-            .overdue()
+            .cluster_stopped()
+            .or_else(|| self.overdue())
             .or_else(|| self.failed_task())
             .or_else(|| self.failed_job())
             .or_else(|| self.cancelled())
@@ -89,8 +90,19 @@ impl Track {
             reason: reason.to_owned(),
             remedy: None,
             explanation: None,
+            gaps: 0,
+            began: None,
+            finished: None,
         };
         Some((outcome, BTreeSet::new()))
+    }
+
+    /// The cluster was stopped, and whoever did so has left a note on the Jobs:
+    /// what becomes of the pods then is no failure of theirs.
+    fn cluster_stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
+        let mut notes = self.jobs.values().filter_map(JobEvidence::note);
+        let why = notes.find(|why| why.kind == Cause::ClusterStopped)?;
+        Some((stopped_with_cluster(why), BTreeSet::new()))
     }
 
     fn all_done(&self) -> bool {
@@ -111,6 +123,9 @@ impl Track {
             reason: "all tasks succeeded".to_owned(),
             remedy: None,
             explanation: None,
+            gaps: 0,
+            began: None,
+            finished: None,
         };
         Some((
             outcome,
@@ -156,7 +171,8 @@ impl Track {
                 idle.name,
                 self.start_timeout.as_secs()
             );
-            let remedy = "look at the Job's events for a quota or a policy: `kubectl describe job`";
+            let remedy =
+                "look at the Job's events for a quota or a policy: `longshore describe job`";
             let why = Explanation::new(Cause::NoPods, cause, remedy);
             (not_started(why), BTreeSet::new())
         })

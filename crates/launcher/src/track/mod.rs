@@ -5,6 +5,8 @@ mod decide;
 mod held;
 mod now;
 mod outcome;
+mod retries;
+mod span;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +18,7 @@ use jiff::Timestamp;
 use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, Around, Explanation},
-    follow::{Outcome, Progress, RoleProgress},
+    follow::{Outcome, Progress, Retry, RoleProgress},
     names::Task,
     runs::RunRole,
 };
@@ -44,6 +46,7 @@ pub(crate) enum Seen {
 pub(crate) enum Step {
     Progress(Progress),
     Waiting(Explanation),
+    Retry(Retry),
     /// Read the log of a pod's container.
     Read {
         uid: String,
@@ -79,6 +82,8 @@ pub(crate) struct Track {
     /// When a role's Job was let go that had been held back, as by a queue.
     admitted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
+    /// Pods whose failure was reported, though their Job goes on.
+    retried: Option<BTreeSet<String>>,
     ended: BTreeSet<String>,
     progress: Option<Progress>,
     decided: bool,
@@ -116,6 +121,7 @@ impl Track {
             unstarted: BTreeMap::new(),
             admitted: BTreeMap::new(),
             reading: BTreeSet::new(),
+            retried: None,
             ended: BTreeSet::new(),
             progress: None,
             decided: false,
@@ -183,6 +189,7 @@ impl Track {
         if self.synced {
             self.settle(now);
             self.report(&mut steps);
+            self.report_retries(&mut steps);
             self.decide(now, &mut steps);
         }
         steps

@@ -82,10 +82,9 @@ fn stopped(roles: &[RunRole], jobs: &[&JobEvidence]) -> Option<Outcome> {
             && !is_service(job)
             && job.metadata.annotations.contains_key(names::STOPPED)
     })?;
-    let note = |key: &str| job.metadata.annotations.get(key);
-    let written = note(names::WHY).and_then(|text| serde_json::from_str(text).ok());
-    let explanation = written.unwrap_or_else(|| {
-        let text = note(names::STOPPED).map_or("", String::as_str);
+    let explanation = job.note().unwrap_or_else(|| {
+        let text = job.metadata.annotations.get(names::STOPPED);
+        let text = text.map_or("", String::as_str);
         // The time stands before it.
         let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
         Explanation::new(Cause::Unknown, reason, "run it again")

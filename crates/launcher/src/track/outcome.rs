@@ -17,6 +17,9 @@ fn explained(ending: Ending, exit_code: i32, explanation: Explanation) -> Outcom
         reason: explanation.sentence(),
         remedy: Some(explanation.remedy.clone()),
         explanation: Some(explanation),
+        gaps: 0,
+        began: None,
+        finished: None,
     }
 }
 
@@ -59,6 +62,14 @@ impl Track {
         let code = if code == 0 { 1 } else { code };
         explained(Ending::Failed, code, explanation)
     }
+}
+
+/// The exit code of a run whose cluster was stopped: that of the program when a
+/// cluster fails it.
+const CLUSTER_STOPPED: i32 = 3;
+
+pub(super) fn stopped_with_cluster(explanation: Explanation) -> Outcome {
+    explained(Ending::Failed, CLUSTER_STOPPED, explanation)
 }
 
 pub(super) fn not_started(explanation: Explanation) -> Outcome {

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::span::span;
 use super::*;
 use crate::evidence;
 use crate::follow::Ending;
@@ -488,6 +489,65 @@ fn pods_that_go_after_their_end_still_count() {
     track.see(Seen::PodGone("worker-0".into()), at(2));
     let steps = track.see(pod("worker", 1, ended(0, 3)), at(3));
     assert_eq!(outcome(&steps).unwrap().0.ending, Ending::Succeeded);
+}
+
+fn retries(steps: &[Step]) -> Vec<(u32, u32, &str)> {
+    let retries = steps.iter().filter_map(|step| match step {
+        Step::Retry(retry) => Some(retry),
+        _ => None,
+    });
+    retries
+        .map(|retry| {
+            (
+                retry.attempt,
+                retry.attempts,
+                retry.explanation.cause.as_str(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_failed_attempt_that_is_made_up_for_is_reported_once() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(changed_job("main", json!({}), json!({}), 2), at(0));
+    let steps = track.see(attempt(1, false, 0, ended(3, 5)), at(5));
+    let cause = "its command ended with exit code 3";
+    assert_eq!(retries(&steps), [(1, 3, cause)]);
+    let steps = track.see(attempt(1, false, 0, ended(3, 5)), at(6));
+    assert_eq!(retries(&steps), []);
+    track.see(attempt(2, false, 0, running()), at(10));
+    let steps = track.see(attempt(2, false, 0, ended(3, 20)), at(20));
+    assert_eq!(retries(&steps), [(2, 3, cause)]);
+    // The last one ends the run: the Job says so a moment later.
+    let steps = track.see(attempt(3, false, 0, ended(3, 40)), at(40));
+    assert_eq!(retries(&steps), []);
+}
+
+#[test]
+fn the_span_of_a_run_is_that_of_its_pods() {
+    let created = json!({"metadata": {"name": "run-main", "labels": {"longshore.dev/role": "main"},
+        "creationTimestamp": at(0).to_string()},
+        "status": {"completionTime": at(500).to_string()}});
+    let job: JobEvidence = serde_json::from_value(created).unwrap();
+    let pod = |index: u32, seen: Seen| match seen {
+        Seen::Pod(pod) => *pod,
+        _ => panic!("{index} is no pod"),
+    };
+    let pods = [
+        pod(0, self::pod("main", 0, ended(0, 7))),
+        pod(1, self::pod("main", 1, ended(0, 9))),
+    ];
+    let all: Vec<_> = pods.iter().collect();
+    let roles = [role("main", 2)];
+    // The Job's controller may have been away when the pods ended.
+    assert_eq!(span(&roles, &[&job], &all), (Some(at(0)), Some(at(9))));
+    // Of pods that are gone only the Job knows.
+    assert_eq!(
+        span(&roles, &[&job], &all[..1]),
+        (Some(at(0)), Some(at(500)))
+    );
+    assert_eq!(span(&roles, &[&job], &[]), (Some(at(0)), Some(at(500))));
 }
 
 #[test]

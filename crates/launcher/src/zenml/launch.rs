@@ -115,7 +115,7 @@ impl OrchestratorKubernetesBackend {
         let options = PackOptions {
             ignore: ignore.chain(LEFT_OUT.map(str::to_owned)).collect(),
             allow_secrets: self.settings.allow_secrets.clone(),
-            cache: None,
+            ..PackOptions::default()
         };
         let pack = move || bundle::pack(&repository, &options, |_| {});
         let packed = tokio::task::spawn_blocking(pack).await;

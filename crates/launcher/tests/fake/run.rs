@@ -77,6 +77,7 @@ pub(crate) async fn follow_with(
     while let Some(event) = follow.next().await {
         match event.unwrap() {
             Event::Log(line) => lines.push(format!("{} | {}", line.task, line.line)),
+            Event::Gap(gap) => lines.push(format!("{} | <{gap}>", gap.task)),
             Event::Finished(outcome) => {
                 assert!(follow.next().await.is_none(), "nothing comes after the end");
                 return (lines, outcome);

@@ -5,7 +5,10 @@ use std::{collections::HashMap, fs, io, path::PathBuf, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::place::{self, LogFile, LogLimits, Readers};
+use super::{
+    place::{self, LogFile, LogLimits},
+    retention::{Patience, Retention},
+};
 
 /// How far a log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +35,7 @@ struct Container {
 struct Current {
     restart: u32,
     progress: watch::Receiver<Progress>,
-    readers: Readers,
+    retention: Retention,
 }
 
 #[derive(Debug, Default)]
@@ -47,14 +50,24 @@ struct Pod {
 pub(crate) struct LogStore {
     folder: PathBuf,
     limits: LogLimits,
+    patience: Patience,
     pods: Mutex<HashMap<String, Pod>>,
 }
 
 impl LogStore {
     pub(crate) fn new(folder: PathBuf, limits: LogLimits) -> Arc<Self> {
+        Self::with_patience(folder, limits, Patience::default())
+    }
+
+    pub(super) fn with_patience(
+        folder: PathBuf,
+        limits: LogLimits,
+        patience: Patience,
+    ) -> Arc<Self> {
         Arc::new(Self {
             folder,
             limits,
+            patience,
             pods: Mutex::default(),
         })
     }
@@ -80,13 +93,19 @@ impl LogStore {
         }
     }
 
-    /// Removes the files of pods that are not in `present`.
+    /// Removes the files of pods that are not in `present`, and of the others
+    /// what an earlier agent kept for readers.
     pub(crate) fn keep_only(&self, present: &dyn Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if let Some(uid) = entry.file_name().to_str()
-                && !present(uid)
-            {
-                self.remove_pod(uid);
+            let Some(uid) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            if !present(&uid) {
+                self.remove_pod(&uid);
+                continue;
+            }
+            for container in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
+                place::keep_latest(&container.path(), self.limits);
             }
         }
     }
@@ -107,13 +126,18 @@ impl LogStore {
         restart: u32,
         progress: watch::Receiver<Progress>,
     ) -> io::Result<LogFile> {
-        let file = LogFile::create(self.folder_of(uid, container), restart, self.limits)?;
+        let file = LogFile::create(
+            self.folder_of(uid, container),
+            restart,
+            self.limits,
+            self.patience,
+        )?;
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
             state.current = Some(Current {
                 restart,
                 progress,
-                readers: file.readers(),
+                retention: file.retention(),
             });
             state.waiting = None;
         }
@@ -149,15 +173,15 @@ impl LogStore {
         runs
     }
 
-    /// How far a run is written, if it is written now, and who reads it.
+    /// How far a run is written, if it is written now, and what is kept of it.
     pub(super) fn progress(
         &self,
         uid: &str,
         container: &str,
         restart: u32,
-    ) -> Option<(watch::Receiver<Progress>, Readers)> {
+    ) -> Option<(watch::Receiver<Progress>, Retention)> {
         let pods = self.pods.lock();
         let current = pods.get(uid)?.state.get(container)?.current.clone()?;
-        (current.restart == restart).then_some((current.progress, current.readers))
+        (current.restart == restart).then_some((current.progress, current.retention))
     }
 }

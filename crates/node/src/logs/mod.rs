@@ -6,6 +6,7 @@ mod place;
 mod reader;
 mod reading;
 mod record;
+mod retention;
 mod writer;
 
 pub(crate) use file::{LogStore, Progress};

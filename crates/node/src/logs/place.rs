@@ -5,16 +5,11 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU32, Ordering},
-    },
 };
 
-use parking_lot::Mutex;
+use tokio::sync::watch;
 
-/// So many times as many files as usual are kept for readers who are slow.
-const FOR_READERS: u32 = 10;
+use super::retention::{Patience, Retention};
 
 /// How much of a container's log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +18,10 @@ pub struct LogLimits {
     /// kubelet's `containerLogMaxSize`.
     pub max_size: u64,
     /// So many files are kept of a run, the one that grows among them: the
-    /// kubelet's `containerLogMaxFiles`. At least two; and more for a while, if
-    /// somebody reads them who is slower than the container.
+    /// kubelet's `containerLogMaxFiles`. At least two. Up to ten times as many
+    /// are kept for the 30 s after they were completed, and while a reader that
+    /// is slower than the container still needs them. Beyond that the container
+    /// waits for the reader, which has 30 s for each file.
     pub max_files: u32,
 }
 
@@ -70,24 +67,16 @@ pub(super) fn segments(folder: &Path, run: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Who reads a log, and in which segment.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Readers(Arc<Mutex<Vec<Weak<AtomicU32>>>>);
-
-impl Readers {
-    /// One more, as long as what it gets lives.
-    pub(super) fn join(&self, segment: u32) -> Arc<AtomicU32> {
-        let place = Arc::new(AtomicU32::new(segment));
-        self.0.lock().push(Arc::downgrade(&place));
-        place
-    }
-
-    /// The segment of the one who is furthest behind.
-    fn last(&self) -> Option<u32> {
-        let mut readers = self.0.lock();
-        readers.retain(|reader| reader.strong_count() > 0);
-        let places = readers.iter().filter_map(Weak::upgrade);
-        places.map(|place| place.load(Ordering::Relaxed)).min()
+/// Keeps the usual number of files of each run of a container.
+pub(super) fn keep_latest(folder: &Path, limits: LogLimits) {
+    let files = files(folder);
+    let kept = limits.max_files.max(2);
+    for (run, segment) in &files {
+        let last = files.iter().rev().find(|(other, _)| other == run);
+        let last = last.map_or(0, |(_, last)| *last);
+        if last - segment >= kept {
+            let _ = fs::remove_file(path(folder, *run, *segment));
+        }
     }
 }
 
@@ -100,34 +89,42 @@ pub(crate) struct LogFile {
     file: fs::File,
     length: u64,
     limits: LogLimits,
-    readers: Readers,
+    retention: Retention,
 }
 
 impl LogFile {
     /// Begins a run's log, or goes on with it. Only the last two runs are kept:
     /// others cannot be asked for.
-    pub(super) fn create(folder: PathBuf, run: u32, limits: LogLimits) -> io::Result<Self> {
+    pub(super) fn create(
+        folder: PathBuf,
+        run: u32,
+        limits: LogLimits,
+        patience: Patience,
+    ) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
-        let segment = segments(&folder, run).last().copied().unwrap_or(0);
+        let present = segments(&folder, run);
+        let first = present.first().copied().unwrap_or(0);
+        let segment = present.last().copied().unwrap_or(0);
         let file = open(&folder, run, segment)?;
         for (old, segment) in files(&folder) {
             if old + 1 < run {
                 let _ = fs::remove_file(path(&folder, old, segment));
             }
         }
+        let known = (first, segment);
         Ok(Self {
             length: file.metadata()?.len(),
+            retention: Retention::new(folder.clone(), run, known, limits, patience),
             folder,
             run,
             segment,
             file,
             limits,
-            readers: Readers::default(),
         })
     }
 
-    pub(super) fn readers(&self) -> Readers {
-        self.readers.clone()
+    pub(super) fn retention(&self) -> Retention {
+        self.retention.clone()
     }
 
     /// The segment that is written, and its length.
@@ -138,32 +135,39 @@ impl LogFile {
     /// Whether so many bytes more are for another segment. A line is not torn,
     /// unless it does not end for very long.
     pub(super) fn is_full(&self, more: usize, amid_a_line: bool) -> bool {
-        let allowed = self.limits.max_size * if amid_a_line { 2 } else { 1 };
-        self.length > 0 && self.length + more as u64 > allowed
+        let factor = if amid_a_line { 2 } else { 1 };
+        let allowed = self.limits.max_size.saturating_mul(factor);
+        self.length > 0 && self.length.saturating_add(more as u64) > allowed
     }
 
-    /// Goes on in another segment.
-    pub(super) fn rotate(&mut self) -> io::Result<()> {
+    /// Goes on in another segment, as soon as the readers of the log leave room
+    /// for it, or at once when `stop` comes true. Returns how many readers were
+    /// given up.
+    pub(super) async fn rotate(&mut self, stop: &watch::Receiver<bool>) -> io::Result<usize> {
+        let mut stop = stop.clone();
+        let waited = tokio::select! {
+            biased;
+            given_up = self.retention.wait_for_room() => Some(given_up),
+            // The sender's end counts as a stop.
+            _ = stop.wait_for(|stop| *stop) => None,
+        };
         self.file = open(&self.folder, self.run, self.segment + 1)?;
         self.segment += 1;
         self.length = 0;
-        let kept = self.limits.max_files.max(2);
-        let but = |kept: u32| (self.segment + 1).saturating_sub(kept);
-        // What somebody is about to read stays, within reason.
-        let first = self.readers.last().unwrap_or(u32::MAX).min(but(kept));
-        let first = first.max(but(kept.saturating_mul(FOR_READERS)));
-        for old in segments(&self.folder, self.run) {
-            if old < first {
-                let _ = fs::remove_file(path(&self.folder, self.run, old));
-            }
-        }
-        Ok(())
+        self.retention.rotated(self.segment, waited.is_none());
+        Ok(waited.unwrap_or(0))
     }
 
     pub(super) fn write(&mut self, records: &[u8]) -> io::Result<()> {
         io::Write::write_all(&mut self.file, records)?;
         self.length += records.len() as u64;
         Ok(())
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        self.retention.end();
     }
 }
 

@@ -6,10 +6,6 @@ use std::{
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
     time::{Duration, SystemTime},
 };
 
@@ -20,8 +16,9 @@ use tokio::sync::watch;
 use super::{
     LogQuery,
     file::Progress,
-    place::{self, Readers},
+    place,
     record::{self, Filter},
+    retention::{Reader, Retention},
 };
 
 /// Bytes read from a file at once.
@@ -42,18 +39,18 @@ pub(super) struct Reading {
     progress: Option<watch::Receiver<Progress>>,
     filter: Filter,
     /// Keeps the segments that are still to be read.
-    place: Arc<AtomicU32>,
+    reader: Option<Reader>,
 }
 
 impl Reading {
     pub(super) fn open(
         folder: PathBuf,
         run: u32,
-        written: Option<(watch::Receiver<Progress>, Readers)>,
+        written: Option<(watch::Receiver<Progress>, Retention)>,
         query: &LogQuery,
     ) -> io::Result<Self> {
-        let (progress, readers) = written.unzip();
-        let place = readers.unwrap_or_default().join(0);
+        let (progress, retention) = written.unzip();
+        let reader = retention.map(|retention| retention.join());
         // First where it ends: what is rotated meanwhile is not missed.
         let written = progress.as_ref().map(|progress| *progress.borrow());
         let mut files = open_all(&folder, run)?;
@@ -88,7 +85,9 @@ impl Reading {
         }
         let first = files.into_iter().next();
         let (segment, file) = first.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        place.store(segment, Ordering::Relaxed);
+        if let Some(reader) = &reader {
+            reader.move_to(segment);
+        }
         Ok(Self {
             folder,
             run,
@@ -98,7 +97,7 @@ impl Reading {
             end,
             progress: progress.filter(|_| query.follow),
             filter: Filter::new(query.since, query.timestamps, query.limit_bytes),
-            place,
+            reader,
         })
     }
 
@@ -138,23 +137,27 @@ impl Reading {
         Ok(self.wait_for_more().await)
     }
 
-    /// Goes to the next segment that is still there.
+    /// Goes to the next segment.
     fn turn_over(&mut self) -> io::Result<bool> {
-        for segment in place::segments(&self.folder, self.run) {
-            if segment <= self.segment {
-                continue;
-            }
-            match File::open(place::path(&self.folder, self.run, segment)) {
-                Ok(file) => {
-                    (self.segment, self.file, self.position) = (segment, file, 0);
-                    self.place.store(segment, Ordering::Relaxed);
-                    return Ok(true);
+        let next = self.segment + 1;
+        match File::open(place::path(&self.folder, self.run, next)) {
+            Ok(file) => {
+                (self.segment, self.file, self.position) = (next, file, 0);
+                if let Some(reader) = &self.reader {
+                    reader.move_to(next);
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Ok(true)
             }
+            // Removed before it was read: lines are missing, and an end with an
+            // error says so without a line that the container did not write.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.folder.exists() => {
+                Err(io::Error::other(
+                    "the log was rotated away before its reader came to it: lines are lost",
+                ))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(false)
     }
 
     /// Whether there is more to read.
@@ -188,10 +191,13 @@ impl Reading {
             .iter()
             .rposition(|byte| *byte == b'\n')
             .map_or(buffer.len(), |at| at + 1);
-        for line in buffer[..whole].split(|byte| *byte == b'\n') {
-            if let Some(record) = record::parse(line) {
+        out.reserve(whole);
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', &buffer[..whole]).chain([whole]) {
+            if let Some(record) = record::parse(&buffer[begin..end]) {
                 self.filter.pass(&record, out);
             }
+            begin = (end + 1).min(whole);
         }
         self.position += whole as u64;
         Ok(())
@@ -217,7 +223,7 @@ fn ends_before(file: &File, since: Timestamp) -> bool {
     let written = file
         .metadata()
         .and_then(|known: fs::Metadata| known.modified());
-    written.is_ok_and(|written| written + SLACK < since)
+    written.is_ok_and(|written| written.checked_add(SLACK).is_some_and(|at| at < since))
 }
 
 /// Where the last lines of a file begin, and how many of those wanted it has.
@@ -246,6 +252,6 @@ fn find_tail(file: &File, length: u64, count: u64) -> io::Result<Tail> {
             let start = length - size + (whole + start) as u64;
             return Ok(Tail { start, lines });
         }
-        size = (size * 4).min(length);
+        size = size.saturating_mul(4).min(length);
     }
 }

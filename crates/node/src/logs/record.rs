@@ -24,9 +24,14 @@ pub(super) struct Record<'a> {
     pub(super) text: &'a [u8],
 }
 
-/// Appends a record.
-pub(super) fn write(out: &mut Vec<u8>, time: Timestamp, stream: Stream, full: bool, text: &[u8]) {
-    out.extend_from_slice(format!("{time:.9}").as_bytes());
+/// A time as records have it.
+pub(super) fn stamp(time: Timestamp) -> String {
+    format!("{time:.9}")
+}
+
+/// Appends a record; `time` is a [`stamp`].
+pub(super) fn write(out: &mut Vec<u8>, time: &str, stream: Stream, full: bool, text: &[u8]) {
+    out.extend_from_slice(time.as_bytes());
     out.extend_from_slice(match stream {
         Stream::Output => b" stdout ",
         Stream::Errors => b" stderr ",
@@ -58,14 +63,14 @@ pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
 /// Whether the last of these records is a part of a line that goes on.
 pub(super) fn is_open(records: &[u8]) -> bool {
     let records = records.strip_suffix(b"\n").unwrap_or(records);
-    let last = records.rsplit(|byte| *byte == b'\n').next();
-    last.and_then(parse).is_some_and(|record| !record.full)
+    let begin = memchr::memrchr(b'\n', records).map_or(0, |at| at + 1);
+    parse(&records[begin..]).is_some_and(|record| !record.full)
 }
 
 /// What of the records a reader wants; fed record by record.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
-    since: Option<Timestamp>,
+    since: Option<(Timestamp, String)>,
     timestamps: bool,
     left: Option<u64>,
     line_goes_on: bool,
@@ -77,7 +82,7 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn new(since: Option<Timestamp>, timestamps: bool, limit: Option<u64>) -> Self {
         Self {
-            since,
+            since: since.map(|since| (since, stamp(since))),
             timestamps,
             left: limit,
             line_goes_on: false,
@@ -94,9 +99,15 @@ impl Filter {
     pub(super) fn pass(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         let begins = !self.line_goes_on;
         self.line_goes_on = !record.full;
-        if begins && let Some(since) = self.since {
-            let time = record.time.parse::<Timestamp>();
-            self.wanted = !time.is_ok_and(|time| time < since);
+        if begins && let Some((since, written)) = &self.since {
+            // Times of one length are in the order of their text.
+            self.wanted = match record.time.len() == written.len() {
+                true => record.time >= written.as_str(),
+                false => !record
+                    .time
+                    .parse::<Timestamp>()
+                    .is_ok_and(|time| time < *since),
+            };
         }
         if !self.wanted {
             return;
@@ -166,8 +177,14 @@ mod tests {
     #[test]
     fn the_format_is_that_of_container_runtimes() {
         let mut out = Vec::new();
-        write(&mut out, at(0), Stream::Output, true, b"hello  world");
-        write(&mut out, at(0), Stream::Errors, false, b"");
+        write(
+            &mut out,
+            &stamp(at(0)),
+            Stream::Output,
+            true,
+            b"hello  world",
+        );
+        write(&mut out, &stamp(at(0)), Stream::Errors, false, b"");
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "2026-01-02T03:04:05.678901234Z stdout F hello  world\n\
@@ -185,10 +202,10 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let mut records = Vec::new();
-        write(&mut records, at(0), Stream::Output, true, b"one");
-        write(&mut records, at(1), Stream::Errors, false, b"tw");
-        write(&mut records, at(2), Stream::Errors, true, b"o");
-        write(&mut records, at(3), Stream::Output, true, b"three");
+        write(&mut records, &stamp(at(0)), Stream::Output, true, b"one");
+        write(&mut records, &stamp(at(1)), Stream::Errors, false, b"tw");
+        write(&mut records, &stamp(at(2)), Stream::Errors, true, b"o");
+        write(&mut records, &stamp(at(3)), Stream::Output, true, b"three");
         records
     }
 
@@ -240,7 +257,7 @@ mod tests {
             nanosecond in 0..1_000_000_000i128,
         ) {
             let mut out = Vec::new();
-            write(&mut out, at(nanosecond), Stream::Errors, full, &text);
+            write(&mut out, &stamp(at(nanosecond)), Stream::Errors, full, &text);
             let record = parse(&out[..out.len() - 1]).unwrap();
             prop_assert_eq!(record.text, &text[..]);
             prop_assert_eq!(record.full, full);
@@ -257,7 +274,7 @@ mod tests {
         fn a_tail_is_the_last_lines(lines in proptest::collection::vec("[a-z ]{0,6}", 0..20), count in 0..25u64) {
             let mut records = Vec::new();
             for line in &lines {
-                write(&mut records, at(0), Stream::Output, true, line.as_bytes());
+                write(&mut records, &stamp(at(0)), Stream::Output, true, line.as_bytes());
             }
             let kept = lines.len().saturating_sub(count as usize);
             let expected: String = lines[kept..].iter().map(|line| format!("{line}\n")).collect();

@@ -8,12 +8,20 @@ use tokio::sync::watch;
 
 use super::{
     LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture, record::LONGEST,
+    retention::Patience,
 };
 use crate::{sandbox::Output, streams::Attachment};
 
 const LIMITS: LogLimits = LogLimits {
     max_size: 4000,
     max_files: 3,
+};
+
+/// Nothing is kept for readers that may come, and those there are have long.
+const PATIENCE: Patience = Patience {
+    connect: Duration::ZERO,
+    reader: Duration::from_secs(60),
+    trim: Duration::from_millis(5),
 };
 
 /// A container that is about to write, and a log reader.
@@ -25,8 +33,12 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::with(PATIENCE)
+    }
+
+    fn with(patience: Patience) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::new(folder.path().to_owned(), LIMITS);
+        let store = LogStore::with_patience(folder.path().to_owned(), LIMITS, patience);
         store.add_pod("u", vec!["c".to_owned()]);
         let reader = LogReader::new(store.clone());
         Self {
@@ -49,6 +61,21 @@ impl Stage {
             capture(writer, Some(Output::Pipe(end)), None, &attachment, stop).await
         });
         (pipe, capturing)
+    }
+
+    /// Waits until so many files at most are left, and gives their names.
+    async fn files_at_most(&self, most: usize) -> Vec<String> {
+        let trimmed = async {
+            loop {
+                let files = self.files();
+                if files.len() <= most {
+                    return files;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let trimmed = tokio::time::timeout(Duration::from_secs(60), trimmed).await;
+        trimmed.unwrap_or_else(|_| panic!("{:?}", self.files()))
     }
 
     fn files(&self) -> Vec<String> {
@@ -113,7 +140,7 @@ async fn who_follows_gets_every_line_of_a_log_that_is_rotated() {
     assert_eq!(second, first);
     capturing.await.unwrap();
     // It went over many files, of which the last are kept.
-    let files = stage.files();
+    let files = stage.files_at_most(3).await;
     assert_eq!(files.len(), 3, "{files:?}");
     assert!(files.iter().all(|name| *name != "0.log"), "{files:?}");
     let sizes = files.iter().map(|name| {
@@ -141,13 +168,116 @@ async fn what_somebody_is_about_to_read_is_kept_within_reason() {
     let text = String::from_utf8(got).unwrap();
     assert!(text.lines().eq(numbered(0..1700)));
     // What is read goes, as always.
-    assert!(stage.files().len() <= 4, "{:?}", stage.files());
-    // Who does not read at all does not fill the disk.
-    drop(write(pipe, 0..5000).await);
+    stage.files_at_most(4).await;
+    drop((pipe, slow));
     capturing.await.unwrap();
-    let files = stage.files().len();
-    assert!((4..=30).contains(&files), "{files}");
-    drop(slow);
+}
+
+/// So many lines fill over a hundred files, although what is read from the pipe
+/// at once goes into one.
+const MANY: u32 = 400_000;
+
+/// A container that writes as fast as it can.
+fn write_fast(mut pipe: io::PipeWriter, lines: u32) -> tokio::task::JoinHandle<()> {
+    tokio::task::spawn_blocking(move || {
+        let text: String = numbered(0..lines)
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
+        pipe.write_all(text.as_bytes()).unwrap();
+    })
+}
+
+#[tokio::test]
+async fn a_container_waits_for_a_slow_reader_and_no_line_is_lost() {
+    let stage = Stage::new();
+    let (pipe, capturing) = stage.run(0);
+    let mut slow = Box::pin(stage.reader.open(following()).await.unwrap());
+    let writing = write_fast(pipe, MANY);
+    // It comes as far as files are kept for the reader, and no further.
+    let full = async {
+        while stage.files().len() < 30 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), full)
+        .await
+        .unwrap();
+    let mut got = Vec::new();
+    while let Some(chunk) = slow.next().await {
+        got.extend_from_slice(&chunk.unwrap());
+        assert!(stage.files().len() <= 30);
+    }
+    writing.await.unwrap();
+    capturing.await.unwrap();
+    let text = String::from_utf8(got).unwrap();
+    assert!(text.lines().eq(numbered(0..MANY)));
+}
+
+#[tokio::test]
+async fn a_reader_that_never_reads_is_given_up_and_told() {
+    let stage = Stage::with(Patience {
+        reader: Duration::from_millis(20),
+        ..PATIENCE
+    });
+    let (sender, progress) = watch::channel(Progress::default());
+    let file = stage.store.create("u", "c", 0, progress).unwrap();
+    let (end, pipe) = io::pipe().unwrap();
+    let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let writer = LogWriter::new(file, sender).on_given_up(move |readers| {
+        let _ = tell.send(readers);
+    });
+    let capturing = tokio::spawn(async move {
+        let (_keep, stop) = watch::channel(false);
+        capture(
+            writer,
+            Some(Output::Pipe(end)),
+            None,
+            &Attachment::default(),
+            stop,
+        )
+        .await
+    });
+    let mut idle = Box::pin(stage.reader.open(following()).await.unwrap());
+    write_fast(pipe, MANY).await.unwrap();
+    capturing.await.unwrap();
+    assert_eq!(told.recv().await, Some(1));
+    // It neither stopped the container nor filled the disk.
+    stage.files_at_most(3).await;
+    // What it still gets is without a gap, and then it is told, once.
+    let (mut got, mut failure) = (Vec::new(), None);
+    while let Some(chunk) = idle.next().await {
+        match chunk {
+            Ok(chunk) => got.extend_from_slice(&chunk),
+            Err(error) => failure = Some(error.to_string()),
+        }
+    }
+    let lines = u32::try_from(got.iter().filter(|byte| **byte == b'\n').count()).unwrap();
+    assert!(
+        String::from_utf8(got)
+            .unwrap()
+            .lines()
+            .eq(numbered(0..lines))
+    );
+    assert!(failure.unwrap().contains("lines are lost"));
+}
+
+#[tokio::test]
+async fn what_was_just_written_is_kept_for_readers_that_come() {
+    let stage = Stage::with(Patience {
+        connect: Duration::from_secs(3600),
+        ..PATIENCE
+    });
+    let (pipe, capturing) = stage.run(0);
+    drop(write(pipe, 0..1000).await);
+    capturing.await.unwrap();
+    assert!(stage.files().len() > 3);
+    assert_eq!(stage.read(following()).await, numbered(0..1000));
+    // A later agent keeps the usual.
+    let later = LogStore::new(stage.folder.path().to_owned(), LIMITS);
+    later.keep_only(&|_| true);
+    assert_eq!(stage.files().len(), 3);
 }
 
 #[tokio::test]

@@ -15,14 +15,24 @@ use crate::{sandbox::Output, streams::Attachment};
 const TAIL: usize = 2048;
 
 /// Writes one run's records and tells followers.
-#[derive(Debug)]
 pub(crate) struct LogWriter {
     file: LogFile,
     progress: watch::Sender<Progress>,
     tail: Vec<u8>,
-    /// The last record was a part of a line.
-    amid_a_line: bool,
+    /// The stream whose line the last record has left unfinished.
+    open: Option<Stream>,
     failed: bool,
+    gave_up: GaveUp,
+}
+
+/// Called with the number of readers that were given up because they did not
+/// read in time.
+type GaveUp = Box<dyn Fn(usize) + Send>;
+
+impl std::fmt::Debug for LogWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogWriter").finish_non_exhaustive()
+    }
 }
 
 impl LogWriter {
@@ -38,19 +48,37 @@ impl LogWriter {
             file,
             progress,
             tail: Vec::new(),
-            amid_a_line: false,
+            open: None,
             failed: false,
+            gave_up: Box::new(|_| {}),
         }
     }
 
-    fn append(&mut self, records: &[u8]) {
+    /// Calls `gave_up` whenever readers are given up.
+    pub(crate) fn on_given_up(mut self, gave_up: impl Fn(usize) + Send + 'static) -> Self {
+        self.gave_up = Box::new(gave_up);
+        self
+    }
+
+    /// Writes a stream's records. Waits for slow readers, until `stop` comes true.
+    async fn append(
+        &mut self,
+        stream: Stream,
+        records: &mut Vec<u8>,
+        stop: &watch::Receiver<bool>,
+    ) {
         if records.is_empty() || self.failed {
             return;
         }
-        if self.file.is_full(records.len(), self.amid_a_line)
-            && let Err(error) = self.file.rotate()
-        {
-            tracing::warn!(%error, "a container's log goes on in a file that is too large");
+        self.end_other_line(stream, records);
+        if self.file.is_full(records.len(), self.open.is_some()) {
+            match self.file.rotate(stop).await {
+                Ok(0) => {}
+                Ok(readers) => (self.gave_up)(readers),
+                Err(error) => {
+                    tracing::warn!(%error, "a container's log goes on in a file that is too large");
+                }
+            }
         }
         if let Err(error) = self.file.write(records) {
             // A full disk must not stop the container.
@@ -58,14 +86,25 @@ impl LogWriter {
             self.failed = true;
             return;
         }
-        self.amid_a_line = record::is_open(records);
+        self.open = record::is_open(records).then_some(stream);
         let (segment, length) = self.file.end();
         self.progress.send_modify(|progress| {
             (progress.segment, progress.length) = (segment, length);
         });
     }
 
+    /// Ends the other stream's line before records of this one: readers join the parts
+    /// of a line, whichever stream they came from.
+    fn end_other_line(&self, stream: Stream, records: &mut Vec<u8>) {
+        if let Some(other) = self.open.filter(|open| *open != stream) {
+            let mut end = Vec::new();
+            record::write(&mut end, &record::stamp(Timestamp::now()), other, true, b"");
+            records.splice(..0, end);
+        }
+    }
+
     fn remember(&mut self, text: &[u8]) {
+        let text = &text[text.len().saturating_sub(2 * TAIL)..];
         self.tail.extend_from_slice(text);
         if self.tail.len() > 2 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
@@ -79,13 +118,23 @@ impl Drop for LogWriter {
     }
 }
 
-/// Splits what came into records; what is no whole line yet stays in `pending`.
-fn split(pending: &mut BytesMut, stream: Stream, time: Timestamp, ended: bool, out: &mut Vec<u8>) {
+/// Splits what came into records; what is no whole line yet stays in `pending`, unless
+/// it has a carriage return: that is a state of a progress bar, which is to be seen now.
+/// `open` says that the line's beginning was written already.
+/// The first `searched` bytes of it are known to have no newline.
+fn split(
+    pending: &mut BytesMut,
+    mut searched: usize,
+    stream: Stream,
+    time: Timestamp,
+    (open, ended): (bool, bool),
+    out: &mut Vec<u8>,
+) {
+    let time = &record::stamp(time);
     loop {
-        let line = pending
-            .iter()
-            .take(LONGEST + 1)
-            .position(|byte| *byte == b'\n');
+        let most = pending.len().min(LONGEST + 1);
+        let begin = std::mem::take(&mut searched).min(most);
+        let line = memchr::memchr(b'\n', &pending[begin..most]).map(|at| begin + at);
         match line {
             Some(length) => {
                 record::write(out, time, stream, true, &pending[..length]);
@@ -98,8 +147,15 @@ fn split(pending: &mut BytesMut, stream: Stream, time: Timestamp, ended: bool, o
             None => break,
         }
     }
-    if ended && !pending.is_empty() {
+    let is_open = match out.is_empty() {
+        true => open,
+        false => record::is_open(out),
+    };
+    if ended && (is_open || !pending.is_empty()) {
         record::write(out, time, stream, true, pending);
+        pending.clear();
+    } else if pending.contains(&b'\r') {
+        record::write(out, time, stream, false, pending);
         pending.clear();
     }
 }
@@ -116,6 +172,7 @@ pub(crate) async fn capture(
 ) -> String {
     let mut first = Source::new(output, Stream::Output);
     let mut second = Source::new(errors, Stream::Errors);
+    let ended = stop.clone();
     let mut stop = Some(stop);
     let mut records = Vec::new();
     while first.pipe.is_some() || second.pipe.is_some() {
@@ -125,7 +182,7 @@ pub(crate) async fn capture(
             () = stopped(&mut stop), if stop.is_some() => {
                 stop = None;
                 for source in [&mut first, &mut second] {
-                    source.drain(&mut writer, attachment).await;
+                    source.drain(&mut writer, attachment, &ended).await;
                 }
                 continue;
             }
@@ -136,7 +193,9 @@ pub(crate) async fn capture(
         }
         let new = &source.pending[source.pending.len() - count..];
         attachment.tell(source.stream, new).await;
-        source.record(count, &mut writer, &mut records);
+        source
+            .record(count, &mut writer, &mut records, &ended)
+            .await;
     }
     String::from_utf8_lossy(&writer.tail).into_owned()
 }
@@ -186,7 +245,12 @@ impl Source {
     }
 
     /// Takes what is in the pipe now, and closes it.
-    async fn drain(&mut self, writer: &mut LogWriter, attachment: &Attachment) {
+    async fn drain(
+        &mut self,
+        writer: &mut LogWriter,
+        attachment: &Attachment,
+        stop: &watch::Receiver<bool>,
+    ) {
         let mut records = Vec::new();
         let mut chunk = [0; 8192];
         while let Some(pipe) = &self.pipe {
@@ -194,26 +258,34 @@ impl Source {
                 Ok(count) if count > 0 => {
                     attachment.tell(self.stream, &chunk[..count]).await;
                     self.pending.extend_from_slice(&chunk[..count]);
-                    self.record(count, writer, &mut records);
+                    self.record(count, writer, &mut records, stop).await;
                 }
                 _ => self.pipe = None,
             }
         }
-        self.record(0, writer, &mut records);
+        self.record(0, writer, &mut records, stop).await;
     }
 
-    fn record(&mut self, count: usize, writer: &mut LogWriter, records: &mut Vec<u8>) {
+    async fn record(
+        &mut self,
+        count: usize,
+        writer: &mut LogWriter,
+        records: &mut Vec<u8>,
+        stop: &watch::Receiver<bool>,
+    ) {
         let new = self.pending.len().saturating_sub(count);
         writer.remember(&self.pending[new..]);
         records.clear();
+        let open = writer.open == Some(self.stream);
         split(
             &mut self.pending,
+            new,
             self.stream,
             Timestamp::now(),
-            self.pipe.is_none(),
+            (open, self.pipe.is_none()),
             records,
         );
-        writer.append(records);
+        writer.append(self.stream, records, stop).await;
     }
 }
 
@@ -226,10 +298,25 @@ mod tests {
         let (mut pending, mut out) = (BytesMut::new(), Vec::new());
         let time = Timestamp::UNIX_EPOCH;
         for chunk in chunks {
+            let searched = pending.len();
             pending.extend_from_slice(chunk);
-            split(&mut pending, Stream::Output, time, false, &mut out);
+            split(
+                &mut pending,
+                searched,
+                Stream::Output,
+                time,
+                (false, false),
+                &mut out,
+            );
         }
-        split(&mut pending, Stream::Output, time, true, &mut out);
+        split(
+            &mut pending,
+            0,
+            Stream::Output,
+            time,
+            (false, true),
+            &mut out,
+        );
         out.split_inclusive(|byte| *byte == b'\n')
             .map(|line| record::parse(&line[..line.len() - 1]).unwrap())
             .map(|record| (record.full, record.text.to_vec()))
@@ -244,11 +331,12 @@ mod tests {
 
         use tokio::net::unix::pipe::Receiver;
 
-        use crate::logs::LogLimits;
+        use crate::logs::{LogLimits, retention::Patience};
 
         let folder = tempfile::tempdir().unwrap();
         let limits = LogLimits::default();
-        let file = LogFile::create(folder.path().to_owned(), 0, limits).unwrap();
+        let file =
+            LogFile::create(folder.path().to_owned(), 0, limits, Patience::default()).unwrap();
         let (progress, _) = watch::channel(Progress::default());
         let writer = LogWriter::new(file, progress);
         let pipe = || {
@@ -273,6 +361,62 @@ mod tests {
         let texts: Vec<_> = records.iter().map(|(_, text)| text.as_slice()).collect();
         assert_eq!(texts, [b"a" as &[u8], b"bc", b"", b"end"]);
         assert!(records.iter().all(|(full, _)| *full));
+    }
+
+    #[test]
+    fn a_progress_bar_is_written_before_its_line_ends() {
+        let records = split_all(&[b"\r 10%", b"\r 42%", b" of it", b"\rdone\nnext"]);
+        let records: Vec<_> = records
+            .iter()
+            .map(|(full, text)| (*full, String::from_utf8_lossy(text)))
+            .collect();
+        let expected = [
+            (false, "\r 10%"),
+            (false, "\r 42%"),
+            (true, " of it\rdone"),
+            (true, "next"),
+        ];
+        assert_eq!(records, expected.map(|(full, text)| (full, text.into())));
+        // One that the container's end leaves open has an end, too.
+        let records = split_all(&[b"\r 10%"]);
+        assert_eq!(records, [(false, b"\r 10%".to_vec()), (true, Vec::new())]);
+    }
+
+    /// Readers join the parts of a line, so what another stream writes must not come
+    /// between them.
+    #[tokio::test]
+    async fn a_line_of_another_stream_ends_a_progress_bar() {
+        use crate::logs::{LogLimits, retention::Patience};
+
+        let folder = tempfile::tempdir().unwrap();
+        let limits = LogLimits::default();
+        let file =
+            LogFile::create(folder.path().to_owned(), 0, limits, Patience::default()).unwrap();
+        let (progress, _) = watch::channel(Progress::default());
+        let (_stop, stop) = watch::channel(false);
+        let mut writer = LogWriter::new(file, progress);
+        let (bar, log) = (Stream::Errors, Stream::Output);
+        for (stream, full, text) in [
+            (bar, false, "\r 10%"),
+            (log, true, "epoch 1"),
+            (bar, false, "\r 20%"),
+            (bar, true, "\rdone"),
+        ] {
+            let mut records = Vec::new();
+            let time = record::stamp(Timestamp::UNIX_EPOCH);
+            record::write(&mut records, &time, stream, full, text.as_bytes());
+            writer.append(stream, &mut records, &stop).await;
+        }
+        let text = std::fs::read_to_string(folder.path().join("0.log")).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| &line[31..]).collect();
+        let expected = [
+            "stderr P \r 10%",
+            "stderr F ",
+            "stdout F epoch 1",
+            "stderr P \r 20%",
+            "stderr F \rdone",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

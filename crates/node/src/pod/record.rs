@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 
+use crate::LastEnd;
+
 const FIRST_DELAY: Duration = Duration::from_secs(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
 /// A run as long as this makes earlier failures forgotten.
@@ -142,7 +144,7 @@ impl Record {
 
     /// The number of the run that comes next.
     pub(crate) fn next_run(&self) -> u32 {
-        self.restarts + u32::from(self.has_run())
+        self.restarts.saturating_add(u32::from(self.has_run()))
     }
 
     fn before_start(&mut self) {
@@ -196,10 +198,12 @@ impl Record {
         if ran >= FORGET_AFTER && *started != Timestamp::UNIX_EPOCH {
             self.crashes = 0;
         }
-        self.crashes += 1;
+        self.crashes = self.crashes.saturating_add(1);
         match self.crashes {
             1 => Duration::ZERO,
-            crashes => (FIRST_DELAY * 2u32.pow((crashes - 2).min(8))).min(LONGEST_DELAY),
+            crashes => FIRST_DELAY
+                .saturating_mul(2u32.pow((crashes - 2).min(8)))
+                .min(LONGEST_DELAY),
         }
     }
 
@@ -217,7 +221,7 @@ impl Record {
 
 /// The records of a pod that this agent has not seen yet, with what an earlier
 /// agent reported. What ran then does not run any more.
-pub(crate) fn records(pod: &Pod, now: Timestamp) -> Vec<Record> {
+pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> Vec<Record> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
     };
@@ -250,13 +254,18 @@ pub(crate) fn records(pod: &Pod, now: Timestamp) -> Vec<Record> {
             .iter_mut()
             .find(|record| record.name() == status.name)
         {
-            restore(record, status, now);
+            restore(record, status, last_end, now);
         }
     }
     records
 }
 
-fn restore(record: &mut Record, status: &ContainerStatus, now: Timestamp) {
+fn restore(
+    record: &mut Record,
+    status: &ContainerStatus,
+    last_end: Option<&LastEnd>,
+    now: Timestamp,
+) {
     record.restarts = u32::try_from(status.restart_count).unwrap_or(0);
     record.id.clone_from(&status.container_id);
     let ended = |from: &k8s_openapi::api::core::v1::ContainerStateTerminated| Ended {
@@ -276,15 +285,20 @@ fn restore(record: &mut Record, status: &ContainerStatus, now: Timestamp) {
     if let Some(terminated) = &state.terminated {
         record.state = State::Ended(ended(terminated));
     } else if let Some(running) = &state.running {
+        let started = running.started_at.as_ref().map(|time| time.0);
+        // It ended with the agent, not when the next one began; but what is known
+        // of that end may be of an earlier agent than the one that ran it.
+        let end = last_end.filter(|end| started.is_none_or(|started| started <= end.at));
+        let message = end.map_or_else(
+            || "the node agent ended while the container ran, and the container with it".to_owned(),
+            |end| format!("{} while the container ran", end.cause),
+        );
         record.state = State::Ended(Ended {
             code: 137,
             reason: "ContainerStatusUnknown".to_owned(),
-            message: Some(
-                "the node agent ended while the container ran, and the container with it"
-                    .to_owned(),
-            ),
-            started: running.started_at.as_ref().map(|time| time.0),
-            finished: Some(now),
+            message: Some(message),
+            started,
+            finished: Some(end.map_or(now, |end| end.at)),
             id: status.container_id.clone(),
         });
     }
@@ -352,10 +366,30 @@ mod tests {
                     "restartCount": 2, "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}}]}
         }))
         .unwrap();
-        let records = records(&pod, at(0));
+        let records = records(&pod, None, at(0));
         assert_eq!(records[0].final_code(Policy::Always), Some(0));
         assert_eq!(records[1].final_code(Policy::Never), Some(137));
         assert_eq!(records[1].next_run(), 3);
         assert!(!records[2].has_run());
+
+        // How the agent ended that ran it is its end; what an earlier one said is
+        // not.
+        let end = |text: &str| LastEnd {
+            at: text.parse().unwrap(),
+            cause: "the cluster was stopped by SIGTERM".to_owned(),
+        };
+        let ended = |last_end: &LastEnd| {
+            let records = super::records(&pod, Some(last_end), at(0));
+            let State::Ended(ended) = &records[1].state else {
+                panic!("it still runs");
+            };
+            (ended.finished, ended.message.clone().unwrap())
+        };
+        let last = end("2026-01-02T03:05:00Z");
+        let text = "the cluster was stopped by SIGTERM while the container ran".to_owned();
+        assert_eq!(ended(&last), (Some(last.at), text));
+        let (finished, text) = ended(&end("2026-01-02T03:04:00Z"));
+        assert_eq!(finished, Some(at(0)));
+        assert!(text.contains("the node agent ended"), "{text}");
     }
 }

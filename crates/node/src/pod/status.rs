@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn phases_of_a_pod_that_runs_to_its_end() {
-        let mut all = records(&pod(), now());
+        let mut all = records(&pod(), None, now());
         let policy = Policy::Never;
         assert_eq!(phase(&all, policy, false), Phase::Pending);
         run(&mut all[0], Some(0));
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn phases_of_failures() {
-        let mut all = records(&pod(), now());
+        let mut all = records(&pod(), None, now());
         run(&mut all[0], Some(1));
         assert_eq!(phase(&all, Policy::Never, false), Phase::Failed);
         assert_eq!(phase(&all, Policy::OnFailure, false), Phase::Pending);
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_status_has_what_clients_read() {
-        let mut all = records(&pod(), now());
+        let mut all = records(&pod(), None, now());
         run(&mut all[0], Some(0));
         run(&mut all[1], None);
         run(&mut all[2], Some(3));
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_its_time_until_it_turns() {
-        let all = records(&pod(), now());
+        let all = records(&pod(), None, now());
         let old = json!({"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"});
         let status = rendered(&all, Phase::Pending, &[old]);
         assert_eq!(

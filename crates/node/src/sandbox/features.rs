@@ -3,8 +3,9 @@
 use std::{ffi::CString, io, path::Path};
 
 use super::{
-    child::{self, Program, Step, Strings},
-    spawner::{c_string, identity_map},
+    child::{self, Limits, Program, Step, Strings},
+    privileges::Privileges,
+    spawner::{c_string, user_map},
 };
 
 /// What the kernel allows.
@@ -13,7 +14,9 @@ pub(crate) struct Features {
     /// Flags for `clone`: mount, PID and UTS namespaces, with a user namespace
     /// if only that makes them possible; 0 if none are allowed.
     pub(super) namespaces: libc::c_int,
-    /// Why there are none.
+    /// Whether a container's files can be made read-only as a whole.
+    pub(crate) read_only_views: bool,
+    /// Why there are no namespaces.
     pub(crate) refusal: Option<String>,
 }
 
@@ -23,6 +26,7 @@ impl Features {
     pub(crate) fn none() -> Self {
         Self {
             namespaces: 0,
+            read_only_views: false,
             refusal: Some("switched off".to_owned()),
         }
     }
@@ -37,10 +41,11 @@ impl Features {
         let plain = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
         let mut refusal = None;
         for namespaces in [plain, plain | libc::CLONE_NEWUSER] {
-            match try_namespaces(namespaces, scratch) {
+            match try_namespaces(namespaces, scratch, false) {
                 Ok(()) => {
                     return Self {
                         namespaces,
+                        read_only_views: try_namespaces(namespaces, scratch, true).is_ok(),
                         refusal: None,
                     };
                 }
@@ -49,33 +54,43 @@ impl Features {
         }
         Self {
             namespaces: 0,
+            read_only_views: false,
             refusal,
         }
     }
 
     /// Whether commands run in a user namespace of their own.
-    pub(super) fn has_user_namespace(&self) -> bool {
+    pub(crate) fn has_user_namespace(&self) -> bool {
         self.namespaces & libc::CLONE_NEWUSER != 0
     }
 }
 
-fn try_namespaces(namespaces: libc::c_int, scratch: &Path) -> io::Result<()> {
+/// Tries a mount in new namespaces, and whether it can be made read-only.
+fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> io::Result<()> {
     let at = c_string(scratch.as_os_str())?;
     let options = CString::new("mode=0755")?;
+    let mut steps = vec![
+        Step::Private,
+        Step::Tmpfs {
+            at: at.clone(),
+            options,
+        },
+    ];
+    if read_only {
+        steps.push(Step::ReadOnlyTree { at });
+    }
     let user = namespaces & libc::CLONE_NEWUSER != 0;
     let program = Program {
         namespaces,
         enter: None,
-        user_map: user.then(identity_map),
-        steps: vec![Step::Private, Step::Tmpfs { at, options }],
+        user_map: user.then(|| user_map(&Privileges::default())),
+        steps,
         hostname: None,
-        candidates: Vec::new(),
+        limits: Limits::default(),
+        init: 2,
         arguments: Strings::new(Vec::new()),
         environment: Strings::new(Vec::new()),
-        working_folder: CString::default(),
-        user: None,
         streams: [0, 1, 2],
-        terminal: false,
         errors: 2,
     };
     match child::try_out(&program) {

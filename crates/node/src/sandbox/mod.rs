@@ -4,6 +4,9 @@
 
 mod child;
 mod features;
+mod filter;
+mod init;
+mod privileges;
 mod process;
 mod spawner;
 mod stream;
@@ -13,6 +16,7 @@ pub(crate) mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use privileges::Privileges;
 pub(crate) use process::{Process, StartError};
 pub(crate) use spawner::{Command, Spawner};
 pub(crate) use stream::{Input, Output, Terminal, Wiring};

@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use super::{
-    child::{KILL_GROUP, Stage, register},
+    child::{KILL_ALL, Stage, register},
     spawner::Command,
-    view::Operation,
+    view::{Operation, Walk},
 };
 
 /// Why a command did not start.
@@ -40,7 +40,7 @@ pub(crate) enum StartError {
         source: io::Error,
     },
     /// The view of the files cannot be made.
-    #[error("mounting the container's files failed ({operation}): {source}")]
+    #[error("mounting the container's files failed ({operation}): {}", mounting(.source))]
     View {
         /// What was tried.
         operation: String,
@@ -107,10 +107,27 @@ pub(super) async fn read_report(
         Some(Stage::Hostname) => stage("its host name"),
         Some(Stage::Fork) => stage("its first process"),
         Some(Stage::User) => stage("changing to its user"),
+        Some(Stage::Groups) => stage("changing to its groups"),
+        Some(Stage::NoNewPrivileges) => stage("forbidding it more privileges"),
+        Some(Stage::SystemCalls) => stage("filtering its system calls"),
+        Some(Stage::Capabilities) => stage("limiting its capabilities"),
         Some(Stage::Terminal) => stage("its terminal"),
+        Some(Stage::Init) => stage("executing its init"),
         Some(Stage::Enter) => StartError::Entered { source },
         None => StartError::System(source),
     })
+}
+
+fn mounting(source: &io::Error) -> String {
+    match source.raw_os_error() {
+        Some(libc::ELOOP) => "a symbolic link in a volume is not followed, since a container \
+                              may have made it; give the path without links"
+            .to_owned(),
+        Some(libc::ENOSYS) => "a subPath, and a volume in a volume, need Linux 5.2 and \
+                               readOnlyRootFilesystem needs Linux 5.12"
+            .to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 fn entering(source: &io::Error) -> String {
@@ -141,6 +158,10 @@ fn execute_error(command: &Command, code: i32) -> StartError {
     StartError::Execute { program, reason }
 }
 
+fn below(walk: &Walk) -> String {
+    walk.from.join(&walk.below).display().to_string()
+}
+
 fn describe(operation: &Operation) -> String {
     match operation {
         Operation::Private => "separating mounts".to_owned(),
@@ -149,7 +170,13 @@ fn describe(operation: &Operation) -> String {
         Operation::File { at } => format!("file {}", at.display()),
         Operation::Link { at, .. } => format!("link {}", at.display()),
         Operation::Bind { from, at, .. } => format!("{} on {}", from.display(), at.display()),
-        Operation::ReadOnly { at } => format!("read-only {}", at.display()),
+        Operation::Make { walk, .. } => format!("making {}", below(walk)),
+        Operation::Attach { from, at, .. } => format!("{} on {}", below(from), below(at)),
+        Operation::ReadOnly { at } | Operation::ReadOnlyTree { at } | Operation::Protect { at } => {
+            format!("read-only {}", at.display())
+        }
+        Operation::Writable { at } => format!("writable {}", at.display()),
+        Operation::Mask { at } => format!("hiding {}", at.display()),
         Operation::Processes { at } => format!("processes on {}", at.display()),
         Operation::Pivot { root, .. } | Operation::Enter { root } => {
             format!("root {}", root.display())
@@ -220,7 +247,7 @@ impl Process {
     pub(crate) fn kill(&self) {
         if self.own_processes {
             self.send(Signal::KILL);
-        } else if let Some(signal) = Signal::from_named_raw(KILL_GROUP) {
+        } else if let Some(signal) = Signal::from_named_raw(KILL_ALL) {
             self.send(signal);
         }
     }

@@ -7,7 +7,7 @@ use std::{
     ffi::{CString, OsStr, OsString},
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::{AsRawFd, OwnedFd, RawFd},
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
@@ -19,11 +19,14 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
-    child::{self, Program, Step, Strings, User},
+    child::{self, Limits, Program, Step, Strings, Walk},
     features::Features,
+    filter,
+    init::{self, Duties},
+    privileges::Privileges,
     process::{Process, StartError},
     stream::{Ends, Wiring},
-    view::Operation,
+    view::{self, Found, Operation},
 };
 
 /// A command to run in a container.
@@ -39,8 +42,8 @@ pub(crate) struct Command {
     pub(crate) hostname: String,
     /// How its view of the files is made; ignored without mount namespaces.
     pub(crate) operations: Vec<Operation>,
-    /// The user to run as; only root can.
-    pub(crate) user: Option<(Option<u32>, Option<u32>)>,
+    /// Its user, and what it gives up.
+    pub(crate) privileges: Privileges,
     /// Its streams.
     pub(crate) wiring: Wiring,
 }
@@ -85,12 +88,14 @@ pub(crate) struct Spawner {
     requests: Option<mpsc::Sender<Request>>,
     thread: Option<JoinHandle<()>>,
     features: Features,
+    init: OwnedFd,
 }
 
 impl Spawner {
     /// Starts the thread and finds out what the kernel allows. `scratch` is an
     /// existing folder to try mounts on (nothing of it is left).
     pub(crate) async fn start(scratch: &Path) -> io::Result<Self> {
+        let init = init::file(scratch)?;
         let (requests, queue) = mpsc::channel::<Request>();
         let (found, features) = oneshot::channel();
         let scratch = scratch.to_owned();
@@ -110,6 +115,7 @@ impl Spawner {
             requests: Some(requests),
             thread: Some(thread),
             features,
+            init,
         })
     }
 
@@ -147,21 +153,16 @@ impl Spawner {
         command: &Command,
     ) -> Result<Started, StartError> {
         let system = StartError::System;
-        let owner = user(command).and_then(|user| user.uid);
+        let user = command.privileges.user;
+        let owner = user.filter(|_| !self.features.has_user_namespace());
         let (ends, far) = command.wiring.lay(owner).map_err(system)?;
         let (report, report_end) = io::pipe().map_err(system)?;
         let host = host.map(|host| host.descriptor().try_clone());
         let host = host.transpose().map_err(system)?;
         let report_end = OwnedFd::from(report_end);
-        let mut program = compile(command, &self.features, &far, &report_end)?;
         let own_processes = host.is_none() && self.features.has_mounts();
-        if let Some(host) = &host {
-            program.enter = Some((host.as_raw_fd(), self.features.namespaces));
-            program.namespaces = 0;
-            program.user_map = None;
-            program.steps = Vec::new();
-            program.hostname = None;
-        }
+        let enter = host.as_ref().map(AsRawFd::as_raw_fd);
+        let program = self.compile(command, enter, &far, &report_end)?;
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
@@ -180,6 +181,62 @@ impl Spawner {
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
         super::process::read_report(&mut report, command).await?;
         Ok(Started { process, ends })
+    }
+
+    /// Everything as C strings, so that the child need not allocate. `enter` is
+    /// the init of the container to run in.
+    fn compile(
+        &self,
+        command: &Command,
+        enter: Option<RawFd>,
+        streams: &[OwnedFd; 3],
+        report: &OwnedFd,
+    ) -> Result<Program, StartError> {
+        let system = StartError::System;
+        let features = &self.features;
+        let privileges = &command.privileges;
+        let in_user_namespace = features.has_user_namespace();
+        let mut program = Program {
+            namespaces: 0,
+            enter: enter.map(|host| (host, features.namespaces)),
+            user_map: None,
+            steps: Vec::new(),
+            hostname: None,
+            limits: Limits {
+                groups: privileges.groups.clone().filter(|_| !in_user_namespace),
+                no_new_privileges: privileges.no_new_privileges,
+                system_calls: if privileges.filters_system_calls {
+                    filter::instructions(privileges.capabilities)
+                } else {
+                    Vec::new()
+                },
+                capabilities: privileges.capabilities.filter(|_| in_user_namespace),
+            },
+            init: self.init.as_raw_fd(),
+            arguments: Strings::new(Vec::new()),
+            environment: Strings::new(init::environment(command).map_err(system)?),
+            streams: [0, 1, 2].map(|number: usize| streams[number].as_raw_fd()),
+            errors: report.as_raw_fd(),
+        };
+        if enter.is_none() {
+            program.namespaces = features.namespaces;
+            program.user_map = in_user_namespace.then(|| user_map(privileges));
+            if features.has_mounts() {
+                program.steps = steps(&command.operations)?;
+                let name = Some(&command.hostname).filter(|name| !name.is_empty());
+                let name = name.map(|name| c_string(OsStr::new(name)));
+                program.hostname = name.transpose().map_err(system)?;
+            }
+        }
+        let duties = Duties {
+            own_processes: program.has_own_processes(),
+            tidies: program.tidies(),
+            session: program.has_session(),
+            terminal: command.wiring == Wiring::Terminal,
+            privileges: !in_user_namespace,
+        };
+        program.arguments = Strings::new(init::arguments(command, duties).map_err(system)?);
+        Ok(program)
     }
 }
 
@@ -209,94 +266,15 @@ fn start_child(program: &Program) -> Result<Child, StartError> {
     }
 }
 
-/// Everything as C strings, so that the child need not allocate.
-fn compile(
-    command: &Command,
-    features: &Features,
-    streams: &[OwnedFd; 3],
-    report: &OwnedFd,
-) -> Result<Program, StartError> {
-    let nul = |error: io::Error| StartError::System(error);
-    let strings = |texts: &mut dyn Iterator<Item = OsString>| {
-        texts
-            .map(|text| c_string(&text))
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(nul)
-    };
-    let arguments = strings(&mut command.arguments.iter().cloned())?;
-    let environment = strings(&mut command.environment.iter().map(|(name, value)| {
-        let mut text = name.clone();
-        text.push("=");
-        text.push(value);
-        text
-    }))?;
-    let candidates = candidates(command).into_iter().map(PathBuf::into_os_string);
-    Ok(Program {
-        namespaces: features.namespaces,
-        enter: None,
-        user_map: features.has_user_namespace().then(identity_map),
-        steps: if features.has_mounts() {
-            steps(&command.operations)?
-        } else {
-            Vec::new()
-        },
-        hostname: (features.has_mounts() && !command.hostname.is_empty())
-            .then(|| c_string(OsStr::new(&command.hostname)))
-            .transpose()
-            .map_err(nul)?,
-        candidates: strings(&mut candidates.into_iter())?,
-        arguments: Strings::new(arguments),
-        environment: Strings::new(environment),
-        working_folder: c_string(command.working_folder.as_os_str()).map_err(nul)?,
-        user: user(command),
-        streams: [0, 1, 2].map(|number: usize| streams[number].as_raw_fd()),
-        terminal: command.wiring == Wiring::Terminal,
-        errors: report.as_raw_fd(),
-    })
-}
-
-/// The user to change to; only root can.
-fn user(command: &Command) -> Option<User> {
-    command
-        .user
-        .filter(|_| rustix::process::geteuid().is_root())
-        .map(|(uid, gid)| User {
-            uid,
-            gid,
-            groups: gid.into_iter().collect(),
-        })
-}
-
-/// The files that a command's name may mean, by the PATH of its environment.
-fn candidates(command: &Command) -> Vec<PathBuf> {
-    let Some(program) = command.arguments.first() else {
-        return Vec::new();
-    };
-    if program.as_bytes().contains(&b'/') {
-        return vec![PathBuf::from(program)];
-    }
-    let path = command
-        .environment
-        .iter()
-        .rev()
-        .find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, value)| {
-        value
-    });
-    // A name without candidates still has to fail as "not found".
-    let found: Vec<_> = std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(program))
-        .collect();
-    if found.is_empty() {
-        vec![Path::new("/usr/bin").join(program)]
-    } else {
-        found
-    }
-}
-
 fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
     let text = |path: &Path| c_string(path.as_os_str());
+    let walk = |walk: &view::Walk| -> io::Result<Walk> {
+        let names = walk.below.iter();
+        Ok(Walk {
+            from: text(&walk.from)?,
+            names: names.map(c_string).collect::<io::Result<_>>()?,
+        })
+    };
     let step = |operation: &Operation| {
         Ok(match operation {
             Operation::Private => Step::Private,
@@ -315,7 +293,31 @@ fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
                 at: text(at)?,
                 optional: *optional,
             },
+            Operation::Make {
+                walk: path,
+                kind,
+                mode,
+            } => Step::Make {
+                walk: walk(path)?,
+                is_folder: *kind == Found::Folder,
+                mode: *mode,
+            },
+            Operation::Attach {
+                from,
+                at,
+                read_only,
+                descriptors,
+            } => Step::Attach {
+                from: walk(from)?,
+                at: walk(at)?,
+                read_only: *read_only,
+                descriptors: text(descriptors)?,
+            },
             Operation::ReadOnly { at } => Step::ReadOnly { at: text(at)? },
+            Operation::ReadOnlyTree { at } => Step::ReadOnlyTree { at: text(at)? },
+            Operation::Writable { at } => Step::Writable { at: text(at)? },
+            Operation::Mask { at } => Step::Mask { at: text(at)? },
+            Operation::Protect { at } => Step::Protect { at: text(at)? },
             Operation::Processes { at } => Step::Processes { at: text(at)? },
             Operation::Pivot { root, old } => Step::Pivot {
                 root: text(root)?,
@@ -336,12 +338,16 @@ pub(super) fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Maps this process's user and group to themselves.
-pub(super) fn identity_map() -> (CString, CString) {
+/// Shows this process's user and group in a new user namespace as those of
+/// `privileges`, or as themselves.
+pub(super) fn user_map(privileges: &Privileges) -> (CString, CString) {
     let (user, group) = (
         rustix::process::geteuid().as_raw(),
         rustix::process::getegid().as_raw(),
     );
-    let line = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
-    (line(user), line(group))
+    let line = |seen: Option<u32>, id: u32| {
+        let seen = seen.unwrap_or(id);
+        CString::new(format!("{seen} {id} 1")).unwrap_or_default()
+    };
+    (line(privileges.user, user), line(privileges.group, group))
 }

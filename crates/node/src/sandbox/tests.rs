@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 use super::{
     Command, Spawner,
     process::StartError,
-    view::{self, Mount, ThisMachine},
+    view::{self, Mount, Restrictions, Source, ThisMachine},
 };
 
 struct Stage {
@@ -55,7 +55,8 @@ impl Stage {
     }
 
     fn views(&self, mounts: &[Mount]) -> Vec<view::Operation> {
-        view::plan(mounts, &ThisMachine, &self.path().join("base")).unwrap()
+        let base = self.path().join("base");
+        view::plan(mounts, Restrictions::default(), &ThisMachine, &base).unwrap()
     }
 }
 
@@ -209,6 +210,58 @@ async fn children_left_behind_end_with_the_command() {
     }
 }
 
+/// Whether a process ends soon, or has ended.
+async fn ends(pid: &str) -> bool {
+    let gone = async {
+        while runs(pid) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let at_most = std::time::Duration::from_secs(60);
+    tokio::time::timeout(at_most, gone).await.is_ok()
+}
+
+/// Processes that leave the session, with parents that end: only their place
+/// below the init is left of where they come from.
+#[tokio::test]
+async fn children_with_sessions_of_their_own_end_with_the_command() {
+    let detach = "setsid sh -c 'setsid sleep 1000 & echo $!; setsid sh -c \
+                  \"sleep 1000 & echo \\$!\" & wait $!' & wait; ";
+    for stage in both().await {
+        let (code, output, _) = stage
+            .run(&shell(&format!("{detach} exit 5")))
+            .await
+            .unwrap();
+        assert_eq!(code, 5);
+        // Processes of a PID namespace have other numbers here, and end with it.
+        if !stage.spawner.features().has_mounts() {
+            let pids: Vec<_> = output.split_whitespace().collect();
+            assert_eq!(pids.len(), 2, "{output}");
+            // Reaped before the init ended.
+            for pid in pids {
+                assert!(!runs(pid), "{pid} of {output}");
+            }
+        }
+
+        let script = format!("{detach} echo ready; sleep 1000");
+        let mut started = stage.spawner.run(&shell(&script)).await.unwrap();
+        let mut output = String::new();
+        while !output.contains("ready") {
+            let mut byte = [0];
+            let pipe = started.ends.output.as_mut().unwrap();
+            pipe.read_exact(&mut byte).await.unwrap();
+            output.push(char::from(byte[0]));
+        }
+        started.process.kill();
+        assert_eq!(started.process.wait().await, 137);
+        if !stage.spawner.features().has_mounts() {
+            for pid in output.split_whitespace().take(2) {
+                assert!(ends(pid).await, "{pid} of {output}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn no_command_waits_for_term() {
     for stage in both().await {
@@ -282,7 +335,7 @@ async fn volumes_at_paths_that_exist_and_that_do_not() {
     fs::write(volume.join("file"), "text").unwrap();
     fs::write(stage.path().join("hosts"), "own hosts\n").unwrap();
     let mount = |source: &Path, target: &str, read_only| Mount {
-        source: source.to_owned(),
+        source: Source::whole(source),
         target: target.into(),
         read_only,
     };
@@ -324,18 +377,20 @@ async fn agent_to_be_killed() {
     for (number, stage) in stages.iter().enumerate() {
         let mut started = stage
             .spawner
-            .run(&shell("sleep 1000 & echo ready; wait"))
+            .run(&shell(
+                "sleep 1000 & setsid sh -c 'setsid sleep 1000 & echo $!'; echo ready; wait",
+            ))
             .await
             .unwrap();
-        started
-            .ends
-            .output
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut [0; 6])
-            .await
-            .unwrap();
-        fs::write(format!("{file}.{number}"), started.process.id().to_string()).unwrap();
+        let mut output = String::new();
+        while !output.contains("ready") {
+            let mut byte = [0];
+            let pipe = started.ends.output.as_mut().unwrap();
+            pipe.read_exact(&mut byte).await.unwrap();
+            output.push(char::from(byte[0]));
+        }
+        let text = format!("{} {output}", started.process.id());
+        fs::write(format!("{file}.{number}"), text).unwrap();
         running.push(started);
     }
     fs::write(&file, "").unwrap();
@@ -377,11 +432,15 @@ fn a_killed_agent_leaves_no_process() {
         pause();
     }
     let pids = ["0", "1"].map(|number| fs::read_to_string(file.with_extension(number)).unwrap());
-    let families: Vec<String> = pids.iter().flat_map(|pid| family(pid)).collect();
+    let [first, second] = pids.each_ref().map(|text| text.split(' ').next().unwrap());
+    let mut families: Vec<String> = [first, second].into_iter().flat_map(family).collect();
     assert!(
         families.len() >= 6,
         "init, shell and sleep, twice: {families:?}"
     );
+    // The one that has left its parents behind; known by this number only where
+    // there is no PID namespace.
+    families.extend(pids[1].split_whitespace().nth(1).map(str::to_owned));
     agent.kill().unwrap();
     agent.wait().unwrap();
     // They end soon after, or this test never does.
@@ -397,7 +456,7 @@ async fn a_command_in_a_running_container() {
     fs::write(stage.path().join("data"), "shown").unwrap();
     let at = stage.path().join("missing/data");
     let mounts = [Mount {
-        source: stage.path().join("data"),
+        source: Source::whole(stage.path().join("data")),
         target: at.clone(),
         read_only: false,
     }];

@@ -1,19 +1,20 @@
 //! Attaching to a container: many may listen to its output, and write to its
-//! input. A listener that takes nothing for long is let go of, so that neither
-//! the container waits for ever nor what it writes piles up.
+//! input. A listener that takes nothing for long is let go of, and is told so, so
+//! that neither the container waits for ever nor what it writes piles up.
 
 use std::{
     io,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::{Buf as _, Bytes};
+use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf},
@@ -28,8 +29,8 @@ use crate::{
 
 /// Chunks that may wait for a listener.
 const WAITING: usize = 16;
-/// How long a container waits for a listener.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a container waits for its listeners, all together.
+const LISTENER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes on their way to a container's input.
 const INPUT: usize = 32 * 1024;
 
@@ -39,6 +40,7 @@ pub(crate) struct Attachment {
     /// The input closes after the first session (`stdinOnce`).
     once: bool,
     terminal: Option<Terminal>,
+    listener_timeout: Duration,
     listeners: Mutex<Vec<Listener>>,
     next: AtomicUsize,
     /// Comes true when the container has ended and all it wrote is told.
@@ -49,6 +51,8 @@ struct Listener {
     id: usize,
     stream: Stream,
     chunks: mpsc::Sender<Bytes>,
+    /// Comes true when it is let go of.
+    lost: Arc<AtomicBool>,
 }
 
 impl Default for Attachment {
@@ -64,6 +68,7 @@ impl Attachment {
             input: Arc::new(tokio::sync::Mutex::new(input)),
             once,
             terminal,
+            listener_timeout: LISTENER_TIMEOUT,
             listeners: Mutex::default(),
             next: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
@@ -81,18 +86,39 @@ impl Attachment {
             return;
         }
         let chunk = Bytes::copy_from_slice(bytes);
-        for (id, chunks) in concerned {
-            let telling = tokio::time::timeout(PATIENCE, chunks.send(chunk.clone()));
-            if !matches!(telling.await, Ok(Ok(()))) {
-                self.listeners.lock().retain(|one| one.id != id);
+        // All at a time: many that are slow cost no more time than one.
+        let telling = concerned.into_iter().map(|(id, chunks)| {
+            let chunk = chunk.clone();
+            async move {
+                let sent = tokio::time::timeout(self.listener_timeout, chunks.send(chunk));
+                match sent.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => self.forget(id, false),
+                    Err(_) => self.forget(id, true),
+                }
             }
-        }
+        });
+        join_all(telling).await;
+    }
+
+    fn forget(&self, id: usize, lost: bool) {
+        self.listeners.lock().retain(|one| {
+            if one.id == id && lost {
+                one.lost.store(true, Ordering::Release);
+            }
+            one.id != id
+        });
     }
 
     /// The container has ended: so do all sessions.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
         self.listeners.lock().clear();
+    }
+
+    /// Comes true when the container has ended.
+    pub(super) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
     }
 
     pub(super) fn open(self: &Arc<Self>, wanted: Wanted) -> Session {
@@ -116,10 +142,12 @@ impl Attachment {
 
     fn listen(&self, stream: Stream) -> SessionOutput {
         let (chunks, told) = mpsc::channel(WAITING);
+        let lost = Arc::new(AtomicBool::new(false));
         let listener = Listener {
             id: self.next.fetch_add(1, Ordering::Relaxed),
             stream,
             chunks,
+            lost: lost.clone(),
         };
         let mut listeners = self.listeners.lock();
         listeners.retain(|one| !one.chunks.is_closed());
@@ -130,6 +158,8 @@ impl Attachment {
         Box::pin(Told {
             told,
             left: Bytes::new(),
+            lost,
+            after: self.listener_timeout,
         })
     }
 
@@ -159,6 +189,8 @@ impl Attachment {
 struct Told {
     told: mpsc::Receiver<Bytes>,
     left: Bytes,
+    lost: Arc<AtomicBool>,
+    after: Duration,
 }
 
 impl AsyncRead for Told {
@@ -170,6 +202,14 @@ impl AsyncRead for Told {
         if self.left.is_empty() {
             match ready!(self.told.poll_recv(context)) {
                 Some(chunk) => self.left = chunk,
+                None if self.lost.load(Ordering::Acquire) => {
+                    let text = format!(
+                        "the client did not read for {} s: output is lost to it, and the \
+                         container goes on; attach again",
+                        self.after.as_secs_f32()
+                    );
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
+                }
                 None => return Poll::Ready(Ok(())),
             }
         }
@@ -177,5 +217,54 @@ impl AsyncRead for Told {
         buffer.put_slice(&self.left[..count]);
         self.left.advance(count);
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Instant;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(300);
+
+    #[tokio::test]
+    async fn listeners_that_do_not_read_cost_little_and_are_told() {
+        let attachment = Arc::new(Attachment {
+            listener_timeout: SHORT,
+            ..Attachment::default()
+        });
+        let mut slow: Vec<_> = (0..50).map(|_| attachment.listen(Stream::Output)).collect();
+        let mut good = attachment.listen(Stream::Output);
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            good.read_to_end(&mut all).await.unwrap();
+            all.len()
+        });
+        let (chunk, number) = ([0; 1024], WAITING * 3);
+        let begin = Instant::now();
+        for _ in 0..number {
+            attachment.tell(Stream::Output, &chunk).await;
+        }
+        // The container waited once, not for each of them.
+        assert!(begin.elapsed() < SHORT * 10, "{:?}", begin.elapsed());
+        assert_eq!(attachment.listeners.lock().len(), 1);
+        attachment.end();
+        assert_eq!(reading.await.unwrap(), number * chunk.len());
+        for listener in &mut slow {
+            let mut all = Vec::new();
+            let error = listener.read_to_end(&mut all).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            assert!(error.to_string().contains("output is lost"), "{error}");
+            // What was sent before is there.
+            assert_eq!(all.len(), WAITING * chunk.len());
+        }
+        // One that has gone is no one to wait for.
+        let gone = attachment.listen(Stream::Output);
+        drop(gone);
+        let begin = Instant::now();
+        attachment.tell(Stream::Output, &chunk).await;
+        assert!(begin.elapsed() < SHORT);
     }
 }

@@ -7,8 +7,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
-use super::{Attachment, SessionError};
+use super::{Attachment, COMMANDS, SessionError};
 use crate::sandbox::{Command, Process};
 
 /// A container that runs.
@@ -28,44 +29,73 @@ struct Pod {
 }
 
 /// What runs now, by the pods' uids.
-#[derive(Default)]
-pub(crate) struct Live(Mutex<HashMap<String, Pod>>);
+pub(crate) struct Live {
+    pods: Mutex<HashMap<String, Pod>>,
+    /// Room for commands that are run by exec.
+    commands: Arc<Semaphore>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self {
+            pods: Mutex::default(),
+            commands: Arc::new(Semaphore::new(COMMANDS)),
+        }
+    }
+}
 
 impl Live {
+    /// Room for commands that are run by exec.
+    pub(super) fn commands(&self) -> Arc<Semaphore> {
+        self.commands.clone()
+    }
+
     /// A pod has its address.
     pub(crate) fn set_address(&self, uid: &str, address: Ipv4Addr) {
-        self.0.lock().entry(uid.to_owned()).or_default().address = Some(address);
+        self.pods.lock().entry(uid.to_owned()).or_default().address = Some(address);
     }
 
     /// A container has started.
     pub(crate) fn started(&self, uid: &str, name: &str, container: Container) {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let pod = pods.entry(uid.to_owned()).or_default();
         pod.containers.insert(name.to_owned(), Arc::new(container));
     }
 
     /// A container has ended.
     pub(crate) fn ended(&self, uid: &str, name: &str) {
-        if let Some(pod) = self.0.lock().get_mut(uid) {
+        if let Some(pod) = self.pods.lock().get_mut(uid) {
             pod.containers.remove(name);
         }
     }
 
     /// A pod is through.
     pub(crate) fn removed(&self, uid: &str) {
-        self.0.lock().remove(uid);
+        self.pods.lock().remove(uid);
     }
 
     pub(super) fn container(&self, uid: &str, name: &str) -> Result<Arc<Container>, SessionError> {
-        let pods = self.0.lock();
+        let pods = self.pods.lock();
         let found = pods.get(uid).and_then(|pod| pod.containers.get(name));
         found
             .cloned()
             .ok_or_else(|| SessionError::NotRunning(format!("container not found ({name:?})")))
     }
 
-    pub(super) fn address(&self, uid: &str) -> Result<Ipv4Addr, SessionError> {
-        let pods = self.0.lock();
+    /// The processes of a pod's containers.
+    pub(crate) fn processes(&self, uid: &str) -> Vec<Weak<Process>> {
+        let pods = self.pods.lock();
+        let containers = pods
+            .get(uid)
+            .into_iter()
+            .flat_map(|pod| pod.containers.values());
+        containers
+            .map(|container| container.process.clone())
+            .collect()
+    }
+
+    pub(crate) fn address(&self, uid: &str) -> Result<Ipv4Addr, SessionError> {
+        let pods = self.pods.lock();
         let found = pods.get(uid).and_then(|pod| pod.address);
         found.ok_or_else(|| {
             SessionError::NotRunning(format!("the pod of uid {uid} does not run on this node"))

@@ -21,6 +21,10 @@ use crate::pod::Shared;
 /// How long a connection to a pod's port may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// How many commands started by exec may run at a time, those among them whose
+/// clients have left.
+const COMMANDS: usize = 2000;
+
 /// What a session writes to.
 pub type SessionInput = Pin<Box<dyn AsyncWrite + Send>>;
 /// What a session reads from.
@@ -60,8 +64,8 @@ pub enum SessionError {
     Failed(String),
 }
 
-/// A session. Dropping it ends a command that was run, and lets go of a
-/// container that was attached to.
+/// A session. Dropping it closes the standard input of a command that was run,
+/// which goes on, and lets go of a container that was attached to.
 pub struct Session {
     /// Standard input; dropping it closes it.
     pub input: Option<SessionInput>,
@@ -109,7 +113,8 @@ impl Sessions {
     }
 
     /// Runs a command in a container's namespaces, with its environment,
-    /// working folder and user.
+    /// working folder and user. It runs until it ends or the container does,
+    /// whatever becomes of the session.
     ///
     /// # Errors
     /// [`SessionError`]: the container does not run, or the command does not
@@ -124,7 +129,13 @@ impl Sessions {
     ) -> Result<Session, SessionError> {
         let shared = self.shared.upgrade().ok_or_else(stopping)?;
         let container = shared.live.container(uid, container)?;
-        exec::exec(&shared.spawner, &container, command, wanted, terminal).await
+        let room = shared.live.commands().try_acquire_owned();
+        let room = room.map_err(|_| {
+            SessionError::Refused(format!(
+                "{COMMANDS} commands that were started by exec run already: end some of them"
+            ))
+        })?;
+        exec::exec(&shared.spawner, &container, command, wanted, terminal, room).await
     }
 
     /// Attaches to what a container's command reads and writes from now on.

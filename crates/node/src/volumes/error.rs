@@ -28,8 +28,16 @@ pub(crate) enum VolumeError {
         path: String,
         reason: String,
     },
+    #[error("failed to prepare subPath {path:?} of volume {volume:?}: {reason}")]
+    SubPath {
+        volume: String,
+        path: String,
+        reason: String,
+    },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     Field { volume: String, source: FieldError },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : no token was fetched")]
+    NoToken { volume: String },
     #[error(
         "volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI or projected"
     )]

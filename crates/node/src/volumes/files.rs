@@ -9,7 +9,7 @@ use super::{
     path::relative,
     publish::{FileToBe, Files},
 };
-use crate::downward;
+use crate::{downward, security::Owner, tokens::Wanted};
 
 impl Inputs<'_> {
     pub(super) fn files(&self, volume: &Volume) -> Result<Files, VolumeError> {
@@ -90,6 +90,7 @@ impl Inputs<'_> {
                 FileToBe {
                     bytes: text.into_bytes(),
                     mode,
+                    ..FileToBe::default()
                 },
             );
         }
@@ -117,11 +118,33 @@ impl Inputs<'_> {
             self.values(&what, source.items.as_deref(), mode, files)
         } else if let Some(source) = &source.downward_api {
             self.downward(volume, source.items.as_deref(), mode, files)
+        } else if let Some(source) = &source.service_account_token {
+            let wanted = Wanted::of(source);
+            let token = self
+                .tokens
+                .get(&wanted)
+                .ok_or_else(|| VolumeError::NoToken {
+                    volume: volume.to_owned(),
+                })?;
+            let file = token_file(token, self.owner, mode);
+            files.insert(relative(volume, &source.path)?, file);
+            Ok(())
         } else {
             Err(VolumeError::Unsupported {
                 volume: volume.to_owned(),
             })
         }
+    }
+}
+
+/// A token as a file: for the one user of all containers, as by the kubelet. With
+/// an `fsGroup` its members may read it, too; without either everybody in the pod.
+pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> FileToBe {
+    let is_private = owner.user.is_some() || owner.group.is_some();
+    FileToBe {
+        bytes: token.as_bytes().to_vec(),
+        mode: if is_private { 0o600 } else { mode },
+        user: owner.user,
     }
 }
 
@@ -176,6 +199,7 @@ fn add_values(
                 FileToBe {
                     bytes: bytes.clone(),
                     mode,
+                    ..FileToBe::default()
                 },
             );
         }
@@ -191,6 +215,7 @@ fn add_values(
                     FileToBe {
                         bytes: bytes.clone(),
                         mode,
+                        ..FileToBe::default()
                     },
                 );
             }

@@ -12,10 +12,11 @@ use std::{
 
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
-use crate::{downward, environment::Lookup};
+use crate::{downward, environment::Lookup, security::Owner, tokens::Issued};
 pub(crate) use error::VolumeError;
+pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
-use path::{host_path, make_folder};
+use path::{give_to_group, host_path, make_folder};
 pub(crate) use publish::{FileToBe, Files, publish};
 
 /// A volume, ready to be mounted.
@@ -56,27 +57,27 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
 
 /// Makes or updates all volumes of a pod in `folder`.
 pub(crate) fn prepare(
-    pod: &Pod,
+    inputs: &Inputs<'_>,
     folder: &Path,
-    lookup: &dyn Lookup,
-    facts: &downward::Facts,
 ) -> Result<BTreeMap<String, Prepared>, VolumeError> {
-    let inputs = Inputs { pod, lookup, facts };
     let mut prepared = BTreeMap::new();
-    for volume in pod
-        .spec
-        .iter()
-        .flat_map(|spec| spec.volumes.iter().flatten())
-    {
+    let spec = inputs.pod.spec.iter();
+    for volume in spec.flat_map(|spec| spec.volumes.iter().flatten()) {
         prepared.insert(volume.name.clone(), inputs.volume(volume, folder)?);
     }
     Ok(prepared)
 }
 
-struct Inputs<'a> {
-    pod: &'a Pod,
-    lookup: &'a dyn Lookup,
-    facts: &'a downward::Facts,
+/// What volumes are made of.
+pub(crate) struct Inputs<'a> {
+    pub(crate) pod: &'a Pod,
+    /// ConfigMaps and Secrets.
+    pub(crate) lookup: &'a dyn Lookup,
+    pub(crate) facts: &'a downward::Facts,
+    /// Tokens of the pod's service account.
+    pub(crate) tokens: &'a Issued,
+    /// Whom the files belong to.
+    pub(crate) owner: Owner,
 }
 
 impl Inputs<'_> {
@@ -92,14 +93,20 @@ impl Inputs<'_> {
         }
         let path = folder.join(name);
         if volume.empty_dir.is_some() {
-            make_folder(&path, 0o777).map_err(system)?;
+            // Once it is there, its mode is the containers' matter.
+            if !path.is_dir() {
+                make_folder(&path, 0o777).map_err(system)?;
+                if let Some(group) = self.owner.group {
+                    give_to_group(&path, group).map_err(system)?;
+                }
+            }
             return Ok(Prepared {
                 path,
                 read_only: false,
             });
         }
         let files = self.files(volume)?;
-        publish(&path, &files).map_err(system)?;
+        publish(&path, &files, self.owner.group).map_err(system)?;
         Ok(Prepared {
             path,
             read_only: true,

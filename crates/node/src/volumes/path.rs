@@ -2,11 +2,16 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{
+        DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown,
+    },
     path::{Component, Path, PathBuf},
 };
 
-use super::{Prepared, VolumeError};
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::{Prepared, VolumeError, publish};
+use crate::sandbox::view::{Below, Found, Source};
 
 /// A path that stays below its volume.
 pub(super) fn relative(volume: &str, path: &str) -> Result<PathBuf, VolumeError> {
@@ -26,27 +31,74 @@ pub(super) fn relative(volume: &str, path: &str) -> Result<PathBuf, VolumeError>
     }
 }
 
-/// The place of a `subPath` in a volume, made as a folder when it is missing
-/// and may be made.
+/// The part of a volume that a `subPath` names. Symbolic links are not followed:
+/// a container could have made them.
 pub(crate) fn sub_path(
     volume: &str,
     prepared: &Prepared,
     sub_path: &str,
-) -> Result<PathBuf, VolumeError> {
+) -> Result<Source, VolumeError> {
     if sub_path.is_empty() {
-        return Ok(prepared.path.clone());
+        return Ok(Source::whole(&prepared.path));
     }
-    let path = prepared.path.join(relative(volume, sub_path)?);
-    if !prepared.read_only {
-        let system = |source| VolumeError::System {
-            volume: volume.to_owned(),
-            source,
-        };
-        if !path.exists() {
-            make_folder(&path, 0o777).map_err(system)?;
+    let system = |source| VolumeError::System {
+        volume: volume.to_owned(),
+        source,
+    };
+    let below = relative(volume, sub_path)?;
+    let mut path = prepared.path.clone();
+    if prepared.read_only {
+        // Files that the agent has made are reached by links of its own.
+        path = path.canonicalize().map_err(system)?;
+        path = publish::present(&path);
+    }
+    let kind = match find(&path, &below) {
+        Ok(kind) => kind,
+        // It is made, as a folder, when the container starts.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !prepared.read_only => {
+            Found::Folder
+        }
+        Err(error) => {
+            let reason = match error.raw_os_error() {
+                Some(libc::ELOOP) => "it has a symbolic link, which is not followed, since a \
+                                      container may have made it; give the path without links"
+                    .to_owned(),
+                _ => error.to_string(),
+            };
+            return Err(VolumeError::SubPath {
+                volume: volume.to_owned(),
+                path: sub_path.to_owned(),
+                reason,
+            });
+        }
+    };
+    let mode = fs::metadata(&path).map_err(system)?.mode() & 0o777;
+    Ok(Source {
+        path,
+        below: Some(Below {
+            path: below,
+            kind,
+            mode: (!prepared.read_only).then_some(mode),
+        }),
+    })
+}
+
+/// What is at a path below a folder; no link is followed.
+fn find(folder: &Path, below: &Path) -> io::Result<Found> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let mut place = rustix::fs::open(folder, flags, Mode::empty())?;
+    let mut kind = FileType::Directory;
+    for name in below {
+        place = rustix::fs::openat(&place, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+        if kind == FileType::Symlink {
+            return Err(io::Error::from_raw_os_error(libc::ELOOP));
         }
     }
-    Ok(path)
+    Ok(match kind {
+        FileType::Directory => Found::Folder,
+        _ => Found::File,
+    })
 }
 
 pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared, VolumeError> {
@@ -72,11 +124,15 @@ pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared
         _ => Ok(()),
     };
     made.map_err(|error| refuse(&error.to_string()))?;
-    let fits = match kind {
-        "Directory" | "DirectoryOrCreate" => there.is_dir(),
-        "File" | "FileOrCreate" => there.is_file(),
-        _ => there.exists(),
-    };
+    let found = fs::metadata(there).map(|found| found.file_type());
+    let fits = found.is_ok_and(|found| match kind {
+        "Directory" | "DirectoryOrCreate" => found.is_dir(),
+        "File" | "FileOrCreate" => found.is_file(),
+        "Socket" => found.is_socket(),
+        "CharDevice" => found.is_char_device(),
+        "BlockDevice" => found.is_block_device(),
+        _ => true,
+    });
     if !fits {
         return Err(refuse(&format!("is not of type {kind}")));
     }
@@ -84,6 +140,14 @@ pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared
         path: there.to_owned(),
         read_only: false,
     })
+}
+
+/// Gives an empty folder to a group, and what will be made in it.
+pub(super) fn give_to_group(folder: &Path, group: u32) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = fs::File::from(rustix::fs::open(folder, flags, Mode::empty())?);
+    fchown(&folder, None, Some(group))?;
+    folder.set_permissions(fs::Permissions::from_mode(0o2777))
 }
 
 pub(super) fn make_folder(path: &Path, mode: u32) -> io::Result<()> {

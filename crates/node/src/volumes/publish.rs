@@ -4,23 +4,33 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt, symlink},
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink},
     path::{Path, PathBuf},
 };
 
+/// What members of a pod's `fsGroup` may do with files and folders that the
+/// node makes, as the kubelet gives it.
+const GROUP_READS: u32 = 0o440;
+const GROUP_ENTERS: u32 = 0o550;
+const SET_GROUP: u32 = 0o2000;
+
 /// A file to be in a volume.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileToBe {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
+    /// Its owner, if not the agent.
+    pub(crate) user: Option<u32>,
 }
 
 /// Files by path below the volume.
 pub(crate) type Files = BTreeMap<PathBuf, FileToBe>;
 
-/// Writes `files` into a new folder and lets `..data` lead to it.
-pub(crate) fn publish(volume: &Path, files: &Files) -> io::Result<()> {
+/// Writes `files` into a new folder and lets `..data` lead to it. They belong to
+/// `group`, if there is one.
+pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o755)
@@ -46,8 +56,11 @@ pub(crate) fn publish(volume: &Path, files: &Files) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::write(&path, &file.bytes)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(file.mode))?;
+        write(&path, file, group)?;
+    }
+    if let Some(group) = group {
+        give_folders(&folder, group)?;
+        give_folder(volume, group)?;
     }
     let swap = volume.join("..data_tmp");
     let _ = fs::remove_file(&swap);
@@ -58,6 +71,48 @@ pub(crate) fn publish(volume: &Path, files: &Files) -> io::Result<()> {
         let _ = fs::remove_dir_all(volume.join(old));
     }
     Ok(())
+}
+
+/// Nobody else reads the file before it belongs to whom it is for.
+fn write(path: &Path, file: &FileToBe, group: Option<u32>) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut open = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    open.write_all(&file.bytes)?;
+    if file.user.is_some() || group.is_some() {
+        fchown(&open, file.user, group)?;
+    }
+    let shared = if group.is_some() { GROUP_READS } else { 0 };
+    open.set_permissions(fs::Permissions::from_mode(file.mode | shared))
+}
+
+/// Gives a folder and all below it to a group.
+fn give_folders(folder: &Path, group: u32) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            give_folders(&entry.path(), group)?;
+        }
+    }
+    give_folder(folder, group)
+}
+
+fn give_folder(folder: &Path, group: u32) -> io::Result<()> {
+    let folder = fs::File::open(folder)?;
+    fchown(&folder, None, Some(group))?;
+    let mode = folder.metadata()?.mode() | GROUP_ENTERS | SET_GROUP;
+    folder.set_permissions(fs::Permissions::from_mode(mode & 0o7777))
+}
+
+/// The folder that a volume's files are in now.
+pub(super) fn present(volume: &Path) -> PathBuf {
+    match fs::read_link(volume.join("..data")) {
+        Ok(name) => volume.join(name),
+        Err(_) => volume.to_owned(),
+    }
 }
 
 /// Whether the folder has just these files.

@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+};
 
 use serde_json::json;
 
 use super::*;
+use crate::tokens::Wanted;
 
 struct Objects(BTreeMap<String, BTreeMap<String, Vec<u8>>>);
 
@@ -41,10 +45,31 @@ fn make(
     volume: &serde_json::Value,
     objects: &Objects,
 ) -> Result<Prepared, VolumeError> {
-    let facts = downward::Facts::default();
-    Ok(prepare(&pod(volume), folder, objects, &facts)?
-        .remove("v")
-        .unwrap())
+    make_for(folder, volume, objects, Owner::default())
+}
+
+fn make_for(
+    folder: &Path,
+    volume: &serde_json::Value,
+    objects: &Objects,
+    owner: Owner,
+) -> Result<Prepared, VolumeError> {
+    let token = |audience: Option<&str>, seconds| Wanted {
+        audience: audience.map(str::to_owned),
+        seconds,
+    };
+    let inputs = Inputs {
+        pod: &pod(volume),
+        lookup: objects,
+        facts: &downward::Facts::default(),
+        tokens: &[
+            (token(None, 3600), "api".to_owned()),
+            (token(Some("vault"), 600), "vault".to_owned()),
+        ]
+        .into(),
+        owner,
+    };
+    Ok(prepare(&inputs, folder)?.remove("v").unwrap())
 }
 
 #[test]
@@ -85,14 +110,104 @@ fn items_projections_and_sub_paths() {
         fs::read_to_string(made.path.join("labels")).unwrap(),
         "a=\"b\""
     );
-    assert_eq!(
-        sub_path("v", &made, "deep").unwrap(),
-        made.path.join("deep")
-    );
+    let deep = sub_path("v", &made, "deep/name").unwrap();
+    assert_eq!(fs::read_to_string(deep.full()).unwrap(), "1");
+    assert!(sub_path("v", &made, "missing").is_err());
     assert!(sub_path("v", &made, "../x").is_err());
 
     let made = make(folder.path(), &json!({"emptyDir": {}}), &objects(&[])).unwrap();
-    assert!(sub_path("v", &made, "x/y").unwrap().is_dir());
+    let missing = sub_path("v", &made, "x/y").unwrap();
+    assert_eq!(missing.full(), made.path.join("x/y"));
+    // The container's view makes it.
+    assert!(!made.path.join("x").exists());
+    std::os::unix::fs::symlink("/etc", made.path.join("link")).unwrap();
+    for path in ["link", "link/cron.d"] {
+        let error = sub_path("v", &made, path).unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+    }
+}
+
+/// Owner, group and mode of a file, links followed.
+fn rights(path: &Path) -> (u32, u32, u32) {
+    let metadata = fs::metadata(path).unwrap();
+    (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777)
+}
+
+#[test]
+fn tokens_are_for_the_pods_user_and_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, own_group, _) = rights(folder.path());
+    let volume = json!({"projected": {"sources": [
+        {"serviceAccountToken": {"path": "token"}},
+        {"serviceAccountToken": {"path": "deep/vault", "audience": "vault", "expirationSeconds": 600}},
+    ]}});
+    let user = Owner {
+        user: Some(own),
+        group: None,
+    };
+    let made = make_for(folder.path(), &volume, &objects(&[]), user).unwrap();
+    let text = |name: &str| fs::read_to_string(made.path.join(name)).unwrap();
+    assert_eq!(
+        (text("token"), text("deep/vault")),
+        ("api".to_owned(), "vault".to_owned())
+    );
+    assert_eq!(rights(&made.path.join("token")), (own, own_group, 0o600));
+
+    // Several users, and no group of theirs.
+    let folder = tempfile::tempdir().unwrap();
+    let made = make(folder.path(), &volume, &objects(&[])).unwrap();
+    assert_eq!(rights(&made.path.join("token")).2, 0o644);
+
+    let other = json!({"projected": {"sources": [
+        {"serviceAccountToken": {"path": "token", "audience": "other"}}]}});
+    assert!(make(folder.path(), &other, &objects(&[])).is_err());
+    if own != 0 {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let owner = Owner {
+        user: Some(65_534),
+        group: Some(4321),
+    };
+    let made = make_for(folder.path(), &volume, &objects(&[]), owner).unwrap();
+    assert_eq!(rights(&made.path.join("token")), (65_534, 4321, 0o640));
+    assert_eq!(rights(&made.path.join("deep")), (0, 4321, 0o2755));
+    assert_eq!(rights(&made.path), (0, 4321, 0o2755));
+}
+
+#[test]
+fn volumes_belong_to_the_group() {
+    let folder = tempfile::tempdir().unwrap();
+    if rights(folder.path()).0 != 0 {
+        return;
+    }
+    let owner = Owner {
+        user: None,
+        group: Some(4321),
+    };
+    let made = make_for(
+        folder.path(),
+        &json!({"emptyDir": {}}),
+        &objects(&[]),
+        owner,
+    )
+    .unwrap();
+    assert_eq!(rights(&made.path), (0, 4321, 0o2777));
+    // Later it is the containers' matter.
+    fs::set_permissions(&made.path, fs::Permissions::from_mode(0o700)).unwrap();
+    make_for(
+        folder.path(),
+        &json!({"emptyDir": {}}),
+        &objects(&[]),
+        owner,
+    )
+    .unwrap();
+    assert_eq!(rights(&made.path).2, 0o700);
+    let folder = tempfile::tempdir().unwrap();
+    let volume = json!({"secret": {"secretName": "there", "defaultMode": 0o400}});
+    let secret = objects(&[("a", "1")]);
+    let made = make_for(folder.path(), &volume, &secret, owner).unwrap();
+    assert_eq!(rights(&made.path.join("a")), (0, 4321, 0o440));
 }
 
 #[test]
@@ -112,9 +227,16 @@ fn what_cannot_be_made_is_said() {
     assert!(message(key).ends_with("references non-existent config key: x"));
     let path = json!({"configMap": {"name": "there", "items": [{"key": "a", "path": "../x"}]}});
     assert!(message(path).contains("must be relative"));
-    assert!(
-        message(json!({"hostPath": {"path": "/dev/null", "type": "Directory"}}))
-            .contains("is not of type Directory")
-    );
+    for kind in [
+        "Directory",
+        "DirectoryOrCreate",
+        "File",
+        "Socket",
+        "BlockDevice",
+    ] {
+        let path = json!({"hostPath": {"path": "/dev/null", "type": kind}});
+        let expected = format!("is not of type {kind}");
+        assert!(message(path).contains(&expected), "{kind}");
+    }
     assert!(message(json!({"nfs": {"server": "s", "path": "/"}})).contains("does not offer"));
 }

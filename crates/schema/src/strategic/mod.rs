@@ -3,9 +3,14 @@
 //! (`$patch`, `$deleteFromPrimitiveList/f`, `$setElementOrder/f`,
 //! `$retainKeys`) say the rest.
 
+mod places;
+
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::{Shape, Strategy, TypeRef};
+use places::{Places, Slots};
 
 type Object = Map<String, Value>;
 
@@ -158,20 +163,22 @@ fn merge_field(at: Option<TypeRef>, object: &mut Object, name: &str, patch: &Val
                 _ => Vec::new(),
             };
             let key = at.and_then(|at| at.patch().merge_key);
-            let before: Vec<Value> = list.iter().map(|value| id(key, value)).collect();
+            let before: Vec<Value> = list.iter().map(|value| id(key, value).clone()).collect();
             match key {
                 Some(key) => merge_by_key(at.and_then(TypeRef::items), key, &mut list, patch)?,
                 None => {
+                    let mut slots = Slots::new(std::mem::take(&mut list), None, patch.len());
                     for value in patch {
-                        if !list.contains(value) {
-                            list.push(value.clone());
+                        if slots.find(value).is_none() {
+                            slots.push(value.clone());
                         }
                     }
+                    list = slots.into_list();
                 }
             }
             // A patch that gives no order of its own: that of its items.
-            let order: Vec<Value> = patch.iter().map(|value| id(key, value)).collect();
-            arrange(&mut list, key, &order, &before);
+            let order: Vec<&Value> = patch.iter().map(|value| id(key, value)).collect();
+            arrange(&mut list, key, &order, &before.iter().collect::<Vec<_>>());
             object.insert(name.to_owned(), Value::Array(list));
         }
         value => {
@@ -216,6 +223,7 @@ fn merge_by_key(
         // An item with a directive says nothing else, be there what may.
         patches.retain(|(directive, _)| matches!(directive, Directive::Merge));
     }
+    let mut slots = Slots::new(std::mem::take(list), Some(key), patches.len());
     for (directive, value) in patches {
         let id = value.get(key).ok_or_else(|| {
             wrong(format!(
@@ -223,21 +231,22 @@ fn merge_by_key(
                 Value::Object(value.clone())
             ))
         })?;
-        let found = list.iter().position(|item| item.get(key) == Some(id));
         if matches!(directive, Directive::Delete) {
-            list.retain(|item| item.get(key) != Some(id));
+            slots.remove(id);
             continue;
         }
-        let mut merged = match found.map(|index| std::mem::take(&mut list[index])) {
+        let found = slots.find(id);
+        let mut merged = match found.and_then(|place| slots.take(place)) {
             Some(Value::Object(object)) => object,
             _ => Object::new(),
         };
         merge_object(item, &mut merged, value)?;
         match found {
-            Some(index) => list[index] = Value::Object(merged),
-            None => list.push(Value::Object(merged)),
+            Some(place) => slots.put(place, Value::Object(merged)),
+            None => slots.push(Value::Object(merged)),
         }
     }
+    *list = slots.into_list();
     Ok(())
 }
 
@@ -246,7 +255,12 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<()> {
         return Ok(());
     };
     let keys = keys.as_array();
-    let has = |name: &str| keys.is_some_and(|keys| keys.iter().any(|key| key == name));
+    let names: HashSet<&str> = keys
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let has = |name: &str| names.contains(name);
     let mut set = patch
         .iter()
         .filter(|(name, value)| !name.starts_with('$') && !value.is_null());
@@ -261,7 +275,9 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<()> {
 /// What is no list takes nothing away.
 fn delete_from_list(object: &mut Object, field: &str, values: &Value) {
     if let (Some(Value::Array(list)), Value::Array(values)) = (object.get_mut(field), values) {
-        list.retain(|value| !values.contains(value));
+        let values: Vec<&Value> = values.iter().collect();
+        let gone = Places::of(&values);
+        list.retain(|value| gone.find(value).is_none());
     }
 }
 
@@ -319,25 +335,20 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    fn id(&self, value: &Value) -> Value {
-        id(self.key, value)
-    }
-
-    fn ids(&self, list: Option<&Value>) -> Vec<Value> {
+    fn ids<'v>(&self, list: Option<&'v Value>) -> Vec<&'v Value> {
         let list = list.and_then(Value::as_array).into_iter().flatten();
-        list.map(|value| self.id(value)).collect()
+        list.map(|value| id(self.key, value)).collect()
     }
 
     fn apply(&self, object: &mut Object) -> Result<()> {
         let field = self.field;
         let order = self.ids(Some(self.order));
+        let places = Places::of(&order);
         for value in self.patched.and_then(Value::as_array).into_iter().flatten() {
             let deleted = value.get(PATCH).is_some();
-            if !deleted && !order.contains(&self.id(value)) {
-                return Err(wrong(format!(
-                    "{ORDER}{field} does not name {}",
-                    self.id(value)
-                )));
+            let id = id(self.key, value);
+            if !deleted && places.find(id).is_none() {
+                return Err(wrong(format!("{ORDER}{field} does not name {id}")));
             }
         }
         let before = self.ids(self.before.as_ref());
@@ -349,29 +360,27 @@ impl Order<'_> {
 }
 
 /// What tells an item from others: its key, or itself.
-fn id(key: Option<&str>, value: &Value) -> Value {
+fn id<'v>(key: Option<&str>, value: &'v Value) -> &'v Value {
     match key {
-        Some(key) => value.get(key).cloned().unwrap_or_default(),
-        None => value.clone(),
+        Some(key) => value.get(key).unwrap_or(&Value::Null),
+        None => value,
     }
 }
 
 /// Puts the items that `order` names into that order; the others keep their
 /// own, each before what it stood before.
-fn arrange(list: &mut Vec<Value>, key: Option<&str>, order: &[Value], before: &[Value]) {
-    let position = |list: &[Value], value: &Value| {
-        let id = id(key, value);
-        list.iter().position(|other| *other == id)
-    };
-    let stood = |value: &Value| position(before, value);
-    let place = |value: &Value| position(order, value);
+fn arrange(list: &mut Vec<Value>, key: Option<&str>, order: &[&Value], before: &[&Value]) {
+    let (order, before) = (Places::of(order), Places::of(before));
+    let stood = |value: &Value| before.find(id(key, value));
+    let place = |value: &Value| order.find(id(key, value));
     let (mut named, others): (Vec<Value>, Vec<Value>) = std::mem::take(list)
         .into_iter()
         .partition(|value| place(value).is_some());
-    named.sort_by_key(place);
+    named.sort_by_cached_key(place);
     let mut others = others.into_iter().peekable();
     for value in named {
-        let before_it = |other: &Value| match (stood(other), stood(&value)) {
+        let at = stood(&value);
+        let before_it = |other: &Value| match (stood(other), at) {
             (Some(other), Some(value)) => other < value,
             _ => false,
         };

@@ -257,3 +257,52 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 }
+
+/// Each of these took half a minute when every item was looked for in the whole
+/// list. The limit is generous, for a machine that is busy with other things.
+#[test]
+fn long_lists_merge_in_little_time() {
+    const MANY: usize = 40_000;
+    let begin = std::time::Instant::now();
+    let condition = |n: usize, status: &str| json!({"type": format!("t{n}"), "status": status});
+    let conditions = |status: &str, range: std::ops::Range<usize>| -> Value {
+        let list: Vec<_> = range.map(|n| condition(n, status)).collect();
+        json!({"status": {"conditions": list}})
+    };
+    let merged = pod(
+        conditions("False", 0..MANY),
+        conditions("True", MANY / 2..MANY * 3 / 2),
+    );
+    assert_eq!(
+        merged["status"]["conditions"].as_array().unwrap().len(),
+        MANY * 3 / 2
+    );
+    let removal = |n: usize| json!({"type": format!("t{n}"), "$patch": "delete"});
+    let removals: Vec<_> = (0..MANY).rev().map(removal).collect();
+    let order: Vec<_> = (0..MANY * 3 / 2)
+        .map(|n| json!({"type": format!("t{n}")}))
+        .collect();
+    let merged = pod(
+        merged,
+        json!({"status":
+        {"conditions": removals, "$setElementOrder/conditions": order}}),
+    );
+    assert_eq!(
+        merged["status"]["conditions"].as_array().unwrap().len(),
+        MANY / 2
+    );
+    let twins: Vec<_> = (0..MANY).map(|_| condition(1, "True")).collect();
+    let merged = pod(
+        json!({"status": {"conditions": twins}}),
+        conditions("False", 0..MANY),
+    );
+    assert_eq!(merged["status"]["conditions"][0]["status"], "False");
+
+    let names: Vec<_> = (0..MANY).map(|n| format!("example.com/{n}")).collect();
+    let finalizers = json!({"metadata": {"finalizers": names}});
+    let merged = pod(finalizers.clone(), finalizers.clone());
+    assert_eq!(merged, finalizers);
+    let deleted = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": names}});
+    assert_eq!(pod(merged, deleted)["metadata"]["finalizers"], json!([]));
+    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+}

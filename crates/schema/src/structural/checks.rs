@@ -1,12 +1,14 @@
 //! What a schema asks of values beside their type.
 
-use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::{Structural, strings};
-
-/// Bytes a compiled pattern may take.
-const PATTERN: usize = 1 << 20;
+use super::{
+    Structural,
+    patterns::{self, Compiled},
+    strings,
+};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Checks {
@@ -36,18 +38,13 @@ pub(super) struct Checks {
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) text: String,
-    pub(super) regex: Option<Regex>,
+    pub(super) regex: Option<Arc<Compiled>>,
 }
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
-}
-
-/// Compiles a pattern.
-pub(super) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(PATTERN).build()
 }
 
 impl Checks {
@@ -67,7 +64,7 @@ impl Checks {
         Self {
             format: text("format"),
             pattern: text("pattern").map(|text| Pattern {
-                regex: compile(&text).ok(),
+                regex: patterns::compile(&text).ok(),
                 text,
             }),
             min_length: size("minLength"),

@@ -9,6 +9,7 @@ mod embedded;
 mod formats;
 mod lists;
 mod owned;
+mod patterns;
 mod pruning;
 pub mod rules;
 mod validation;
@@ -106,10 +107,15 @@ pub struct Structural {
 
 impl Structural {
     /// Reads an `openAPIV3Schema`. What is no schema reads as one that says
-    /// nothing; [`rules::check`] tells what is wrong with a schema.
+    /// nothing, and patterns that are too large together match everything;
+    /// [`rules::check`] tells what is wrong with a schema.
     #[must_use]
     pub fn parse(schema: &Value) -> Self {
-        let mut root = Self::node(schema);
+        // A definition that was stored before patterns were bounded.
+        let mut root = match patterns::fit(schema) {
+            true => Self::node(schema),
+            false => Self::node(&patterns::without(schema)),
+        };
         root.embedded = true;
         root.root = true;
         root
@@ -163,6 +169,31 @@ impl Structural {
             atomic: text("x-kubernetes-map-type") == Some("atomic"),
             checks: Checks::parse(fields),
         }
+    }
+
+    /// Bytes of memory that its patterns take.
+    #[must_use]
+    pub fn pattern_size(&self) -> usize {
+        let checks = &self.checks;
+        let own = checks.pattern.as_ref().and_then(|p| p.regex.as_ref());
+        let additional = match &self.additional {
+            Additional::Of(schema) => Some(&**schema),
+            _ => None,
+        };
+        let below = self
+            .properties
+            .values()
+            .chain(additional)
+            .chain(self.items.as_deref())
+            .chain(checks.not.as_deref())
+            .chain(
+                checks
+                    .all_of
+                    .iter()
+                    .chain(&checks.any_of)
+                    .chain(&checks.one_of),
+            );
+        own.map_or(0, |regex| regex.size()) + below.map(Self::pattern_size).sum::<usize>()
     }
 
     /// The schema of a property.

@@ -21,16 +21,25 @@ impl Structural {
 #[derive(Debug, Default)]
 struct Report {
     causes: Vec<StatusCause>,
+    /// Bytes of their messages.
+    size: usize,
     matched: usize,
 }
 
+/// Bytes of messages after which no further causes are told: each may name all
+/// values that a schema lists.
+const CAUSES: usize = 1 << 20;
+
 impl Report {
     fn add(&mut self, cause: StatusCause) {
-        self.causes.push(cause);
+        if self.size <= CAUSES {
+            self.size += cause.message.len();
+            self.causes.push(cause);
+        }
     }
 
     fn take(&mut self, other: Self) {
-        self.causes.extend(other.causes);
+        other.causes.into_iter().for_each(|cause| self.add(cause));
         self.matched += other.matched;
     }
 }

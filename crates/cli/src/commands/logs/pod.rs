@@ -2,10 +2,7 @@
 
 use clap::Args;
 use futures::TryStreamExt as _;
-use longshore::{
-    client::{Cluster, LogOptions},
-    launcher::runs::RunsError,
-};
+use longshore::client::{Cluster, LogOptions};
 
 use super::LogsArgs;
 use crate::{
@@ -13,22 +10,16 @@ use crate::{
     ui,
 };
 
-/// What is said of a pod's log alone.
+/// Options for a pod's log alone.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Of a pod")]
+#[command(next_help_heading = "Pods")]
 pub(super) struct PodArgs {
-    /// The container; needed when the pod has several
+    /// Container name; required if the pod has several
     #[arg(long, short)]
     container: Option<String>,
-    /// Of the container's previous run
+    /// Print the log of the container's previous instance
     #[arg(long, short)]
     previous: bool,
-    /// Only what is younger than so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    since: Option<u64>,
-    /// Begin each line with its time
-    #[arg(long)]
-    timestamps: bool,
 }
 
 impl PodArgs {
@@ -37,8 +28,6 @@ impl PodArgs {
         [
             (self.container.is_some(), "--container"),
             (self.previous, "--previous"),
-            (self.since.is_some(), "--since"),
-            (self.timestamps, "--timestamps"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
@@ -53,27 +42,8 @@ impl PodArgs {
     }
 }
 
-/// The pod's name in `pod/NAME`.
-pub(super) fn named(name: &str) -> Option<&str> {
-    let (kind, name) = name.split_once('/')?;
-    matches!(kind, "po" | "pod" | "pods").then_some(name)
-}
-
-/// Shows a pod's log, or says that there is no such run if there is no such pod.
-pub(super) async fn show_instead(
-    cluster: &Cluster,
-    namespace: &str,
-    args: &LogsArgs,
-    unknown: RunsError,
-) -> Result<()> {
-    let pods = cluster.pods().in_namespace(namespace)?;
-    match pods.fetch(&args.name).await {
-        Ok(_) => show(cluster, namespace, &args.name, args).await,
-        Err(_) => Err(unknown.into()),
-    }
-}
-
-/// Shows the log of a container as it is, to its last byte.
+/// Shows the log of a container, to its last byte; on a terminal without what would
+/// act on it.
 pub(super) async fn show(
     cluster: &Cluster,
     namespace: &str,
@@ -94,15 +64,15 @@ pub(super) async fn show(
         follow: args.follow,
         previous: of_pod.previous,
         tail_lines: args.tail,
-        since_seconds: of_pod.since,
-        timestamps: of_pod.timestamps,
+        since_seconds: args.since.map(|since| since.as_secs()),
+        timestamps: args.timestamps,
         ..LogOptions::default()
     };
     let pods = cluster.pods().in_namespace(namespace)?;
     let mut log = std::pin::pin!(pods.logs(name, &options).await?);
+    let mut output = ui::Pass::stdout(false);
     while let Some(piece) = log.try_next().await? {
-        ui::bytes(&piece);
-        ui::flush();
+        output.piece(&piece);
         if ui::output_closed() {
             break;
         }

@@ -1,84 +1,85 @@
-//! What `longshore resolve` is asked, as written and as meant.
+//! The arguments of `longshore resolve`, parsed and checked.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use longshore::{
     client::{Cluster, LabelSelector},
     resolver::{self, Address, Assembly, Doubled, Family, Generation, Order, Policy, Port, render},
 };
 
 use crate::{
+    complete,
     error::{Error, Kind, Result},
     target::ClusterArgs,
 };
 
-/// Turn pods, or a run, into the cluster spec of a distributed job
+/// Print the cluster spec of a distributed job
 ///
-/// Of selectors: the addresses of the pods that they match, in the order of
-/// their completion indices or of the numbers in their names. Of a run: what its
-/// tasks see.
+/// With selectors: the addresses of the matching pods, in the order of their completion
+/// indices or of the numbers in their names. With a run: the spec that its tasks see.
 ///
-/// In a selector, commas join what a pod's labels must be; a label that comes
-/// twice begins another selector, so that `job-name=a,job-name=b` are the pods of
-/// two Jobs, in that order.
+/// A selector is a list of requirements with commas. A label that occurs a second time
+/// begins another selector: job-name=a,job-name=b selects the pods of two Jobs, in that
+/// order.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore resolve --job worker=job-name=train
   longshore resolve --job worker=job-name=train --job ps=job-name=ps-1,job-name=ps-2 --wait worker=4
   longshore resolve --job worker=app=train --format torch --task worker:1
   longshore resolve --job worker=app=train --format hostfile > hostfile
-  eval \"$(longshore resolve --job worker=app=train --format shell --task self)\"
+  eval \"$(longshore resolve --job worker=app=train --format shell --task worker:0)\"
   longshore resolve --job worker=app=train --watch
   longshore resolve digits-x7k2p --format tf-config --task worker:0")]
 pub(crate) struct ResolveArgs {
-    /// A run, instead of selectors
-    #[arg(value_name = "RUN", conflicts_with_all = ["jobs", "wait", "watch"])]
+    /// Run, instead of selectors: its name, a prefix of it, or `last`
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::runs), conflicts_with_all = ["jobs", "wait", "watch"])]
     run: Option<String>,
-    /// The pods of a role; comes once for each role, or for each selector
+    /// Pods of a role; can be repeated for more roles and more selectors
     #[arg(long = "job", short, value_name = "ROLE=SELECTOR")]
     jobs: Vec<String>,
-    /// What to write
+    /// Output format
     #[arg(long, short, visible_alias = "output", value_enum, default_value_t)]
     format: FormatName,
-    /// The task that it is for, as in worker:0; self: the pod this runs in
+    /// Task that the output is for, as in worker:0; self is the pod this runs in
     #[arg(long, value_name = "ROLE:INDEX")]
     task: Option<String>,
-    /// Wait until a role has so many running pods
+    /// Wait until a role has this many running pods
     #[arg(long, value_name = "ROLE=N")]
     wait: Vec<String>,
-    /// How many seconds to wait for them
+    /// Seconds to wait for them
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
-    /// Go on: write it again whenever pods come or go
+    /// Print the spec again each time that pods join or leave
     ///
-    /// As JSON, a line each time: generation, cluster, joined, left. With --wait,
-    /// only while there are so many.
+    /// A line of JSON each time: generation, cluster, joined, left. With --wait, only
+    /// while there are that many pods.
     #[arg(long, short)]
     watch: bool,
-    /// The port of the tasks: a number, or the name of a container's port
+    /// Port of the tasks: a number, or the name of a container's port
     /// [default: 8470; torch 29500, jax 8476, ray 6379]
     #[arg(long)]
     port: Option<String>,
-    /// Which address of a pod
+    /// Address of a pod to use
     #[arg(long, value_enum, default_value_t)]
     address: AddressName,
-    /// Of which family, where pods have two
+    /// Address family, for pods with two
     #[arg(long, value_enum)]
     family: Option<FamilyName>,
-    /// In which order pods become tasks
+    /// Order of the pods
     #[arg(long, value_enum, default_value_t)]
     order: OrderName,
-    /// What to do about pods that do not run
+    /// What to do with pods that do not run
     #[arg(long, value_enum, default_value_t)]
     not_running: NotRunning,
-    /// Running is not enough: pods must be ready
+    /// Require pods to be ready, not only running
     #[arg(long)]
     ready: bool,
-    /// Count a pod that two selectors match once, instead of refusing it
+    /// Count a pod that two selectors match once, instead of failing
     #[arg(long)]
     once: bool,
-    /// The namespace; the context's own without it
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// All namespaces
@@ -88,22 +89,22 @@ pub(crate) struct ResolveArgs {
     pub(super) cluster: ClusterArgs,
 }
 
-/// The names of formats are the library's; the words about them are here.
+/// The formats by the library's names, with descriptions for the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum FormatName {
-    /// The value of TF_CONFIG, of one task
+    /// Value of TF_CONFIG of one task
     TfConfig,
-    /// PyTorch's variables, of one task
+    /// PyTorch's variables of one task
     Torch,
-    /// JAX's variables, of one task
+    /// JAX's variables of one task
     Jax,
-    /// A line a host, for Open MPI and Horovod: host slots=N
+    /// One line per host, for Open MPI and Horovod: host slots=N
     Hostfile,
     /// The same, for DeepSpeed
     Deepspeed,
     /// RAY_ADDRESS
     Ray,
-    /// Role to addresses, as JSON
+    /// Roles and their addresses, as JSON
     #[default]
     Json,
     /// The same as YAML
@@ -217,10 +218,10 @@ impl Question {
 impl ResolveArgs {
     pub(super) fn question(&self) -> Result<Question> {
         if self.run.is_none() && self.jobs.is_empty() {
-            return Err(
-                Error::usage("nobody is named: give a run, or the pods of each role")
-                    .hint("as in `longshore resolve --job worker=job-name=train`"),
-            );
+            return Err(Error::usage(
+                "no pods are chosen: name a run, or give a selector for each role",
+            )
+            .hint("as in `longshore resolve --job worker=job-name=train`"));
         }
         let format = self.format.meant();
         let task = self.task.as_deref().map(who).transpose()?;

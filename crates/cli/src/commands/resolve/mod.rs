@@ -118,7 +118,7 @@ async fn follow(resolver: Resolver, question: &Question) -> Result<()> {
 /// A generation: a line of JSON, or the format with a comment above it.
 fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Result<()> {
     if question.format == Format::Json {
-        ui::line(json!(generation).to_string());
+        ui::json(&json!(generation).to_string());
         return Ok(());
     }
     // The task may come, or come back, in a later generation.

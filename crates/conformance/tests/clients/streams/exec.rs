@@ -122,3 +122,33 @@ async fn exec_has_a_terminal() {
     })
     .await;
 }
+
+/// Kubernetes leaves a command running whose client is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn exec_goes_on_without_its_client() {
+    with_each_kubectl(POD, async |stage| {
+        stage.ready("pod/box").await;
+        for environment in ["", "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false"] {
+            let folder = stage.sh("mktemp -d").await;
+            let folder = folder.trim();
+            // The client, whose input stays open, is killed when the command has
+            // begun; the command writes to it afterwards.
+            let script = format!(
+                "echo begin > {folder}/file; until test -e {folder}/go; do sleep 0.05; done; \
+                 echo more; sleep 1; echo end >> {folder}/file"
+            );
+            let until = |what: &str| format!("for i in $(seq 600); do {what} && break; sleep 0.1; done");
+            stage
+                .sh(&format!(
+                    "sleep 20 2> /dev/null | {environment} kubectl exec -i box -c main -- sh -c '{script}' \
+                     > /dev/null 2>&1 & client=$!; {}; kill -KILL $client; touch {folder}/go; {}; \
+                     grep -q end {folder}/file",
+                    until(&format!("test -s {folder}/file")),
+                    until(&format!("grep -q end {folder}/file")),
+                ))
+                .await;
+            stage.sh(&format!("rm -r {folder}")).await;
+        }
+    })
+    .await;
+}

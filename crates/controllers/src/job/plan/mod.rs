@@ -166,7 +166,7 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
     }
     let quiet = tally.active.is_empty() && tally.terminating.is_empty();
     if quiet && plan.release.is_empty() && tally.replace.is_empty() {
-        conclude(&mut plan, &mut status, now);
+        conclude(&mut plan, &mut status, last_success(pods, now), now);
     }
     plan.status = status;
     Some(plan)
@@ -223,8 +223,17 @@ fn suspend(plan: &mut Plan, status: &mut JobStatus, wishes: &Wishes<'_>, now: Ti
     }
 }
 
+/// When the last pod that succeeded had ended. A controller that was not there
+/// at that time, because the cluster was down, is late with the conclusion; the
+/// Job was complete all the same.
+fn last_success(pods: &[&PodFacts], now: Timestamp) -> Timestamp {
+    let succeeded = pods.iter().filter(|pod| pod.phase == Phase::Succeeded);
+    let last = succeeded.filter_map(|pod| pod.finished).max();
+    last.map_or(now, |last| last.min(now))
+}
+
 /// Writes the last condition once nothing is left to wait for.
-fn conclude(plan: &mut Plan, status: &mut JobStatus, now: Timestamp) {
+fn conclude(plan: &mut Plan, status: &mut JobStatus, completed: Timestamp, now: Timestamp) {
     let Some((kind, reason, message)) = target(status) else {
         return;
     };
@@ -233,7 +242,7 @@ fn conclude(plan: &mut Plan, status: &mut JobStatus, now: Timestamp) {
         plan.tell(Severity::Warning, &reason, &message);
     } else {
         conditions::set(status, names::COMPLETE, true, &reason, &message, now);
-        status.completion_time = Some(whole_seconds(now));
+        status.completion_time = Some(whole_seconds(completed));
         plan.tell(Severity::Normal, "Completed", "Job completed");
     }
     plan.again = None;

@@ -55,7 +55,7 @@ pub(super) fn scale(
     }
     if wishes.backoff_limit_per_index.is_some() {
         create_indexed(plan, wishes, tally, missing, |pod| {
-            let failures = pod.index_failures + pod.index_ignored + 1;
+            let failures = pod.tries().saturating_add(1);
             let failures = u32::try_from(failures).unwrap_or(u32::MAX);
             limits.remaining(failures, pod.finished.unwrap_or(now), now)
         });
@@ -84,12 +84,19 @@ fn create_indexed(
         taken.extend(tally.terminating.iter().filter_map(|pod| pod.index));
     }
     let mut left = missing;
-    for index in 0..wishes.completions.unwrap_or(0) {
-        if left == 0 {
+    let mut next = 0;
+    while left > 0 {
+        // Whole ranges are skipped at once: a Job may have 2^31 indexes.
+        let after = |index| {
+            tally
+                .failed_indexes
+                .next_missing(tally.completed.next_missing(index)?)
+        };
+        let Some(index) = after(next).filter(|index| wishes.has_index(*index)) else {
             break;
-        }
-        let over = tally.completed.contains(index) || tally.failed_indexes.contains(index);
-        if over || taken.contains(&index) {
+        };
+        next = index + 1;
+        if tally.completed.contains(index) || taken.contains(&index) {
             continue;
         }
         let mut failures = wishes.backoff_limit_per_index.map(|_| (0, 0));
@@ -101,8 +108,8 @@ fn create_indexed(
             }
             let ignored = i64::from(*verdict == Verdict::Ignore);
             failures = Some((
-                pod.index_failures + 1 - ignored,
-                pod.index_ignored + ignored,
+                pod.index_failures.saturating_add(1 - ignored),
+                pod.index_ignored.saturating_add(ignored),
             ));
         }
         plan.create.push(NewPod {

@@ -27,6 +27,14 @@ const CHANGE: &str = "pod updates may not change fields other than `spec.contain
 pub(super) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(pod_spec)) = pod.get("spec") {
         spec(pod_spec, "spec", causes);
+        // The subresource that could add them is not served.
+        if json::items(pod_spec, "ephemeralContainers")
+            .next()
+            .is_some()
+        {
+            let field = "spec.ephemeralContainers";
+            causes.push(Cause::forbidden(field, "cannot be set on create"));
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rules of security contexts.
 
+use std::collections::HashSet;
+
 use crate::validate::{
     Cause,
     at::{At, Causes},
@@ -23,7 +25,7 @@ pub(super) fn of_pod(context: &At<'_>, causes: &mut Causes<'_>) {
     for group in context.get("supplementalGroups").items() {
         number(&group, causes);
     }
-    let mut names = Vec::new();
+    let mut names = HashSet::new();
     for sysctl in context.get("sysctls").items() {
         let name = sysctl.get("name");
         if name.text().is_empty() {
@@ -34,7 +36,7 @@ pub(super) fn of_pod(context: &At<'_>, causes: &mut Causes<'_>) {
         } else if names.contains(&name.text()) {
             causes.duplicate(&name);
         }
-        names.push(name.text());
+        names.insert(name.text());
     }
     seccomp(&context.get("seccompProfile"), causes);
     causes.one_of_if_set(

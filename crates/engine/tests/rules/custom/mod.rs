@@ -2,6 +2,7 @@
 
 mod definitions;
 mod ends;
+mod meanwhile;
 mod objects;
 mod scale;
 mod types;

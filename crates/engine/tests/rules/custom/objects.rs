@@ -132,7 +132,8 @@ async fn rule_30_versions_share_their_objects() {
     let old = get(&api, "v1beta1", "a").unwrap();
     assert_eq!(
         (&old["apiVersion"], &old["spec"]["old"]),
-        (&json!("example.com/v1beta1"), &json!("no"))
+        // What the stored version does not declare is not stored.
+        (&json!("example.com/v1beta1"), &json!("yes"))
     );
     create(&api, "v1", shoe("b")).await.unwrap();
     // A default is filled in on reading, too.
@@ -202,4 +203,30 @@ async fn rule_19_selectable_fields() {
     );
     request.fields = "spec.colour=red".parse().unwrap();
     assert_eq!(status(api.0.list(&request)).0, 400);
+}
+
+/// As kube-apiserver does: converted to the version that is stored, then pruned
+/// by its schema.
+#[tokio::test]
+async fn rule_30_what_the_stored_version_does_not_declare_is_not_stored() {
+    let api = api();
+    let mut other = version("v2", false);
+    let spec = &mut other["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    spec["properties"]["laces"] = json!({"type": "integer"});
+    spec["required"] = json!(["size", "laces"]);
+    let crd = definition(json!([version("v1", true), other]));
+    api.create(DEFINITIONS, crd).await.unwrap();
+    let object = json!({"metadata": {"name": "a"}, "spec": {"size": 40, "laces": 2}});
+    // It is checked as it was sent, before it is pruned.
+    create(&api, "v2", object).await.unwrap();
+    for name in ["v1", "v2"] {
+        let spec = get(&api, name, "a").unwrap()["spec"].clone();
+        assert_eq!(spec, json!({"size": 40, "colour": "red"}), "{name}");
+    }
+    let body = json!({"spec": {"laces": 3, "colour": "blue"}});
+    patch(&api, "v2", Subresource::None, PatchKind::Merge, body)
+        .await
+        .unwrap();
+    let spec = get(&api, "v2", "a").unwrap()["spec"].clone();
+    assert_eq!(spec, json!({"size": 40, "colour": "blue"}));
 }

@@ -9,6 +9,10 @@ use super::{
     thing::{State, Thing},
 };
 
+/// Changes of what a write rests on after which it gives up with a conflict, as
+/// it may where the work is done beside the writer.
+const ATTEMPTS: u64 = 5;
+
 /// Every state there was.
 pub struct History {
     /// The revision of the first state.
@@ -56,6 +60,15 @@ impl History {
         after < self.forgotten || events > self.kept || began
     }
 
+    /// How often what a write of a kind rests on changed while it was under way.
+    fn changes(&self, kind: Kind, note: &Note) -> u64 {
+        let steps = self.steps_after(note.before);
+        let during = steps.take_while(|(made, _)| *made <= note.after);
+        let rests_on =
+            |made: Kind| made == kind || (kind == Kind::Definition && made == Kind::Shoe);
+        during.filter(|(_, step)| rests_on(step.key.kind)).count() as u64
+    }
+
     /// Whether a kind is there at a revision.
     pub fn is_served(&self, kind: Kind, via: Via, revision: u64) -> bool {
         kind != Kind::Shoe || is_served(self.state(revision), via)
@@ -79,7 +92,7 @@ impl History {
         kept: usize,
         records: &[Record],
         fits: &dyn Fn(&Self) -> Result<(), String>,
-    ) -> Self {
+    ) {
         let forgotten = records
             .iter()
             .filter(|record| record.operation == Operation::Forget);
@@ -103,7 +116,6 @@ impl History {
         };
         let found = search.go(&mut history, None);
         assert!(found, "in no order: {}", search.furthest.1);
-        history
     }
 
     /// An operation that changed nothing must be right in some state that there
@@ -120,6 +132,11 @@ impl History {
             } else {
                 Err(format!("forgotten without reason: {record:#?}"))
             };
+        }
+        if note.outcome == Outcome::Refused("Conflict".into())
+            && kind.is_some_and(|kind| self.changes(kind, note) >= ATTEMPTS)
+        {
+            return Ok(());
         }
         if let (Operation::List { scope, .. }, Outcome::Broken { first, rest }) =
             (&record.operation, &note.outcome)

@@ -1,20 +1,26 @@
 //! A container's runs: its start, its end, and when it runs again.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Inner, Worker,
+    Inner, Record, State, Worker,
     start::{Place, PlanError},
 };
 use crate::{
+    devices::Allocation,
+    environment::ConfigError,
     logs::{LogWriter, Progress, capture},
-    sandbox::Command,
+    sandbox::{Command, StartError},
     sources::References,
     streams::{self, Attachment},
 };
+
+/// How often a container looks whether its devices are free.
+const DEVICE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The end of a container's run.
 pub(super) struct RunEnd {
@@ -26,6 +32,11 @@ pub(super) struct RunEnd {
 impl Worker {
     pub(super) async fn start(&mut self, index: usize) {
         let container = self.records[index].container.clone();
+        let devices = match self.allocate(index) {
+            Allocation::Given(variables) => variables,
+            Allocation::Busy(message) => return self.wait_for_devices(index, message),
+            Allocation::Impossible(message) => return self.failed_to_start(index, message),
+        };
         let sources = match self.fetch(&References::of_environment(&container)).await {
             Ok(sources) => sources,
             Err(error) => {
@@ -48,11 +59,28 @@ impl Worker {
             volumes,
             sources: &sources,
             folder: &folder,
+            devices: &devices,
         };
         match place.command() {
-            Ok(command) => self.spawn(index, command).await,
+            Ok(command) => {
+                if let Err(error) = place.make_working_folder(&command.working_folder) {
+                    return self.failed_to_start(index, error.to_string());
+                }
+                self.spawn(index, command).await;
+            }
+            // The spec cannot change, nor can what is fetched shorten it for sure.
+            Err(PlanError::Config(error @ ConfigError::TooLarge { .. })) => {
+                self.failed_to_start(index, error.to_string());
+            }
             Err(PlanError::Config(error)) => {
                 self.wait_for_config(index, "CreateContainerConfigError", error.to_string());
+            }
+            Err(PlanError::Security(refusal)) => {
+                let message = refusal.to_string();
+                self.note(true, "Failed", format!("Error: {message}"), Some(index));
+                self.set_waiting(index, "CreateContainerConfigError", Some(message));
+                // Nothing but another pod can change this.
+                self.due.insert(index, None);
             }
             Err(error @ PlanError::NoCommand { .. }) => {
                 self.note(true, "Failed", format!("Error: {error}"), Some(index));
@@ -72,6 +100,36 @@ impl Worker {
         self.due.insert(index, retry.at);
     }
 
+    /// The devices that a container asks for. Containers that ended for good
+    /// need theirs no more.
+    fn allocate(&self, index: usize) -> Allocation {
+        let finished: Vec<&str> = self
+            .records
+            .iter()
+            .filter(|record| record.final_code(self.policy).is_some())
+            .map(Record::name)
+            .collect();
+        let container = &self.records[index].container;
+        self.shared
+            .devices
+            .allocate(&self.uid, container, &finished)
+    }
+
+    /// Other pods have the devices and may still be ending: tries again soon.
+    fn wait_for_devices(&mut self, index: usize, message: String) {
+        let known = match &self.records[index].state {
+            State::Waiting { message, .. } => message.as_deref(),
+            _ => None,
+        };
+        if known != Some(&*message) {
+            let text = format!("{message}; it starts when they are");
+            self.note(true, "WaitingForDevices", text, Some(index));
+        }
+        self.set_waiting(index, "WaitingForDevices", Some(message));
+        self.due
+            .insert(index, Some(Instant::now() + DEVICE_POLL_INTERVAL));
+    }
+
     fn set_waiting(&mut self, index: usize, reason: &str, message: Option<String>) {
         let record = &mut self.records[index];
         record.wait(reason, message);
@@ -85,14 +143,35 @@ impl Worker {
         let run = self.records[index].next_run();
         let (sender, progress) = watch::channel(Progress::default());
         let writer = match self.shared.logs.create(&self.uid, &name, run, progress) {
-            Ok(file) => LogWriter::new(file, sender),
+            Ok(file) => LogWriter::new(file, sender).on_given_up({
+                let inner = self.inner.clone();
+                move |readers| {
+                    let _ = inner.try_send(Inner::ReadersGivenUp { index, readers });
+                }
+            }),
             Err(error) => {
                 return self.failed_to_start(index, format!("its log cannot be written: {error}"));
             }
         };
         let started = match self.shared.spawner.run(&command).await {
             Ok(started) => started,
-            Err(error) => return self.failed_to_start(index, error.to_string()),
+            Err(error) => {
+                let mut message = error.to_string();
+                let container = &self.records[index].container;
+                let has_command = container
+                    .command
+                    .as_ref()
+                    .is_some_and(|all| !all.is_empty());
+                if matches!(error, StartError::Execute { .. }) && !has_command {
+                    let image = container.image.as_deref().unwrap_or_default();
+                    message.push_str(&format!(
+                        "; the container has no command, so its args were taken for one: give it \
+                         a command, or start the cluster with `longshore up \
+                         --image-entrypoint '{image}=COMMAND'`"
+                    ));
+                }
+                return self.failed_to_start(index, message);
+            }
         };
         let id = format!("longshore://{}-{name}-{run}", self.uid);
         self.records[index].started(id, Timestamp::now());
@@ -123,7 +202,11 @@ impl Worker {
         let attachment = Arc::new(Attachment::new(ends.input, once, ends.terminal));
         let container = streams::Container {
             process: Arc::downgrade(&process),
-            command: Arc::new(command),
+            command: Arc::new(Command {
+                // Done once, and large.
+                operations: Vec::new(),
+                ..command
+            }),
             attachment: attachment.clone(),
         };
         self.shared.live.started(&self.uid, &name, container);
@@ -137,7 +220,19 @@ impl Worker {
                 stop.send_replace(true);
                 code
             };
-            let (tail, code) = tokio::join!(copying, waiting);
+            let observing = async { tokio::join!(copying, waiting) };
+            let observed = AssertUnwindSafe(observing).catch_unwind().await;
+            let (tail, code) = match observed {
+                Ok(observed) => observed,
+                Err(_) => {
+                    tracing::error!(
+                        container = name,
+                        "following a container panicked: it is killed"
+                    );
+                    process.kill();
+                    (String::new(), process.wait().await)
+                }
+            };
             attachment.end();
             let _ = inner.send(Inner::Ended(RunEnd { index, code, tail })).await;
         });
@@ -147,6 +242,22 @@ impl Worker {
         self.note(true, "Failed", format!("Error: {message}"), Some(index));
         self.records[index].failed_to_start("StartError", message, Timestamp::now());
         self.plan_next(index, 128);
+    }
+
+    /// Says that clients lose lines of a log because they do not read it.
+    pub(super) fn readers_given_up(&self, index: usize, readers: usize) {
+        let name = self.records[index].name();
+        let text = format!(
+            "{readers} reader(s) of the log of container {name} did not read for long: \
+             the container waits for them no more, and lines that they have not read are removed"
+        );
+        tracing::warn!(
+            pod = self.name,
+            container = name,
+            readers,
+            "readers of a log were given up"
+        );
+        self.note(true, "LogReaderTooSlow", text, Some(index));
     }
 
     pub(super) fn container_ended(&mut self, end: RunEnd) {

@@ -26,14 +26,14 @@ use tokio::{
 
 use super::{
     Shared,
-    record::{self, Policy, Record, Role},
+    record::{self, Policy, Record, Role, State},
     start,
     status::{self, Phase},
 };
-use crate::{events::Note, sandbox::Process, volumes::Prepared};
+use crate::{events::Note, sandbox::Process, tokens::Tokens, volumes::Prepared};
 use container::RunEnd;
 use retry::Retry;
-use stop::{STOP_GRACE, Stopping};
+use stop::{STOP_GRACE, Stopping, later};
 
 /// What the agent tells a pod's task.
 #[derive(Debug)]
@@ -49,6 +49,11 @@ enum Inner {
     Ended(RunEnd),
     /// A ConfigMap or Secret of a volume may have changed.
     SourcesChanged,
+    /// So many readers of a container's log were too slow.
+    ReadersGivenUp {
+        index: usize,
+        readers: usize,
+    },
 }
 
 struct Worker {
@@ -66,6 +71,8 @@ struct Worker {
     inner: mpsc::Sender<Inner>,
     /// Watches the sources of volumes; ends with the worker.
     refresher: JoinSet<()>,
+    /// Of its service account.
+    tokens: Arc<Tokens>,
     address: Option<Ipv4Addr>,
     volumes: Option<BTreeMap<String, Prepared>>,
     setup_retry: Retry,
@@ -74,6 +81,7 @@ struct Worker {
     reason: Option<(&'static str, String)>,
     phase: Phase,
     released: bool,
+    torn_down: bool,
     conditions: Vec<Value>,
     reported: Option<Value>,
     report_retry: Retry,
@@ -81,16 +89,16 @@ struct Worker {
 }
 
 /// Runs a pod until it is removed or the agent stops.
-pub(crate) async fn run(
+pub(super) async fn run(
     shared: Arc<Shared>,
     pod: Pod,
-    mut messages: mpsc::UnboundedReceiver<Message>,
+    messages: &mut mpsc::UnboundedReceiver<Message>,
 ) {
     let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
     let removed = tokio::select! {
-        removed = worker.live(&mut messages, &mut reports) => removed,
+        removed = worker.live(messages, &mut reports) => removed,
         _ = stopping.wait_for(|stop| *stop) => false,
     };
     worker
@@ -110,13 +118,14 @@ impl Worker {
         let now = Timestamp::now();
         let metadata = &pod.metadata;
         let status = pod.status.as_ref();
-        let records = record::records(&pod, now);
+        let records = record::records(&pod, shared.last_end.as_ref(), now);
         let uid = metadata.uid.clone().unwrap_or_default();
         let names = records
             .iter()
             .map(|record| record.name().to_owned())
             .collect();
         shared.logs.add_pod(&uid, names);
+        let tokens = Tokens::new(shared.cluster.clone(), &pod);
         let conditions = status
             .iter()
             .flat_map(|status| status.conditions.iter().flatten());
@@ -138,12 +147,14 @@ impl Worker {
             config_retry: HashMap::new(),
             inner,
             refresher: JoinSet::new(),
+            tokens: Arc::new(tokens),
             address: None,
             volumes: None,
             setup_retry: Retry::default(),
             stopping: None,
             reason: None,
             released: false,
+            torn_down: false,
             reported: None,
             report_retry: Retry::default(),
             deleted: false,
@@ -162,6 +173,7 @@ impl Worker {
         loop {
             self.step().await;
             self.report().await;
+            self.tear_down();
             self.finish_deletion().await;
             let wake = self.wake();
             let sleep = async {
@@ -197,6 +209,9 @@ impl Worker {
     async fn hear(&mut self, report: Inner) {
         match report {
             Inner::Ended(end) => self.container_ended(end),
+            Inner::ReadersGivenUp { index, readers } => self.readers_given_up(index, readers),
+            // Its volumes are gone, or about to go.
+            Inner::SourcesChanged if self.phase.is_terminal() => {}
             Inner::SourcesChanged => {
                 if let Err((_, message)) = self.prepare_volumes().await {
                     tracing::debug!(pod = self.name, message, "volumes are not updated");
@@ -228,7 +243,7 @@ impl Worker {
         {
             // Grace can only shrink.
             let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
-            stopping.kill_at = stopping.kill_at.min(Instant::now() + grace);
+            stopping.kill_at = stopping.kill_at.min(later(grace));
         }
     }
 
@@ -237,7 +252,7 @@ impl Worker {
         let ran =
             Duration::try_from(Timestamp::now().duration_since(self.started?)).unwrap_or_default();
         let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).saturating_sub(ran);
-        Some(Instant::now() + left)
+        Some(later(left))
     }
 
     /// When something is to be done although nothing happens.

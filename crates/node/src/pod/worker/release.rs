@@ -1,8 +1,7 @@
 //! What is given back when a pod is through, and when it is gone.
 
-use std::{fs, path::Path};
-
 use super::Worker;
+use crate::remover::remove_folder;
 
 impl Worker {
     /// Nothing runs any more: no file needs to be kept up to date. Address and
@@ -10,7 +9,19 @@ impl Worker {
     pub(super) fn retire(&mut self) {
         self.shared.live.removed(&self.uid);
         self.refresher.abort_all();
+        self.shared.devices.release(&self.uid);
         self.shared.hosts.retire(&self.uid);
+    }
+
+    /// Removes the volumes of a pod that is over. Not before its end has been reported:
+    /// until then, an agent that starts anew may start its containers again.
+    pub(super) fn tear_down(&mut self) {
+        let is_reported = self.report_retry.at.is_none();
+        if self.torn_down || !self.phase.is_terminal() || !self.running.is_empty() || !is_reported {
+            return;
+        }
+        self.torn_down = true;
+        self.shared.tear_down(&self.uid);
     }
 
     /// Gives address and names back.
@@ -21,6 +32,7 @@ impl Worker {
         self.released = true;
         self.shared.live.removed(&self.uid);
         self.refresher.abort_all();
+        self.shared.devices.release(&self.uid);
         self.shared.hosts.remove(&self.uid);
         if let Some(address) = self.address {
             self.shared.addresses.release(address);
@@ -30,13 +42,5 @@ impl Worker {
     pub(super) fn remove_files(&self) {
         self.shared.logs.remove_pod(&self.uid);
         remove_folder(&self.shared.pod_folder(&self.uid));
-    }
-}
-
-fn remove_folder(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!(?folder, %error, "a deleted pod's folder could not be removed");
     }
 }

@@ -1,15 +1,17 @@
 //! What a pod needs before its containers: an address, names, volumes.
 
-use std::{collections::BTreeMap, fs, net::Ipv4Addr};
+use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path};
 
 use jiff::Timestamp;
 use longshore_client::Error;
 
-use super::{Inner, Worker, start};
+use super::{super::VOLUMES, Inner, Worker, start};
 use crate::{
-    access,
+    NewVolume, access, fill,
     hosts::Host,
+    security::{self, Owner},
     sources::{self, References, Sources},
+    tokens::{TokenError, Wanted},
     volumes::{self, Prepared},
 };
 
@@ -57,9 +59,23 @@ impl Worker {
             .hosts
             .add(&self.uid, self.host(address), &folder.join("hosts"))
             .map_err(failed)?;
+        let volumes = folder.join(VOLUMES);
+        let is_new = |name: &&str| !volumes.join(name).exists();
+        let new: Vec<String> = fill::empty_volumes(&self.pod)
+            .filter(is_new)
+            .map(str::to_owned)
+            .collect();
         let prepared = self.prepare_volumes().await?;
+        self.fill_volumes(new, &volumes).await;
         let references = References::of_volumes(&self.pod);
-        if !references.is_empty() && self.refresher.is_empty() {
+        if self.refresher.is_empty() {
+            let (tokens, inner) = (self.tokens.clone(), self.inner.clone());
+            self.refresher.spawn(async move {
+                let due = async || inner.send(Inner::SourcesChanged).await.is_ok();
+                tokens.follow(due).await;
+            });
+        }
+        if !references.is_empty() && self.refresher.len() < 2 {
             let cluster = self.shared.cluster.clone();
             let inner = self.inner.clone();
             let changed = move || inner.try_send(Inner::SourcesChanged).is_ok();
@@ -87,14 +103,78 @@ impl Worker {
             .map_err(|error| failed(&error))?;
         let facts = start::facts(&self.shared, address);
         let folder = self.shared.pod_folder(&self.uid);
-        if let Some(access) = &self.shared.access
-            && access::is_wanted(&self.pod)
-        {
-            let published = access.publish(&folder, &self.namespace);
-            published.map_err(|error| failed(&error))?;
+        let owner = security::owner(&self.pod, &self.shared.powers);
+        let tokens = self.tokens.issue(Wanted::of_volumes(&self.pod)).await;
+        let tokens = tokens.map_err(|error| failed(&error))?;
+        self.publish_access(&folder, owner).await?;
+        let inputs = volumes::Inputs {
+            pod: &self.pod,
+            lookup: &sources,
+            facts: &facts,
+            tokens: &tokens,
+            owner,
+        };
+        volumes::prepare(&inputs, &folder.join(VOLUMES)).map_err(|error| failed(&error))
+    }
+
+    /// Lets others fill new volumes, where it makes no difference to the containers who
+    /// has made the files.
+    async fn fill_volumes(&self, names: Vec<String>, folder: &Path) {
+        let Some(fill) = self.shared.fill_volumes.clone() else {
+            return;
+        };
+        if names.is_empty() || !fill::is_agents_own(&self.pod, &self.shared.powers) {
+            return;
         }
-        let folder = folder.join("volumes");
-        volumes::prepare(&self.pod, &folder, &sources, &facts).map_err(|error| failed(&error))
+        let annotations = self.pod.metadata.annotations.clone().unwrap_or_default();
+        let folder = folder.to_owned();
+        let filled = tokio::task::spawn_blocking(move || {
+            for name in names {
+                let volume = NewVolume {
+                    name: &name,
+                    annotations: &annotations,
+                    path: &folder.join(&name),
+                };
+                fill.fill(&volume);
+            }
+        });
+        if let Err(error) = filled.await {
+            tracing::warn!(pod = self.name, %error, "filling the pod's volumes failed");
+        }
+    }
+
+    /// The files by which clients find the API in every cluster. They are there
+    /// without a token where the API server issues none.
+    async fn publish_access(
+        &self,
+        folder: &Path,
+        owner: Owner,
+    ) -> Result<(), (&'static str, String)> {
+        // Without mounts no container would find them.
+        let has_mounts = self.shared.powers.namespaces;
+        let Some(access) = self.shared.access.as_ref().filter(|_| has_mounts) else {
+            return Ok(());
+        };
+        let failed = |error: &dyn std::fmt::Display| {
+            let text = format!("the service account's files cannot be made: {error}");
+            ("FailedMount", text)
+        };
+        let wanted = access::is_wanted(&self.pod, &self.shared.cluster).await;
+        if !wanted.map_err(|error| failed(&error))? {
+            return Ok(());
+        }
+        let token = match self.tokens.issue([Wanted::usual()].into()).await {
+            Ok(issued) => issued.into_values().next(),
+            Err(error @ TokenError::NotOffered) => {
+                let text = format!("{error}; containers find none");
+                tracing::warn!(pod = self.name, "{text}");
+                self.note(true, "NoServiceAccountToken", text, None);
+                None
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        let published = access.publish(folder, &self.namespace, token.as_deref(), owner);
+        published.map_err(|error| failed(&error))
     }
 
     pub(super) async fn fetch(&self, references: &References) -> Result<Sources, Error> {

@@ -6,6 +6,15 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{Inner, Role, Worker};
 
+/// What "never" means to a timer. An `Instant` has a largest value, and a grace
+/// period is whatever a manifest says.
+const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+
+/// So much later than now, but not so late that no time is left to count with.
+pub(super) fn later(duration: Duration) -> Instant {
+    Instant::now() + duration.min(FAR_FUTURE)
+}
+
 /// What containers get to end when the agent stops.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
@@ -36,7 +45,7 @@ impl Worker {
                 self.running[&index].terminate();
             }
         }
-        let kill_at = Instant::now() + grace;
+        let kill_at = later(grace);
         self.stopping = Some(Stopping {
             kill_at,
             killed: false,
@@ -82,7 +91,7 @@ impl Worker {
                 while !self.running.is_empty() {
                     match reports.recv().await {
                         Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
-                        Some(Inner::SourcesChanged) => {}
+                        Some(_) => {}
                         None => break,
                     }
                 }
@@ -93,7 +102,7 @@ impl Worker {
         while !self.running.is_empty() {
             match reports.recv().await {
                 Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
-                Some(Inner::SourcesChanged) => {}
+                Some(_) => {}
                 None => break,
             }
         }

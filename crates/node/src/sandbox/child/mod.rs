@@ -1,41 +1,41 @@
-//! What happens between `clone` and `execve`, and the small init of a
-//! container.
+//! What happens between `clone` and the start of the container's init.
 //!
 //! The agent lives in a process with many threads, so the child may only make
 //! system calls: no allocation, no locks, no panics. Everything it needs is
-//! computed before, in [`Program`].
+//! computed before, in [`Program`]. The child still has the agent's memory, so
+//! it must not be seen by a container: it is alone in the namespaces that it
+//! makes, or outside of the PID namespace that it enters, until it executes the
+//! init (`init/`), which has nothing of the agent's.
 #![allow(unsafe_code)]
 
-mod command;
+mod mounts;
 mod prepare;
+mod privileges;
 mod program;
 mod steps;
-mod supervise;
 mod system;
 
 use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
 
 use tokio::io::{Interest, unix::AsyncFd};
 
-use command::command;
 use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
-pub(super) use program::{Program, Stage, Strings, User};
-pub(super) use steps::Step;
+pub(super) use program::{Limits, Program, Stage, Strings};
 use steps::run_step;
-use supervise::supervise;
-use system::{ERRORS, check, errno, exit, fail, fork_into};
+pub(super) use steps::{Step, Walk};
+use system::{INIT, check, errno, exit, fail, fork_into};
 
-/// The signal that asks a container's init to kill the command's process group
+/// The signal that asks a container's init to kill all that the command started
 /// and end; used where there is no PID namespace to do it.
-pub(super) const KILL_GROUP: c_int = libc::SIGIO;
+pub(super) const KILL_ALL: c_int = libc::SIGIO;
 
 /// Starts the container's init. All signals must be blocked in this thread, so
 /// that no handler of the host process runs in the child.
 pub(super) fn start(program: &Program) -> Result<libc::pid_t, c_int> {
-    // SAFETY: the child runs `init`, which only makes system calls.
+    // SAFETY: the child runs `become_init`, which only makes system calls.
     let pid = unsafe { fork_into(program.namespaces) };
     match pid {
-        0 => init(program),
+        0 => become_init(program),
         -1 => Err(errno()),
         pid => Ok(pid),
     }
@@ -92,18 +92,15 @@ pub(super) fn block_signals() {
     }
 }
 
-/// The first process of the container: makes the view, starts the command,
-/// passes signals on, reaps, ends with the command's code.
-fn init(program: &Program) -> ! {
-    let own_processes = program.namespaces & libc::CLONE_NEWPID != 0;
-    // In another container what the command leaves is that container's.
-    let tidies = !own_processes && program.enter.is_none_or(|(_, namespaces)| namespaces == 0);
+/// The first process of the container: makes the view, gives up privileges, and
+/// executes the init, which starts the command.
+fn become_init(program: &Program) -> ! {
     // Before anything else: a change of user would forget the bond below.
     let entered = enter(program);
-    let on_parent_death = if own_processes {
+    let on_parent_death = if program.has_own_processes() {
         libc::SIGKILL
     } else {
-        KILL_GROUP
+        KILL_ALL
     };
     // SAFETY: prctl with integers only.
     let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, on_parent_death, 0, 0, 0) };
@@ -123,7 +120,7 @@ fn init(program: &Program) -> ! {
     unsafe {
         libc::setsid();
         libc::umask(0o022);
-        if tidies {
+        if program.tidies() {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
     }
@@ -144,23 +141,20 @@ fn init(program: &Program) -> ! {
             fail(Stage::Hostname, 0, error);
         }
     }
-    let command = if program.candidates.is_empty() {
-        0
-    } else {
-        // SAFETY: the child runs `command`, which only makes system calls.
-        match unsafe { fork_into(0) } {
-            -1 => fail(Stage::Fork, 0, errno()),
-            0 => command(program),
-            pid => pid,
-        }
-    };
-    // SAFETY: closes descriptors that nothing here uses any more. The error
-    // pipe among them: its end says that the start succeeded.
-    unsafe {
-        for descriptor in 0..=ERRORS {
-            libc::close(descriptor);
-        }
-        libc::prctl(libc::PR_SET_NAME, c"longshore-init".as_ptr(), 0, 0, 0);
+    if let Err((stage, error)) = privileges::give_up(&program.limits) {
+        fail(stage, 0, error);
     }
-    supervise(command, own_processes, tidies)
+    // SAFETY: null-terminated arrays of C strings that live on. The descriptor
+    // is closed by the execution.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            INIT,
+            c"".as_ptr(),
+            program.arguments.pointers.as_ptr(),
+            program.environment.pointers.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        );
+    }
+    fail(Stage::Init, 0, errno())
 }

@@ -5,7 +5,7 @@ use std::{ffi::c_int, ptr};
 
 use super::{
     program::Program,
-    system::{ERRORS, check, write_file},
+    system::{ERRORS, INIT, check, write_file},
 };
 
 /// Enters the namespaces of the container to run in; those who are children
@@ -20,11 +20,12 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
     }
 }
 
-/// Streams to 0, 1, 2, the error pipe to 3, all else closed.
+/// Streams to 0, 1, 2, the error pipe to 3, the init's file to 4, all else closed.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
-    let mut high = [0; 4];
+    let mut high = [0; 5];
     let [input, output, error] = program.streams;
-    for (slot, descriptor) in high.iter_mut().zip([input, output, error, program.errors]) {
+    let descriptors = [input, output, error, program.errors, program.init];
+    for (slot, descriptor) in high.iter_mut().zip(descriptors) {
         // First out of the way: a source may stand where another target is.
         // SAFETY: duplicates an open descriptor.
         *slot = unsafe { libc::fcntl(descriptor, libc::F_DUPFD, 10) };
@@ -34,11 +35,12 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
         // SAFETY: duplicates onto the standard numbers of this process alone.
         check(unsafe { libc::dup2(source, target) })?;
     }
-    // SAFETY: marks the error pipe so that execve closes it.
-    check(unsafe { libc::fcntl(ERRORS, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    // The init marks the error pipe, which it needs itself.
+    // SAFETY: marks the init's file so that its execution closes it.
+    check(unsafe { libc::fcntl(INIT, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     // SAFETY: closes descriptors of this process, which has no owner of them.
-    if unsafe { libc::syscall(libc::SYS_close_range, 4u32, u32::MAX, 0u32) } == -1 {
-        for descriptor in 4..65_536 {
+    if unsafe { libc::syscall(libc::SYS_close_range, INIT + 1, u32::MAX, 0u32) } == -1 {
+        for descriptor in INIT + 1..65_536 {
             // SAFETY: as above, for kernels without close_range.
             unsafe { libc::close(descriptor) };
         }

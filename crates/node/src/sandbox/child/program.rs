@@ -8,7 +8,8 @@ use std::{
 
 use super::steps::Step;
 
-/// Which part of the start failed; goes through the error pipe as a number.
+/// Which part of the start failed; goes through the error pipe as a number. The
+/// init has the same numbers in `init/main.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sandbox) enum Stage {
     Session = 1,
@@ -22,6 +23,11 @@ pub(in crate::sandbox) enum Stage {
     Execute = 9,
     Enter = 10,
     Terminal = 11,
+    Capabilities = 12,
+    Init = 13,
+    Groups = 14,
+    NoNewPrivileges = 15,
+    SystemCalls = 16,
 }
 
 impl Stage {
@@ -38,6 +44,11 @@ impl Stage {
             Self::Execute,
             Self::Enter,
             Self::Terminal,
+            Self::Capabilities,
+            Self::Init,
+            Self::Groups,
+            Self::NoNewPrivileges,
+            Self::SystemCalls,
         ]
         .into_iter()
         .find(|stage| *stage as u32 == number)
@@ -65,12 +76,18 @@ impl Strings {
     }
 }
 
-/// The user a command runs as.
-#[derive(Debug, Clone, Default)]
-pub(in crate::sandbox) struct User {
-    pub(in crate::sandbox) uid: Option<u32>,
-    pub(in crate::sandbox) gid: Option<u32>,
-    pub(in crate::sandbox) groups: Vec<u32>,
+/// What the child gives up, for itself and all of its descendants, before it
+/// executes the init.
+#[derive(Default)]
+pub(in crate::sandbox) struct Limits {
+    /// The supplementary groups.
+    pub(in crate::sandbox) groups: Option<Vec<u32>>,
+    pub(in crate::sandbox) no_new_privileges: bool,
+    /// A filter of system calls; empty for none.
+    pub(in crate::sandbox) system_calls: Vec<libc::sock_filter>,
+    /// The capabilities that are kept, in a user namespace: there the init has no
+    /// more use of the others, and could not drop them later.
+    pub(in crate::sandbox) capabilities: Option<u64>,
 }
 
 /// All that the child needs, made before it exists.
@@ -84,16 +101,33 @@ pub(in crate::sandbox) struct Program {
     pub(in crate::sandbox) user_map: Option<(CString, CString)>,
     pub(in crate::sandbox) steps: Vec<Step>,
     pub(in crate::sandbox) hostname: Option<CString>,
-    /// Files to try, in order; empty: wait for TERM and end with 0.
-    pub(in crate::sandbox) candidates: Vec<CString>,
+    pub(in crate::sandbox) limits: Limits,
+    /// The init's file.
+    pub(in crate::sandbox) init: RawFd,
+    /// The init's arguments, see `init/arguments.rs`, and the command's environment.
     pub(in crate::sandbox) arguments: Strings,
     pub(in crate::sandbox) environment: Strings,
-    pub(in crate::sandbox) working_folder: CString,
-    pub(in crate::sandbox) user: Option<User>,
     /// Standard input, output, error.
     pub(in crate::sandbox) streams: [RawFd; 3],
-    /// Whether they are a terminal, to be the command's own.
-    pub(in crate::sandbox) terminal: bool,
     /// Where to say what failed; closed by success.
     pub(in crate::sandbox) errors: RawFd,
+}
+
+impl Program {
+    /// Whether it makes a PID namespace.
+    pub(in crate::sandbox) fn has_own_processes(&self) -> bool {
+        self.namespaces & libc::CLONE_NEWPID != 0
+    }
+
+    /// Whether the init ends what the command leaves behind: there is no PID
+    /// namespace to do it. In another container that is the container's.
+    pub(in crate::sandbox) fn tidies(&self) -> bool {
+        !self.has_own_processes() && self.enter.is_none_or(|(_, namespaces)| namespaces == 0)
+    }
+
+    /// Whether the command gets a session of its own. Without a PID namespace it
+    /// gets a process group only, which the init kills.
+    pub(in crate::sandbox) fn has_session(&self) -> bool {
+        self.has_own_processes() || self.enter.is_some()
+    }
 }

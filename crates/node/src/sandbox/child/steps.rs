@@ -2,11 +2,11 @@
 //! system calls, no allocation, no locks, no panics.
 
 use std::{
-    ffi::{CString, c_char, c_int},
+    ffi::{CStr, CString, c_char, c_int},
     ptr,
 };
 
-use super::system::check;
+use super::{mounts, system::check};
 
 /// One step of making the container's view of the files.
 #[derive(Debug)]
@@ -31,7 +31,30 @@ pub(in crate::sandbox) enum Step {
         at: CString,
         optional: bool,
     },
+    Make {
+        walk: Walk,
+        is_folder: bool,
+        mode: u32,
+    },
+    Attach {
+        from: Walk,
+        at: Walk,
+        read_only: bool,
+        descriptors: CString,
+    },
     ReadOnly {
+        at: CString,
+    },
+    ReadOnlyTree {
+        at: CString,
+    },
+    Writable {
+        at: CString,
+    },
+    Mask {
+        at: CString,
+    },
+    Protect {
         at: CString,
     },
     Processes {
@@ -44,6 +67,14 @@ pub(in crate::sandbox) enum Step {
     Enter {
         root: CString,
     },
+}
+
+/// A path that is walked without following symbolic links.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Walk {
+    pub(in crate::sandbox) from: CString,
+    /// The names from there on.
+    pub(in crate::sandbox) names: Vec<CString>,
 }
 
 pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
@@ -98,7 +129,35 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
                 result => result,
             }
         }
-        Step::ReadOnly { at } => mount(none, at, none, read_only_flags(at), none),
+        Step::Make {
+            walk,
+            is_folder,
+            mode,
+        } => mounts::make(walk, *is_folder, *mode),
+        Step::Attach {
+            from,
+            at,
+            read_only,
+            descriptors,
+        } => mounts::attach(from, at, *read_only, descriptors),
+        Step::ReadOnlyTree { at } => mounts::set_read_only(at, true, true),
+        Step::Writable { at } => {
+            // Where it is no mount of its own it stays as its folder is.
+            let _ = mounts::set_read_only(at, false, false);
+            Ok(())
+        }
+        Step::Mask { at } => {
+            mask(at);
+            Ok(())
+        }
+        Step::Protect { at } => {
+            // A part of /proc that this kernel does not have.
+            if mount(at.as_ptr(), at, none, libc::MS_BIND | libc::MS_REC, none).is_ok() {
+                remount_read_only(at)?;
+            }
+            Ok(())
+        }
+        Step::ReadOnly { at } => remount_read_only(at),
         Step::Processes { at } => {
             let proc = c"proc".as_ptr();
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -128,9 +187,26 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
     }
 }
 
+/// Hides a file behind nothing, or a folder behind an empty one. What is not
+/// there, or cannot be hidden in a user namespace, is left.
+fn mask(at: &CStr) {
+    let none = ptr::null();
+    let nothing = c"/dev/null".as_ptr();
+    if mount(nothing, at, none, libc::MS_BIND, none) == Err(libc::ENOTDIR) {
+        let tmpfs = c"tmpfs".as_ptr();
+        let _ = mount(tmpfs, at, tmpfs, libc::MS_RDONLY, none);
+    }
+}
+
+/// No writing through the mount at this path.
+pub(super) fn remount_read_only(at: &CStr) -> Result<(), c_int> {
+    let none = ptr::null();
+    mount(none, at, none, read_only_flags(at), none)
+}
+
 fn mount(
     from: *const c_char,
-    at: &CString,
+    at: &CStr,
     kind: *const c_char,
     flags: libc::c_ulong,
     options: *const c_char,
@@ -140,7 +216,7 @@ fn mount(
 }
 
 /// Flags to remount read-only; those that a user namespace may not drop are kept.
-fn read_only_flags(at: &CString) -> libc::c_ulong {
+fn read_only_flags(at: &CStr) -> libc::c_ulong {
     // SAFETY: statvfs fills the zeroed struct.
     let present = unsafe {
         let mut found: libc::statvfs = std::mem::zeroed();

@@ -5,7 +5,10 @@ use std::{ffi::c_int, os::fd::RawFd};
 
 use super::program::Stage;
 
+/// Where to report what failed.
 pub(super) const ERRORS: RawFd = 3;
+/// The file of the init.
+pub(super) const INIT: RawFd = 4;
 
 pub(super) fn errno() -> c_int {
     // SAFETY: reads this thread's errno, which stays valid after clone.

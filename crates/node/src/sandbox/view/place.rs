@@ -3,18 +3,33 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Found, Machine, Mount, ViewError};
+use super::{Found, Machine, Mount, Source, ViewError};
 
 /// A mount with its target freed of links.
 pub(super) struct Placed {
-    pub(super) source: PathBuf,
+    pub(super) source: Source,
     pub(super) kind: Found,
     pub(super) target: PathBuf,
     pub(super) read_only: bool,
     /// The folder to cover, when the target is missing on the machine.
     pub(super) cover: Option<PathBuf>,
-    /// Whether it lies in a volume that is mounted above it.
-    pub(super) nested: bool,
+    /// The volumes that its target is in.
+    pub(super) nest: Option<Nest>,
+}
+
+/// The volumes that a mount's target is in, as indices.
+pub(super) struct Nest {
+    /// The one that is in no other.
+    pub(super) outer: usize,
+    /// The one that has the mount point.
+    pub(super) inner: usize,
+}
+
+impl Placed {
+    /// Whether no container could have changed one of its paths.
+    pub(super) fn is_plain(&self) -> bool {
+        self.nest.is_none() && self.source.below.is_none()
+    }
 }
 
 /// Frees targets and sources of links, sorts parents before children.
@@ -23,13 +38,18 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
     sorted.sort_by_key(|mount| mount.target.components().count());
     let mut placed: Vec<Placed> = Vec::with_capacity(sorted.len());
     for mount in sorted {
-        let source = machine
-            .resolve(&mount.source)
+        let path = machine
+            .resolve(&mount.source.path)
             .map_err(|source| ViewError::Source {
-                path: mount.source.clone(),
+                path: mount.source.path.clone(),
                 source,
             })?;
-        let kind = machine.find(&source).unwrap_or(Found::Folder);
+        let below = mount.source.below.clone();
+        let kind = match &below {
+            Some(below) => below.kind,
+            None => machine.find(&path).unwrap_or(Found::Folder),
+        };
+        let source = Source { path, below };
         let wanted = normal(&mount.target)?;
         let (ancestor, rest) = deepest(&wanted, machine);
         let ancestor = machine
@@ -44,9 +64,17 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
         } else {
             ancestor.join(&rest)
         };
-        let nested = placed
-            .iter()
-            .any(|other| target.starts_with(&other.target) && target != other.target);
+        let depth = |index: &usize| placed[*index].target.components().count();
+        let around = || {
+            let is_above = |index: &usize| {
+                let other = &placed[*index].target;
+                target.starts_with(other) && target != *other
+            };
+            (0..placed.len()).filter(is_above)
+        };
+        let ends = around().min_by_key(depth).zip(around().max_by_key(depth));
+        let nest = ends.map(|(outer, inner)| Nest { outer, inner });
+        let nested = nest.is_some();
         let missing = !rest.as_os_str().is_empty();
         let there = machine.find(&ancestor);
         let clash = |there, wanted| ViewError::OtherKind {
@@ -68,7 +96,7 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
             target,
             read_only: mount.read_only,
             cover,
-            nested,
+            nest,
         });
     }
     Ok(placed)

@@ -88,7 +88,7 @@ fn machine() -> Fake {
 
 fn mount(source: &str, target: &str) -> Mount {
     Mount {
-        source: source.into(),
+        source: Source::whole(source),
         target: target.into(),
         read_only: false,
     }
@@ -108,7 +108,13 @@ fn existing_paths_are_bound_in_place() {
         read_only: true,
         ..mount("/v/file", "/etc/hosts")
     };
-    let plan = plan(&[read_only], &machine(), Path::new("/v")).unwrap();
+    let plan = plan(
+        &[read_only],
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v"),
+    )
+    .unwrap();
     assert_eq!(
         plan,
         [
@@ -124,7 +130,13 @@ fn existing_paths_are_bound_in_place() {
 
 #[test]
 fn a_folder_missing_in_the_root_makes_a_new_root() {
-    let plan = plan(&[mount("/v/a", "/data/in")], &machine(), Path::new("/v/b")).unwrap();
+    let plan = plan(
+        &[mount("/v/a", "/data/in")],
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
     assert!(plan.contains(&Operation::Tmpfs {
         at: "/new".into(),
         mode: 0o755
@@ -152,6 +164,7 @@ fn a_folder_missing_in_the_root_makes_a_new_root() {
 fn a_folder_missing_deeper_covers_only_its_ancestor() {
     let plan = plan(
         &[mount("/v/a", "/etc/app/conf")],
+        Restrictions::default(),
         &machine(),
         Path::new("/v/b"),
     )
@@ -176,48 +189,143 @@ fn a_folder_missing_deeper_covers_only_its_ancestor() {
 #[test]
 fn links_above_a_missing_path_are_followed() {
     let mounts = [mount("/v/a", "/var/run/secrets/x")];
-    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
+    let plan = plan(
+        &mounts,
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
     assert!(plan.contains(&bind("/old/v/a", "/new/run/secrets/x")));
 }
 
 #[test]
-fn volumes_in_volumes_come_after_and_get_a_mount_point() {
+fn volumes_in_volumes_come_after_and_get_a_mount_point_without_following_links() {
     let mounts = [
         mount("/v/file", "/etc/ssl/deep/f"),
         mount("/v/a", "/etc/ssl"),
     ];
-    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
-    let outer = plan
-        .iter()
-        .position(|op| *op == bind("/v/a", "/etc/ssl"))
-        .unwrap();
-    let folder = Operation::Folder {
-        at: "/etc/ssl/deep".into(),
+    let plan = plan(
+        &mounts,
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
+    let walk = |from: &str, below: &str| Walk {
+        from: from.into(),
+        below: below.into(),
     };
-    let folder = plan.iter().position(|op| *op == folder).unwrap();
-    let file = Operation::File {
-        at: "/etc/ssl/deep/f".into(),
+    let expected = [
+        bind("/v/a", "/etc/ssl"),
+        Operation::Make {
+            walk: walk("/v/a", "deep/f"),
+            kind: Found::File,
+            mode: 0o755,
+        },
+        Operation::Attach {
+            from: walk("/v/file", ""),
+            at: walk("/etc/ssl", "deep/f"),
+            read_only: false,
+            descriptors: "/proc/self/fd".into(),
+        },
+    ];
+    assert_eq!(plan[1..4], expected);
+}
+
+#[test]
+fn a_part_of_a_volume_is_made_and_attached_without_following_links() {
+    let part = Mount {
+        source: Source {
+            path: "/v/a".into(),
+            below: Some(Below {
+                path: "x/y".into(),
+                kind: Found::Folder,
+                mode: Some(0o777),
+            }),
+        },
+        target: "/etc/ssl".into(),
+        read_only: true,
     };
-    let file = plan.iter().position(|op| *op == file).unwrap();
-    let inner = plan
-        .iter()
-        .position(|op| *op == bind("/v/file", "/etc/ssl/deep/f"))
-        .unwrap();
-    assert!(outer < folder && folder < file && file < inner);
+    let plan = plan(
+        &[part],
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
+    let from = Walk {
+        from: "/v/a".into(),
+        below: "x/y".into(),
+    };
+    let expected = [
+        Operation::Make {
+            walk: from.clone(),
+            kind: Found::Folder,
+            mode: 0o777,
+        },
+        Operation::Attach {
+            from,
+            at: Walk {
+                from: "/etc/ssl".into(),
+                below: "".into(),
+            },
+            read_only: true,
+            descriptors: "/proc/self/fd".into(),
+        },
+    ];
+    assert_eq!(plan[1..3], expected);
+}
+
+#[test]
+fn a_read_only_root_is_made_before_the_volumes_appear() {
+    let restrictions = Restrictions {
+        read_only_root: true,
+        masks_proc: true,
+    };
+    let mounts = [mount("/v/a", "/etc/ssl"), mount("/v/a", "/tmp/new")];
+    let plan = plan(&mounts, restrictions, &machine(), Path::new("/v/b")).unwrap();
+    let at = |operation: &Operation| plan.iter().position(|one| one == operation).unwrap();
+    let made = at(&Operation::Folder {
+        at: "/new/tmp/new".into(),
+    });
+    let sealed = at(&Operation::ReadOnlyTree { at: "/new".into() });
+    let bound = at(&bind("/old/v/a", "/new/etc/ssl"));
+    assert!(made < sealed && sealed < bound);
+    let processes = at(&Operation::Processes {
+        at: "/new/proc".into(),
+    });
+    let masked = at(&Operation::Mask {
+        at: "/new/proc/kcore".into(),
+    });
+    assert!(processes < masked);
 }
 
 #[test]
 fn a_mount_that_hides_a_source_goes_through_the_old_root() {
     let mounts = [mount("/v/a", "/tmp"), mount("/tmp/inside", "/etc/ssl")];
-    let plan = plan(&mounts, &machine(), Path::new("/v/b")).unwrap();
+    let plan = plan(
+        &mounts,
+        Restrictions::default(),
+        &machine(),
+        Path::new("/v/b"),
+    )
+    .unwrap();
     assert!(plan.contains(&bind("/old/tmp/inside", "/new/etc/ssl")));
 }
 
 #[test]
 fn bad_paths_and_other_kinds_are_refused() {
     let base = Path::new("/v/b");
-    let refused =
-        |source: &str, target: &str| plan(&[mount(source, target)], &machine(), base).unwrap_err();
+    let refused = |source: &str, target: &str| {
+        plan(
+            &[mount(source, target)],
+            Restrictions::default(),
+            &machine(),
+            base,
+        )
+        .unwrap_err()
+    };
     assert!(matches!(refused("/v/a", "data"), ViewError::BadPath(_)));
     assert!(matches!(refused("/v/a", "/a/../b"), ViewError::BadPath(_)));
     assert!(matches!(

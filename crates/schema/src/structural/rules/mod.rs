@@ -7,7 +7,7 @@ mod structure;
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::{Structural, causes, is_meta};
+use super::{Structural, causes, is_meta, patterns};
 
 /// What the root of a schema may say when objects have a status of their own.
 const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
@@ -17,6 +17,14 @@ const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum M
 #[must_use]
 pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<StatusCause> {
     let mut out = Vec::new();
+    if !patterns::fit(schema) {
+        let most = patterns::SCHEMA >> 20;
+        let why = format!(
+            "its patterns take more than {most} MiB of memory when they are compiled: use fewer or simpler ones"
+        );
+        out.push(causes::forbidden(path, &why));
+        return out;
+    }
     if has_status {
         check_root(schema, path, &mut out);
     }

@@ -5,7 +5,7 @@ use longshore_model::StatusCause;
 use serde_json::{Value, json};
 
 use super::{has, list, properties, text};
-use crate::structural::{causes, checks};
+use crate::structural::{causes, patterns};
 
 /// What is wrong with the shape of a schema.
 pub(super) fn check(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
@@ -153,7 +153,7 @@ fn value_rules(schema: &Value, any_of: bool, all_of: bool, path: &str, out: &mut
         nested(&schema["not"], false, &format!("{path}.not"), out);
     }
     if let Some(pattern) = schema["pattern"].as_str()
-        && let Err(error) = checks::compile(pattern)
+        && let Err(error) = patterns::compile(pattern)
     {
         let why = format!("must be a valid regular expression, but isn't: {error}");
         let path = format!("{path}.pattern");

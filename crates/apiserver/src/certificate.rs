@@ -1,0 +1,238 @@
+//! Client certificates: those that the cluster's authority has signed
+//! authenticate a user. The subject's common name is the user name, its
+//! organizations are the groups, as in Kubernetes.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use rcgen::{DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    tls::{self, Authority, TlsError},
+    user::{ADMINISTRATOR, AUTHENTICATED, MASTERS, User},
+};
+
+/// The administrator's files in the cluster's folder of certificates.
+const FILES: [&str; 2] = ["admin.crt", "admin.key"];
+/// How long a new client certificate is valid, in days.
+const VALID_DAYS: i64 = 3650;
+/// A stored certificate that expires sooner is made anew.
+const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The object identifiers of a subject's parts, in DER.
+const COMMON_NAME: &[u8] = &[6, 3, 0x55, 4, 3];
+const ORGANIZATION: &[u8] = &[6, 3, 0x55, 4, 10];
+
+/// A client certificate and its key, both PEM. Not `Debug`: the key is a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// For `client-certificate-data`.
+    pub certificate: String,
+    /// For `client-key-data`.
+    pub key: String,
+}
+
+impl Authority {
+    /// The administrator's client certificate: loaded from a folder
+    /// (`admin.crt`, `admin.key`, mode 0600), or made there. One that the
+    /// authority has not signed, or that is about to expire, is replaced.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn administrator(&self, dir: &Path) -> Result<ClientCertificate, TlsError> {
+        let [certificate_path, key_path] = FILES.map(|file| dir.join(file));
+        if certificate_path.exists() && key_path.exists() {
+            let known = ClientCertificate {
+                certificate: tls::read(&certificate_path)?,
+                key: tls::read(&key_path)?,
+            };
+            if self.is_good(&known) {
+                return Ok(known);
+            }
+        }
+        tls::create_folder(dir)?;
+        let made = self.client(ADMINISTRATOR, MASTERS)?;
+        tls::write_private(&key_path, &made.key)?;
+        tls::write_private(&certificate_path, &made.certificate)?;
+        Ok(made)
+    }
+
+    /// A client certificate for a user in a group.
+    ///
+    /// # Errors
+    /// The machine has no randomness.
+    pub(crate) fn client(&self, user: &str, group: &str) -> Result<ClientCertificate, TlsError> {
+        let mut subject = DistinguishedName::new();
+        subject.push(DnType::OrganizationName, group);
+        subject.push(DnType::CommonName, user);
+        let key = KeyPair::generate()?;
+        let certificate = self.sign(&key, VALID_DAYS, |params| {
+            params.distinguished_name = subject;
+            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        })?;
+        Ok(ClientCertificate {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+
+    /// Whether a stored certificate fits its key and still counts for a while.
+    fn is_good(&self, known: &ClientCertificate) -> bool {
+        let certificate = CertificateDer::from_pem_slice(known.certificate.as_bytes());
+        let (Ok(certificate), Ok(key), Ok(verifier)) = (
+            certificate,
+            KeyPair::from_pem(&known.key),
+            self.client_verifier(),
+        ) else {
+            return false;
+        };
+        let later = UnixTime::since_unix_epoch(
+            UnixTime::now()
+                .as_secs()
+                .checked_add(RENEW_BEFORE.as_secs())
+                .map_or(Duration::MAX, Duration::from_secs),
+        );
+        let verified = verifier.verify_client_cert(&certificate, &[], later);
+        let of_key = certificate
+            .windows(key.public_key_raw().len())
+            .any(|part| part == key.public_key_raw());
+        verified.is_ok() && of_key
+    }
+
+    /// Verifies client certificates; clients need not have one.
+    pub(crate) fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+        let failed = |error: &dyn std::fmt::Display| TlsError::Certificate(error.to_string());
+        let own = CertificateDer::from_pem_slice(self.ca_pem().as_bytes());
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(own.map_err(|error| failed(&error))?)
+            .map_err(|error| failed(&error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .allow_unauthenticated()
+            .build()
+            .map_err(|error| failed(&error))
+    }
+}
+
+/// The user that a verified certificate names; `None` without a common name.
+pub(crate) fn user(certificate: &[u8]) -> Option<User> {
+    let mut user = User::default();
+    for (kind, value) in subject(certificate).ok()? {
+        match kind.as_slice() {
+            COMMON_NAME => user.name = value,
+            ORGANIZATION => user.groups.push(value),
+            _ => {}
+        }
+    }
+    user.groups.push(AUTHENTICATED.into());
+    let digest = Sha256::digest(certificate);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    user.extra.insert(
+        "authentication.kubernetes.io/credential-id",
+        vec![format!("X509SHA256={hex}")],
+    );
+    (!user.name.is_empty()).then_some(user)
+}
+
+/// The elements of a sequence in DER.
+fn elements(der: &[u8]) -> yasna::ASN1Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    yasna::parse_der(der, |reader| {
+        reader.read_sequence_of(|reader| {
+            found.push(reader.read_der()?);
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
+/// The parts of a certificate's subject: identifiers and texts.
+fn subject(certificate: &[u8]) -> yasna::ASN1Result<Vec<(Vec<u8>, String)>> {
+    let invalid = || yasna::ASN1Error::new(yasna::ASN1ErrorKind::Invalid);
+    let outer = elements(certificate)?;
+    let signed = elements(outer.first().ok_or_else(invalid)?)?;
+    // After version, serial number, algorithm, issuer and validity.
+    let subject = signed.get(5).ok_or_else(invalid)?;
+    let mut parts = Vec::new();
+    for set in elements(subject)? {
+        yasna::parse_der(&set, |reader| {
+            reader.read_set_of(|reader| {
+                reader.read_sequence(|reader| {
+                    let kind = reader.next().read_der()?;
+                    let value = reader.next().read_der()?;
+                    let text = yasna::parse_der(&value, |text| text.read_utf8string())
+                        .or_else(|_| yasna::parse_der(&value, |text| text.read_printable_string()))
+                        .or_else(|_| yasna::parse_der(&value, |text| text.read_ia5_string()));
+                    if let Ok(text) = text {
+                        parts.push((kind, text));
+                    }
+                    Ok(())
+                })
+            })
+        })?;
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn der(certificate: &ClientCertificate) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(certificate.certificate.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_subject_names_the_user() {
+        let authority = Authority::ephemeral().unwrap();
+        let made = authority.client("ana", "team:ü").unwrap();
+        let user = user(&der(&made)).unwrap();
+        assert_eq!(user.name, "ana");
+        assert_eq!(user.groups, ["team:ü", AUTHENTICATED]);
+        let credential = &user.extra["authentication.kubernetes.io/credential-id"];
+        assert!(credential[0].starts_with("X509SHA256="), "{credential:?}");
+    }
+
+    #[test]
+    fn the_administrators_certificate_is_kept_and_a_foreign_one_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = Authority::ephemeral().unwrap();
+        let first = authority.administrator(dir.path()).unwrap();
+        assert!(first == authority.administrator(dir.path()).unwrap());
+        for file in FILES {
+            let metadata = std::fs::metadata(dir.path().join(file)).unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{file}");
+        }
+        let user = user(&der(&first)).unwrap();
+        assert_eq!(user.name, ADMINISTRATOR);
+        assert_eq!(user.groups, [MASTERS, AUTHENTICATED]);
+        // Another authority has not signed it.
+        let other = Authority::ephemeral().unwrap();
+        let second = other.administrator(dir.path()).unwrap();
+        assert!(first != second);
+        // A damaged file, and a key of another certificate.
+        for (file, text) in [(FILES[0], "none"), (FILES[1], first.key.as_str())] {
+            std::fs::write(dir.path().join(file), text).unwrap();
+            let again = other.administrator(dir.path()).unwrap();
+            assert!(other.is_good(&again), "{file}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = user(&bytes);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! From a token to its user: the signature and the claims hold, and every
+//! object that the token names is still the one it was issued for.
+
+use jiff::{SignedDuration, Timestamp};
+use longshore_engine::{Engine, Object, ReadVersion};
+use longshore_model::kind::builtin;
+use serde::Deserialize;
+
+use super::{Claims, Reference, TokenKey};
+use crate::user::{AUTHENTICATED, User};
+
+/// How long after an object's deletion timestamp its tokens are still accepted
+/// (as in Kubernetes): pods send requests while they end.
+const DELETION_LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// Why a token is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// It is none of this server's tokens.
+    #[error("invalid bearer token")]
+    Foreign,
+    /// It was one, and does not count here and now.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// The user of a token for one of `audiences`, and the audiences it is for.
+pub(crate) fn authenticate(
+    engine: &Engine,
+    key: &TokenKey,
+    token: &str,
+    audiences: &[String],
+) -> Result<(User, Vec<String>), Refusal> {
+    let claims = key.verify(token).ok_or(Refusal::Foreign)?;
+    let now = engine.now();
+    claims.check(now, audiences)?;
+    let named = &claims.kubernetes;
+    let namespace = Some(named.namespace.as_str());
+    is_there(
+        engine,
+        now,
+        "ServiceAccount",
+        namespace,
+        &named.serviceaccount,
+    )?;
+    if let Some(secret) = &named.secret {
+        is_there(engine, now, "Secret", namespace, secret)?;
+    }
+    match (&named.pod, &named.node) {
+        // With a pod, the node is informational.
+        (Some(pod), _) => is_there(engine, now, "Pod", namespace, pod)?,
+        (None, Some(node)) => is_there(engine, now, "Node", None, node)?,
+        (None, None) => {}
+    }
+    let common = claims.aud.iter().filter(|one| audiences.contains(one));
+    let common = common.cloned().collect();
+    Ok((user(claims), common))
+}
+
+/// Whether an object is there with the uid of the reference, and not deleted
+/// for long.
+fn is_there(
+    engine: &Engine,
+    now: Timestamp,
+    kind: &str,
+    namespace: Option<&str>,
+    wanted: &Reference,
+) -> Result<(), Refusal> {
+    let invalid = |text: String| Err(Refusal::Invalid(text));
+    let info = builtin("", kind).ok_or(Refusal::Foreign)?;
+    let Ok(found) = engine.get(info, namespace, &wanted.name, ReadVersion::Latest) else {
+        return invalid(format!("{kind} {:?} of the token was deleted", wanted.name));
+    };
+    if found.uid() != wanted.uid {
+        return invalid(format!(
+            "{kind} UID ({}) does not match claim ({})",
+            found.uid(),
+            wanted.uid
+        ));
+    }
+    let limit = now.checked_sub(DELETION_LEEWAY).unwrap_or(Timestamp::MIN);
+    if deleted(&found).is_some_and(|since| since < limit) {
+        return invalid(format!("{kind} {:?} of the token was deleted", wanted.name));
+    }
+    Ok(())
+}
+
+/// An object's deletion timestamp.
+fn deleted(object: &Object) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        deletion_timestamp: Option<Timestamp>,
+    }
+    let envelope: Envelope = serde_json::from_slice(object.bytes()).ok()?;
+    envelope.metadata.deletion_timestamp
+}
+
+fn user(claims: Claims) -> User {
+    let Claims {
+        jti,
+        kubernetes: named,
+        sub,
+        ..
+    } = claims;
+    let groups = vec![
+        "system:serviceaccounts".to_owned(),
+        format!("system:serviceaccounts:{}", named.namespace),
+        AUTHENTICATED.to_owned(),
+    ];
+    let mut user = User {
+        name: sub,
+        uid: named.serviceaccount.uid,
+        groups,
+        ..User::default()
+    };
+    let mut add = |name, value| user.extra.insert(name, vec![value]);
+    add(
+        "authentication.kubernetes.io/credential-id",
+        format!("JTI={jti}"),
+    );
+    if let Some(pod) = named.pod {
+        add("authentication.kubernetes.io/pod-name", pod.name);
+        add("authentication.kubernetes.io/pod-uid", pod.uid);
+    }
+    if let Some(node) = named.node {
+        add("authentication.kubernetes.io/node-name", node.name);
+        add("authentication.kubernetes.io/node-uid", node.uid);
+    }
+    user
+}

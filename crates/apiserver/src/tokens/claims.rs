@@ -1,0 +1,159 @@
+//! What a service account token says, under the names of Kubernetes.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{ISSUER, Refusal};
+
+/// How far a token's begin may lie in the future, in seconds: the machine's
+/// clock may have been set back a little.
+const BEGIN_LEEWAY: i64 = 60;
+
+/// The claims of a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claims {
+    /// Whom the token is for.
+    pub(crate) aud: Vec<String>,
+    /// When it expires, in seconds since 1970.
+    pub(crate) exp: i64,
+    /// When it was issued.
+    pub(crate) iat: i64,
+    /// Who issued it.
+    pub(crate) iss: String,
+    /// The id of this token.
+    pub(crate) jti: String,
+    #[serde(rename = "kubernetes.io")]
+    pub(crate) kubernetes: Kubernetes,
+    /// From when on it is valid.
+    pub(crate) nbf: i64,
+    /// The user name of the service account.
+    pub(crate) sub: String,
+}
+
+/// The objects that a token speaks for or is bound to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Kubernetes {
+    pub(crate) namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pod: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<Reference>,
+    pub(crate) serviceaccount: Reference,
+}
+
+/// An object by its name and uid.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// The user name of a service account.
+pub(crate) fn user_name(namespace: &str, name: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{name}")
+}
+
+impl Claims {
+    /// The claims of a token that is valid from now on for `seconds`.
+    pub(crate) fn new(
+        kubernetes: Kubernetes,
+        audiences: Vec<String>,
+        (now, seconds): (Timestamp, i64),
+        id: String,
+    ) -> Self {
+        let now = now.as_second();
+        Self {
+            aud: audiences,
+            exp: now.saturating_add(seconds),
+            iat: now,
+            iss: ISSUER.to_owned(),
+            jti: id,
+            nbf: now,
+            sub: user_name(&kubernetes.namespace, &kubernetes.serviceaccount.name),
+            kubernetes,
+        }
+    }
+
+    /// Checks all that needs no look at objects: issuer, time, subject, and
+    /// that one of `audiences` is meant.
+    pub(super) fn check(&self, now: Timestamp, audiences: &[String]) -> Result<(), Refusal> {
+        let now = now.as_second();
+        let account = &self.kubernetes.serviceaccount;
+        if self.iss != ISSUER {
+            return Err(Refusal::Foreign);
+        }
+        if now >= self.exp {
+            return Err(Refusal::Invalid("service account token has expired".into()));
+        }
+        if self.nbf > now.saturating_add(BEGIN_LEEWAY) {
+            return Err(Refusal::Invalid(
+                "service account token is not valid yet".into(),
+            ));
+        }
+        if self.sub != user_name(&self.kubernetes.namespace, &account.name) {
+            return Err(Refusal::Invalid("claims are inconsistent".into()));
+        }
+        if !self.aud.iter().any(|audience| audiences.contains(audience)) {
+            return Err(Refusal::Invalid(format!(
+                "token audiences {:?} is invalid for the target audiences {audiences:?}",
+                self.aud
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn issuer_time_subject_and_audience_are_checked() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let kubernetes = Kubernetes {
+            namespace: "a".into(),
+            serviceaccount: Reference {
+                name: "b".into(),
+                uid: "u".into(),
+            },
+            ..Kubernetes::default()
+        };
+        let claims = Claims::new(kubernetes, vec!["x".into()], (at(1000), 600), "id".into());
+        assert_eq!(claims.sub, "system:serviceaccount:a:b");
+        let own = ["x".to_owned()];
+        let refused = |claims: &Claims, second, audiences: &[String]| match claims
+            .check(at(second), audiences)
+        {
+            Ok(()) => "valid".to_owned(),
+            Err(refusal) => refusal.to_string(),
+        };
+        for (second, expected) in [
+            (1000, "valid"),
+            (1599, "valid"),
+            (1600, "service account token has expired"),
+            (950, "valid"),
+            (900, "service account token is not valid yet"),
+        ] {
+            assert_eq!(refused(&claims, second, &own), expected, "{second}");
+        }
+        assert!(refused(&claims, 1000, &["y".into()]).contains("audiences"));
+        let other = |change: &dyn Fn(&mut Claims)| {
+            let mut other = claims.clone();
+            change(&mut other);
+            refused(&other, 1000, &own)
+        };
+        assert_ne!(other(&|claims| claims.iss = "https://x".into()), "valid");
+        assert_ne!(
+            other(&|claims| claims.sub = "system:serviceaccount:a:c".into()),
+            "valid"
+        );
+        let forever = Claims {
+            exp: i64::MAX,
+            ..claims.clone()
+        };
+        assert_eq!(refused(&forever, 1000, &own), "valid");
+    }
+}

@@ -1,0 +1,216 @@
+//! The key that signs service account tokens: ECDSA on the curve P-256
+//! (`ES256`), by ring.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use rcgen::{KeyPair, PublicKeyData as _};
+use ring::{
+    rand::SystemRandom,
+    signature::{
+        ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
+        UnparsedPublicKey,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Claims;
+use crate::tls::{self, TlsError};
+
+/// The algorithm, by its name in tokens.
+const ALGORITHM: &str = "ES256";
+/// The key's file in the cluster's folder of certificates.
+const FILE: &str = "service-account.key";
+/// Bytes of a point on the curve: 4, then x and y.
+const POINT: usize = 65;
+
+/// The key that service account tokens are signed with. Cheap to clone.
+#[derive(Clone)]
+pub struct TokenKey(Arc<Inner>);
+
+struct Inner {
+    pair: EcdsaKeyPair,
+    random: SystemRandom,
+    /// Names the key in tokens.
+    id: String,
+}
+
+/// Without the key.
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenKey").finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    #[serde(default)]
+    kid: Option<String>,
+}
+
+impl TokenKey {
+    /// Makes a key that is kept in memory alone.
+    ///
+    /// # Errors
+    /// The machine has no randomness.
+    pub fn ephemeral() -> Result<Self, TlsError> {
+        let pair = KeyPair::generate()?;
+        Self::of(&pair).ok_or_else(|| TlsError::Certificate("no signing key could be made".into()))
+    }
+
+    /// Loads the key of a folder (`service-account.key`, mode 0600), or makes
+    /// it there.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or the key in it is damaged.
+    pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
+        let path = dir.join(FILE);
+        if path.exists() {
+            let pair = KeyPair::from_pem(&tls::read(&path)?).ok();
+            return pair
+                .and_then(|pair| Self::of(&pair))
+                .ok_or(TlsError::TokenKey { path });
+        }
+        tls::create_folder(dir)?;
+        let pair = KeyPair::generate()?;
+        let key = Self::of(&pair);
+        tls::write_private(&path, &pair.serialize_pem())?;
+        key.ok_or(TlsError::TokenKey { path })
+    }
+
+    fn of(pair: &KeyPair) -> Option<Self> {
+        let random = SystemRandom::new();
+        let private = pair.serialize_der();
+        let signing = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let id = URL_SAFE_NO_PAD.encode(Sha256::digest(pair.subject_public_key_info()));
+        let pair = EcdsaKeyPair::from_pkcs8(signing, &private, &random).ok()?;
+        (pair.public_key().as_ref().len() == POINT)
+            .then(|| Self(Arc::new(Inner { pair, random, id })))
+    }
+
+    /// A signed token; `None` when the machine has no randomness.
+    pub(crate) fn sign(&self, claims: &Claims) -> Option<String> {
+        let header = json!({"alg": ALGORITHM, "kid": self.0.id});
+        let claims = serde_json::to_vec(claims).ok()?;
+        let mut token = URL_SAFE_NO_PAD.encode(header.to_string());
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(claims, &mut token);
+        let signature = self.0.pair.sign(&self.0.random, token.as_bytes()).ok()?;
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        Some(token)
+    }
+
+    /// The claims of a token that this key has signed; `None` for any other.
+    pub(crate) fn verify(&self, token: &str) -> Option<Claims> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
+        let is_ours = header.kid.is_none_or(|id| id == self.0.id);
+        if header.alg != ALGORITHM || !is_ours {
+            return None;
+        }
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.0.pair.public_key());
+        public
+            .verify(signed.as_bytes(), &decoded(signature)?)
+            .ok()?;
+        serde_json::from_slice(&decoded(claims)?).ok()
+    }
+
+    /// The public key as a JSON Web Key Set.
+    pub(crate) fn public(&self) -> Value {
+        let (x, y) = self.0.pair.public_key().as_ref()[1..].split_at(POINT / 2);
+        json!({"keys": [{
+            "use": "sig",
+            "kty": "EC",
+            "kid": self.0.id,
+            "crv": "P-256",
+            "alg": ALGORITHM,
+            "x": URL_SAFE_NO_PAD.encode(x),
+            "y": URL_SAFE_NO_PAD.encode(y),
+        }]})
+    }
+
+    /// The algorithm's name.
+    pub(crate) fn algorithm() -> &'static str {
+        ALGORITHM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::{super::Kubernetes, *};
+
+    fn claims() -> Claims {
+        let when = (Timestamp::from_second(1000).unwrap(), 600);
+        Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into())
+    }
+
+    #[test]
+    fn only_tokens_of_the_key_are_accepted() {
+        let key = TokenKey::ephemeral().unwrap();
+        let token = key.sign(&claims()).unwrap();
+        assert_eq!(key.verify(&token), Some(claims()));
+        assert_eq!(TokenKey::ephemeral().unwrap().verify(&token), None);
+        let [header, body, signature]: [&str; 3] =
+            token.split('.').collect::<Vec<_>>().try_into().unwrap();
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let none = encode(&json!({"alg": "none"}));
+        let hmac = encode(&json!({"alg": "HS256"}));
+        let other = encode(&json!({"alg": ALGORITHM, "kid": "other"}));
+        let mut forged = claims();
+        forged.sub = "system:serviceaccount:kube-system:admin".into();
+        let forged = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&forged).unwrap());
+        for wrong in [
+            format!("{none}.{body}."),
+            format!("{none}.{body}.{signature}"),
+            format!("{hmac}.{body}.{signature}"),
+            format!("{other}.{body}.{signature}"),
+            format!("{header}.{forged}.{signature}"),
+            format!("{header}.{body}"),
+            format!("{header}.{body}.{signature}."),
+            format!("{header}.{body}.{signature}="),
+            format!("{header}.{body}.{}", &signature[..signature.len() - 4]),
+            String::new(),
+            "..".into(),
+        ] {
+            assert_eq!(key.verify(&wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_token_breaks_it(token in "[A-Za-z0-9_.-]{0,80}") {
+            static KEY: std::sync::LazyLock<TokenKey> =
+                std::sync::LazyLock::new(|| TokenKey::ephemeral().unwrap());
+            prop_assert_eq!(KEY.verify(&token), None);
+        }
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = TokenKey::load_or_create(dir.path()).unwrap();
+        let token = first.sign(&claims()).unwrap();
+        let second = TokenKey::load_or_create(dir.path()).unwrap();
+        assert_eq!(second.verify(&token), Some(claims()));
+        assert_eq!(first.public(), second.public());
+        let path = dir.path().join(FILE);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::write(&path, "no key").unwrap();
+        let error = TokenKey::load_or_create(dir.path()).unwrap_err();
+        assert!(error.to_string().contains(FILE), "{error}");
+        assert!(!format!("{first:?}").contains("kid"), "{first:?}");
+    }
+}

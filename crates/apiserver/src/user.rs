@@ -1,0 +1,75 @@
+//! Who sent a request: a user name, groups, and what a token says besides.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
+
+use serde_json::{Map, Value};
+
+/// The group of every authenticated user.
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// The group of every request without credentials.
+pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The administrator's user name.
+pub(crate) const ADMINISTRATOR: &str = "longshore-admin";
+/// The administrator's group, whose members may do everything.
+pub(crate) const MASTERS: &str = "system:masters";
+
+/// An authenticated user, or the anonymous one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    /// Empty for users that have none.
+    pub(crate) uid: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) extra: BTreeMap<&'static str, Vec<String>>,
+}
+
+impl User {
+    /// Who shows the cluster's own token, or calls in process.
+    pub(crate) fn administrator() -> Arc<Self> {
+        static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
+            Arc::new(User {
+                name: ADMINISTRATOR.into(),
+                groups: vec![MASTERS.into(), AUTHENTICATED.into()],
+                ..User::default()
+            })
+        });
+        USER.clone()
+    }
+
+    /// Who shows no credentials.
+    pub(crate) fn anonymous() -> Arc<Self> {
+        static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
+            Arc::new(User {
+                name: "system:anonymous".into(),
+                groups: vec![UNAUTHENTICATED.into()],
+                ..User::default()
+            })
+        });
+        USER.clone()
+    }
+
+    /// A `UserInfo` of authentication.k8s.io.
+    pub(crate) fn info(&self) -> Value {
+        let mut info = Map::new();
+        let mut put = |name: &str, value: Value| {
+            let is_empty = value.as_str() == Some("")
+                || value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty);
+            if !is_empty {
+                info.insert(name.to_owned(), value);
+            }
+        };
+        put("username", self.name.clone().into());
+        put("uid", self.uid.clone().into());
+        put("groups", self.groups.clone().into());
+        let extra = self.extra.iter();
+        let extra: Map<String, Value> = extra
+            .map(|(name, values)| ((*name).to_owned(), values.clone().into()))
+            .collect();
+        put("extra", extra.into());
+        info.into()
+    }
+}

@@ -1,0 +1,233 @@
+//! The standard input of `run`: sent to the one task, as a terminal or to its end; or not
+//! sent, which is then said.
+
+use std::{cell::Cell, os::fd::AsFd as _, time::Duration};
+
+use longshore::{
+    client::{Cluster, ExecOptions, Session, typed::PodPhase},
+    launcher::{Event, Follow, FollowOptions, Run, names},
+};
+use rustix::fs::FileType;
+use tokio::{
+    io::AsyncWriteExt as _,
+    signal::unix::{SignalKind, signal},
+    task::JoinHandle,
+};
+
+use super::super::exec;
+use crate::{
+    error::{Error, Kind, Result, exit_code},
+    follow,
+    progress::Spinner,
+    target::Target,
+    terminal::Terminal,
+    ui,
+};
+
+/// How often a task that is to be attached to is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often attaching to a task that runs is tried again, and how soon: its node may not
+/// know the container yet.
+const ATTACH_ATTEMPTS: u32 = 20;
+const ATTACH_PAUSE: Duration = Duration::from_millis(250);
+
+/// Says that the standard input is not sent, if there is any.
+pub(super) fn warn_if_ignored() {
+    let stdin = std::io::stdin();
+    let is_data = rustix::fs::fstat(stdin.as_fd()).is_ok_and(|found| {
+        let kind = FileType::from_raw_mode(found.st_mode);
+        matches!(
+            kind,
+            FileType::Fifo | FileType::RegularFile | FileType::Socket
+        )
+    });
+    if is_data && rustix::io::ioctl_fionread(stdin.as_fd()).is_ok_and(|bytes| bytes > 0) {
+        ui::warning("the standard input is not sent to the task: add -i to send it");
+    }
+}
+
+/// Waits until the run's task runs, and attaches to it.
+async fn attach(cluster: &Cluster, run: &Run, tty: bool) -> Result<(String, Session)> {
+    let pods = cluster.pods().in_namespace(&run.namespace)?;
+    let options = ExecOptions {
+        container: Some(names::MAIN.to_owned()),
+        stdin: true,
+        tty,
+    };
+    let mut attempts = 0;
+    loop {
+        let found = run.list_pods(cluster).await?;
+        let running = found
+            .iter()
+            .find(|pod| matches!(pod.phase(), Ok(PodPhase::Running)));
+        if let Some(pod) = running {
+            let name = pod.name().to_owned();
+            match pods.attach(&name, &options).await {
+                Ok(session) => return Ok((name, session)),
+                Err(error) if error.is_forbidden() || attempts == ATTACH_ATTEMPTS => {
+                    return Err(error.into());
+                }
+                Err(_) => attempts += 1,
+            }
+            tokio::time::sleep(ATTACH_PAUSE).await;
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Sends the standard input to the run's task, while the run is followed. What the task
+/// writes comes with its log.
+pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
+    let (cluster, run) = (cluster.clone(), run.clone());
+    tokio::spawn(async move {
+        let mut session = match attach(&cluster, &run, false).await {
+            Ok((_, session)) => session,
+            Err(error) => {
+                let name = run.name.as_str();
+                ui::error(&error);
+                ui::note(format!(
+                    "the standard input is not sent; a task that waits for it does not end: `longshore cancel {name}` ends the run"
+                ));
+                return;
+            }
+        };
+        let Some(mut input) = session.stdin() else {
+            return;
+        };
+        let sending = async {
+            let mut typed = exec::typed();
+            while let Some(bytes) = typed.recv().await {
+                // The task may end without having read all of it.
+                if input.write_all(&bytes).await.is_err() {
+                    break;
+                }
+            }
+            let _ = input.shutdown().await;
+        };
+        tokio::join!(sending, async {
+            let _ = session.wait().await;
+        });
+    })
+}
+
+/// How an interactive session ended.
+enum Ended {
+    /// The task was attached to, and its terminal is closed.
+    Session,
+    /// The run ended before.
+    Run,
+}
+
+/// Gives the run's task this terminal, and then follows the run to its end.
+pub(super) async fn interactive(
+    target: &Target,
+    run: &Run,
+    options: FollowOptions,
+    how: (follow::Telling, follow::OnInterrupt),
+    mut interrupt: follow::Interrupt,
+) -> Result<std::process::ExitCode> {
+    let mut hangup =
+        signal(SignalKind::hangup()).map_err(|error| Error::from_source(Kind::Failed, &error))?;
+    let attached = Cell::new(false);
+    let talking = async {
+        tokio::select! {
+            ended = talk(target.cluster(), run, &options, &attached) => ended.map(Some),
+            _ = hangup.recv() => Ok(None),
+        }
+    };
+    // In raw mode Ctrl-C is a key like any other: a signal is from elsewhere, or from
+    // before the task has the terminal.
+    let ended = match interrupt.unless(talking).await {
+        Ok(ended) => ended?,
+        Err(error) if !attached.get() => {
+            // A task that waits for a terminal has done nothing yet.
+            follow::cancel(target.cluster(), run).await?;
+            follow::wait_until_still(target.cluster(), run).await?;
+            return Err(error);
+        }
+        Err(_) => None,
+    };
+    let options = match ended {
+        None => {
+            let name = run.name.as_str();
+            ui::note(format!(
+                "{} {name} goes on: `longshore attach -it POD` gives it a terminal again (`longshore get pods` names the pod), `longshore cancel {name}` ends it",
+                follow::head("left")
+            ));
+            return Ok(exit_code(Kind::Interrupted));
+        }
+        Some(Ended::Run) => options,
+        // All of its output was on the terminal.
+        Some(Ended::Session) => FollowOptions {
+            logs: false,
+            ..options
+        },
+    };
+    follow::to_the_end(target, run, options, how, interrupt).await
+}
+
+async fn talk(
+    cluster: &Cluster,
+    run: &Run,
+    options: &FollowOptions,
+    attached: &Cell<bool>,
+) -> Result<Ended> {
+    let terminal = Terminal::find().ok_or_else(|| Error::usage(NO_TERMINAL))?;
+    let (name, session) = {
+        let spinner = Spinner::start("starting");
+        let attaching = attach(cluster, run, true);
+        let opened = tokio::select! {
+            opened = attaching => opened.map(Some),
+            ended = wait_for_end(cluster, run, options, &spinner) => ended.map(|()| None),
+        };
+        spinner.end();
+        match opened? {
+            Some(opened) => opened,
+            None => return Ok(Ended::Run),
+        }
+    };
+    attached.set(true);
+    match exec::talk(session, true, Some(terminal)).await {
+        Ok(_) => Ok(Ended::Session),
+        Err(error) => Err(error.hint(format!(
+            "the run {} may go on: `longshore attach {name} -it` gives it a terminal again",
+            run.name.as_str()
+        ))),
+    }
+}
+
+/// Shows why the task does not start; returns when the run has ended without it.
+async fn wait_for_end(
+    cluster: &Cluster,
+    run: &Run,
+    options: &FollowOptions,
+    spinner: &Spinner,
+) -> Result<()> {
+    let options = FollowOptions {
+        logs: false,
+        ..options.clone()
+    };
+    let failed =
+        |error: &longshore::launcher::follow::Error| Error::from_source(Kind::Cluster, error);
+    let mut follow = Follow::start(cluster, run, options)
+        .await
+        .map_err(|error| failed(&error))?;
+    while let Some(event) = follow.next().await {
+        match event.map_err(|error| failed(&error))? {
+            Event::Waiting(why) => spinner.aside(|| {
+                ui::note(format!(
+                    "{} {}; {}",
+                    follow::head("waits"),
+                    why.sentence(),
+                    why.remedy
+                ));
+            }),
+            Event::Finished(_) => return Ok(()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Why `-t` is refused without a terminal.
+pub(super) const NO_TERMINAL: &str = "-t needs a terminal here, too: leave it out in a script";

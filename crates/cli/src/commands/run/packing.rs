@@ -1,0 +1,171 @@
+//! Packs the folder of code, and says what goes in and what does not.
+
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use longshore::launcher::{
+    Bundle, PackOptions, RunSpec,
+    bundle::{self, BundleError, Report},
+};
+
+use super::{failed, usage};
+use crate::{
+    env,
+    error::{Error, Kind, Result},
+    follow::{Interrupt, head},
+    progress::{Spinner, packing},
+    ui,
+};
+
+/// Larger folders are announced before they are packed.
+const LARGE_FOLDER: u64 = 32 * 1024 * 1024;
+/// Larger files are named in the announcement, but no more than `NAMED`.
+const LARGE_FILE: u64 = 10 * 1024 * 1024;
+const NAMED: usize = 5;
+/// How long packing that was interrupted may take to end. It takes milliseconds, unless a
+/// file system does not answer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Packs the folder. After Ctrl-C no temporary file is left.
+pub(super) async fn pack(
+    folder: &Path,
+    spec: &RunSpec,
+    interrupt: &mut Interrupt,
+) -> Result<Option<Bundle>> {
+    if !spec.code {
+        return Ok(None);
+    }
+    let spinner = Spinner::start("packing");
+    let tick = spinner.clone();
+    let (folder, options) = (
+        folder.to_owned(),
+        PackOptions {
+            ignore: spec.ignore.clone(),
+            allow_secrets: spec.allow_secrets.clone(),
+            cache: env::cache_dir().map(|cache| cache.join("bundles")),
+            ..PackOptions::default()
+        },
+    );
+    let stop = Arc::clone(&options.stop);
+    let mut work = tokio::task::spawn_blocking(move || {
+        let scan = bundle::scan(&folder, &options)?;
+        if !scan.is_unchanged()
+            && let Some(text) = announcement(&scan.report)
+        {
+            tick.aside(|| ui::note(format!("{} {text}", head("code"))));
+        }
+        scan.pack(|progress| tick.say(|| packing(progress)))
+    });
+    let packed = match interrupt.unless(&mut work).await {
+        Ok(packed) => packed,
+        Err(interrupted) => {
+            stop.store(true, Ordering::Relaxed);
+            let _ = tokio::time::timeout(STOP_TIMEOUT, work).await;
+            spinner.end();
+            return Err(interrupted);
+        }
+    };
+    spinner.end();
+    let bundle = packed
+        .map_err(|error| failed(&error))?
+        .map_err(|error| not_packed(&error))?;
+    ui::note(format!("{} {}", head("code"), summary(&bundle)));
+    Ok(Some(bundle))
+}
+
+fn not_packed(error: &BundleError) -> Error {
+    match error {
+        // Nothing is wrong with the folder.
+        BundleError::Write(_) => Error::from_source(Kind::NotStarted, error),
+        BundleError::Several(problems) => {
+            let message = format!(
+                "{} problems keep the folder from being sent",
+                problems.len()
+            );
+            Error::usage(message).details(problems.iter().map(ToString::to_string))
+        }
+        _ => usage(error),
+    }
+}
+
+/// What a large folder has, before time is spent on it.
+fn announcement(report: &Report) -> Option<String> {
+    if report.bytes < LARGE_FOLDER {
+        return None;
+    }
+    let mut text = format!(
+        "packing {}, {}",
+        ui::count(report.files, "file"),
+        ui::size(report.bytes)
+    );
+    let large = report
+        .largest
+        .iter()
+        .take_while(|(_, size)| *size >= LARGE_FILE);
+    let large: Vec<String> = large
+        .take(NAMED)
+        .map(|(path, size)| format!("{} ({})", path.display(), ui::size(*size)))
+        .collect();
+    if !large.is_empty() {
+        text = format!(
+            "{text}; largest: {}; exclude files that the tasks do not need with .longshoreignore",
+            large.join(", ")
+        );
+    }
+    Some(text)
+}
+
+/// What was packed and what was left out.
+fn summary(bundle: &Bundle) -> String {
+    let report = &bundle.report;
+    let text = format!(
+        "{}, {} ({} packed)",
+        ui::count(report.files, "file"),
+        ui::size(report.bytes),
+        ui::size(bundle.size)
+    );
+    if report.left_out == 0 {
+        return text;
+    }
+    let examples = &report.left_out_examples;
+    let more = match report.left_out.saturating_sub(examples.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{text}; left out {}{more}", examples.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_folder_is_announced_with_its_large_files() {
+        let mut report = Report {
+            files: 7,
+            bytes: 31 << 20,
+            largest: vec![("data/a".into(), 31 << 20)],
+            ..Report::default()
+        };
+        assert_eq!(announcement(&report), None);
+        report.bytes = 200 << 20;
+        report.largest = (0..7_u8)
+            .map(|n| (format!("data/{n}").into(), u64::from(50 - 7 * n) << 20))
+            .collect();
+        assert_eq!(
+            announcement(&report).as_deref(),
+            Some(
+                "packing 7 files, 200 MiB; largest: data/0 (50 MiB), data/1 (43 MiB), data/2 (36 MiB), \
+                 data/3 (29 MiB), data/4 (22 MiB); exclude files that the tasks do not need with .longshoreignore"
+            )
+        );
+        report.largest.drain(..6);
+        assert_eq!(
+            announcement(&report).as_deref(),
+            Some("packing 7 files, 200 MiB")
+        );
+    }
+}

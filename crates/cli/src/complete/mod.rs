@@ -1,0 +1,110 @@
+//! Completion of names that only a cluster knows: runs, tasks, pods, kinds, objects.
+//!
+//! The shell's script calls this program with [`env::COMPLETE`] set, and clap's engine
+//! calls these functions for the arguments that name them. What cannot be found out in
+//! time is not completed; nothing is ever written to the terminal.
+
+mod ask;
+mod line;
+
+use std::ffi::OsStr;
+
+use clap_complete::{
+    CompleteEnv,
+    engine::CompletionCandidate,
+    env::{EnvCompleter, Shells},
+};
+
+use crate::{app, env};
+use line::Line;
+
+/// Answers the shell if it asks for completions, and ends the program then.
+pub(crate) fn answer_shell() {
+    CompleteEnv::with_factory(app::description)
+        .var(env::COMPLETE)
+        .complete();
+}
+
+/// Writes a shell's script, which calls `program` for each completion.
+pub(crate) fn script(shell: &str, program: &str) -> Option<Vec<u8>> {
+    let shells = Shells::builtins();
+    let shell: &dyn EnvCompleter = shells.completer(shell)?;
+    let mut script = Vec::new();
+    let written = shell.write_registration(
+        env::COMPLETE,
+        "longshore",
+        "longshore",
+        program,
+        &mut script,
+    );
+    written.ok().map(|()| script)
+}
+
+/// Names of runs.
+pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, ask::Names::Runs)
+}
+
+/// Names of runs, tasks and pods.
+pub(crate) fn logs(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, ask::Names::RunsTasksAndPods)
+}
+
+/// Tasks that run, and pods.
+pub(crate) fn tasks(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, ask::Names::TasksAndPods)
+}
+
+/// Kinds; after `KIND/`, names of objects.
+pub(crate) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, ask::Names::Kinds)
+}
+
+/// Names of objects of the kind that the line names.
+pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, ask::Names::Objects)
+}
+
+/// At most so many candidates are given to the shell.
+const MOST: usize = 500;
+
+fn candidates(current: &OsStr, wanted: ask::Names) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else {
+        return Vec::new();
+    };
+    let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words = words(arguments);
+    let line = Line::read(&app::description(), &words);
+    let names = ask::names(&line, wanted, current);
+    let names = names.into_iter().filter(|name| name.starts_with(current));
+    names.take(MOST).map(CompletionCandidate::new).collect()
+}
+
+/// The words of the line that is completed, without the program's: they follow `--`.
+fn words(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let words = arguments.skip_while(|word| word != "--");
+    words.skip(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_follows_the_dashes() {
+        let arguments = ["longshore", "--", "longshore", "logs", "dig", "--", "x"];
+        let words = words(arguments.into_iter().map(str::to_owned));
+        assert_eq!(words, ["logs", "dig", "--", "x"]);
+    }
+
+    #[test]
+    fn there_is_a_script_for_each_shell() {
+        for shell in ["bash", "zsh", "fish"] {
+            let script = script(shell, "/opt/bin/longshore").unwrap_or_default();
+            let script = String::from_utf8_lossy(&script).into_owned();
+            assert!(script.contains("/opt/bin/longshore"), "{script}");
+            assert!(script.contains(env::COMPLETE), "{script}");
+        }
+        assert!(script("csh", "longshore").is_none());
+    }
+}

@@ -1,0 +1,167 @@
+//! Commands that messages advise, completed: with the cluster and the namespace that
+//! this command works on, so that they reach the same objects when they are copied.
+
+use std::{path::Path, sync::Mutex};
+
+/// Verbs that know nothing of a kubeconfig or a namespace.
+const WITHOUT_CLUSTER: [&str; 5] = ["up", "down", "status", "completions", "bootstrap"];
+
+/// What this command was told of its cluster and namespace.
+static SCOPE: Mutex<Scope> = Mutex::new(Scope {
+    cluster: Vec::new(),
+    kubectl: Vec::new(),
+    namespace: None,
+});
+
+/// A cluster and a namespace, as arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Scope {
+    cluster: Vec<(&'static str, String)>,
+    /// What leads kubectl to the same cluster: it would use its own current context.
+    kubectl: Vec<(&'static str, String)>,
+    namespace: Option<String>,
+}
+
+fn scope() -> std::sync::MutexGuard<'static, Scope> {
+    SCOPE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Remembers options that choose the cluster, as `--context` and its value.
+pub(crate) fn remember_cluster(options: Vec<(&'static str, String)>) {
+    scope().cluster = options;
+}
+
+/// Remembers options that lead kubectl to the cluster, as `--kubeconfig` and its value.
+pub(crate) fn remember_kubectl(options: Vec<(&'static str, String)>) {
+    scope().kubectl = options;
+}
+
+/// Remembers a namespace that is not the cluster's default.
+pub(crate) fn remember_namespace(namespace: &str) {
+    scope().namespace = Some(namespace.to_owned());
+}
+
+/// A path as an option's value.
+pub(crate) fn of_path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// A message for people whose commands have all they need.
+pub(crate) fn complete(text: &str) -> String {
+    completed(text, &scope())
+}
+
+fn completed(text: &str, scope: &Scope) -> String {
+    // Commands stand between backquotes: every second part is within.
+    let parts: Vec<&str> = text.split('`').collect();
+    let last = parts.len() - 1;
+    let parts = parts
+        .iter()
+        .enumerate()
+        .map(|(n, part)| match part.split_once(' ') {
+            Some(("longshore", _)) if n % 2 == 1 && n < last => with_scope(part, scope),
+            Some(("kubectl", rest)) if n % 2 == 1 && n < last => {
+                let options: String = scope
+                    .kubectl
+                    .iter()
+                    .map(|(name, value)| format!(" {name} {}", quoted(value)))
+                    .collect();
+                format!("kubectl{options} {rest}")
+            }
+            _ => (*part).to_owned(),
+        });
+    parts.collect::<Vec<String>>().join("`")
+}
+
+fn with_scope(command: &str, scope: &Scope) -> String {
+    let mut words = command.split(' ').skip(1);
+    let verb = words.next().unwrap_or_default();
+    let mut added = String::new();
+    let has = |name: &str| {
+        let mut words = command.split(' ');
+        words.any(|word| {
+            word == name
+                || word
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with('='))
+        })
+    };
+    for (name, value) in &scope.cluster {
+        let known =
+            !WITHOUT_CLUSTER.contains(&verb) || *name == "--data-dir" && verb != "completions";
+        if known && !has(name) {
+            added += &format!(" {name}");
+            if !value.is_empty() {
+                added += &format!(" {}", quoted(value));
+            }
+        }
+    }
+    if let Some(namespace) = &scope.namespace
+        && !WITHOUT_CLUSTER.contains(&verb)
+        && !["--namespace", "-n", "--all-namespaces", "-A"]
+            .iter()
+            .any(|name| has(name))
+    {
+        added += &format!(" --namespace {namespace}");
+    }
+    match command.split_once(" -- ") {
+        Some((options, rest)) => format!("{options}{added} -- {rest}"),
+        None => format!("{command}{added}"),
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=+,~%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(cluster: &[(&'static str, &str)], namespace: Option<&str>) -> Scope {
+        Scope {
+            cluster: cluster
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
+            kubectl: vec![("--kubeconfig", "/x/config".to_owned())],
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn commands_reach_the_same_cluster() {
+        let production = scope(&[("--context", "production")], Some("team"));
+        for (text, complete) in [
+            ("no command", "no command"),
+            (
+                "`longshore why a` explains it",
+                "`longshore why a --context production --namespace team` explains it",
+            ),
+            (
+                "`longshore run -- true`; `kubectl get pods`; `longshore get pods -n other`",
+                "`longshore run --context production --namespace team -- true`; `kubectl --kubeconfig /x/config get pods`; `longshore get pods -n other --context production`",
+            ),
+            ("`longshore up` starts one", "`longshore up` starts one"),
+            ("an open `longshore logs", "an open `longshore logs"),
+        ] {
+            assert_eq!(completed(text, &production), complete);
+        }
+        let folder = scope(&[("--data-dir", "/my data/x"), ("--embedded", "")], None);
+        assert_eq!(
+            completed("`longshore down` and `longshore logs a`", &folder),
+            "`longshore down --data-dir '/my data/x'` and `longshore logs a --data-dir '/my data/x' --embedded`"
+        );
+        assert_eq!(
+            completed("`longshore runs`", &Scope::default()),
+            "`longshore runs`"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! How much room the embedded cluster's code takes on the disk.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use longshore::launcher::kept::{Kept, Limit, Usage};
+use longshore_embedded::Layout;
+use serde_json::{Value, json};
+
+use crate::ui;
+
+/// How long volumes are measured at most: there may be millions of files.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What code takes.
+pub(crate) struct CodeUsage {
+    kept: Usage,
+    limit: Limit,
+    volumes: Measured,
+}
+
+/// The size of a folder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Measured {
+    bytes: u64,
+    /// Whether all of it was seen.
+    complete: bool,
+}
+
+impl CodeUsage {
+    /// Measures it. What cannot be read counts as nothing.
+    pub(crate) fn measure(layout: &Layout, ephemeral: bool) -> Self {
+        let kept = Kept::new(layout.bundles());
+        let usage = kept.usage().unwrap_or_default();
+        Self {
+            kept: usage,
+            limit: kept.limit(usage.bytes()),
+            volumes: volumes(&layout.pods(ephemeral), Instant::now() + MEASURE_TIMEOUT),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.kept.bytes() > self.limit.bytes
+    }
+
+    /// For programs.
+    pub(crate) fn value(&self) -> Value {
+        let (bundles, copies) = (self.kept.bundles, self.kept.ready_copies);
+        json!({
+            "bundles": {"count": bundles.count, "bytes": bundles.bytes},
+            "readyCopies": {"count": copies.count, "bytes": copies.bytes},
+            "limitBytes": self.limit.bytes,
+            "configuredLimitBytes": self.limit.configured,
+            "overLimit": self.is_over(),
+            "podVolumes": {"bytes": self.volumes.bytes, "complete": self.volumes.complete},
+        })
+    }
+
+    /// For people.
+    pub(crate) fn describe(&self) {
+        let bundles = self.kept.bundles;
+        let limit = ui::size(self.limit.bytes);
+        let limit = match (self.is_over(), self.limit.bytes < self.limit.configured) {
+            (true, _) => format!("more than the limit of {limit}: active runs need them"),
+            (false, true) => format!("limit {limit}, half of the free disk"),
+            (false, false) => format!("limit {limit}"),
+        };
+        let plural = if bundles.count == 1 { "" } else { "s" };
+        let mut code = format!(
+            "{} bundle{plural}, {}",
+            bundles.count,
+            ui::size(bundles.bytes)
+        );
+        if self.kept.ready_copies.count > 0 {
+            let size = ui::size(self.kept.ready_copies.bytes);
+            code.push_str(&format!(", unpacked for the next run {size}"));
+        }
+        ui::line(format!("  code        {code}; {limit}"));
+        let least = if self.volumes.complete {
+            ""
+        } else {
+            "at least "
+        };
+        let size = ui::size(self.volumes.bytes);
+        ui::line(format!("  volumes     {least}{size} in volumes of pods"));
+    }
+}
+
+/// The size on disk of the volumes of all pods, as far as it is found in time.
+fn volumes(pods: &Path, deadline: Instant) -> Measured {
+    let mut folders: Vec<PathBuf> = fs::read_dir(pods)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|pod| pod.path().join("volumes"))
+        .collect();
+    let mut bytes: u64 = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if Instant::now() >= deadline {
+                return Measured {
+                    bytes,
+                    complete: false,
+                };
+            }
+            // Links are not followed.
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
+            if found.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Measured {
+        bytes,
+        complete: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn volumes_are_measured_without_what_they_link_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = folder.path().join("uid/volumes/scratch/sub");
+        fs::create_dir_all(&volume).unwrap();
+        let outside = folder.path().join("outside");
+        fs::write(&outside, vec![1; 3 << 20]).unwrap();
+        symlink(&outside, volume.join("link")).unwrap();
+        let far = Instant::now() + Duration::from_secs(60);
+        assert!(volumes(folder.path(), far).bytes < 1 << 20);
+        fs::write(volume.join("file"), vec![1; 2 << 20]).unwrap();
+        let measured = volumes(folder.path(), far);
+        assert!(measured.complete && (2 << 20..3 << 20).contains(&measured.bytes));
+        assert!(!volumes(folder.path(), Instant::now()).complete);
+        let none = volumes(&folder.path().join("missing"), far);
+        assert_eq!((none.bytes, none.complete), (0, true));
+    }
+}

@@ -1,0 +1,282 @@
+//! How a command reaches its task: byte for byte, with its standard input, and with a
+//! terminal.
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::desk::{Answer, Desk};
+
+/// Prints its arguments and the variable `NASTY`, as JSON in ASCII.
+const SHOW: &str = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['NASTY']]))";
+
+/// Texts of characters that shells, YAML, JSON and Kubernetes treat in ways of their own;
+/// always the same ones.
+fn nasty_texts() -> Vec<String> {
+    let fixed = [
+        "",
+        " ",
+        "$$",
+        "$$$",
+        "$(HOME)",
+        "$$(HOME)",
+        "$(",
+        "$()",
+        "$",
+        "a$",
+        "${HOME}",
+        "`id`",
+        "'\"\\'",
+        "two\nlines\n",
+        "tab\tand\r",
+        "é$é",
+        "$é",
+        "日本語 🚢",
+        "- a",
+        "a: b",
+        "# c",
+        "null",
+        "true",
+        "~",
+        "%s %n",
+        "--",
+        "-",
+        "\u{1}\u{7f}",
+        "\u{feff}x",
+    ];
+    let alphabet: Vec<char> = "$()$()\\'\" \n-aé".chars().collect();
+    let mut state: u32 = 7;
+    let mut next = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        usize::try_from(state >> 16).unwrap()
+    };
+    let random = std::iter::repeat_with(move || {
+        let length = next() % 12;
+        (0..length)
+            .map(|_| alphabet[next() % alphabet.len()])
+            .collect()
+    });
+    fixed
+        .map(str::to_owned)
+        .into_iter()
+        .chain(random.take(150))
+        .collect()
+}
+
+/// The texts of a merged log's lines, without the task in front.
+fn said(answer: &Answer) -> Vec<&str> {
+    let lines = answer.out.lines();
+    lines
+        .map(|line| line.split_once(" | ").unwrap().1)
+        .collect()
+}
+
+#[test]
+fn arguments_and_variables_arrive_byte_for_byte() {
+    let desk = Desk::new();
+    let texts = nasty_texts();
+    let value = texts.join("|");
+    let variable = format!("NASTY={value}");
+    let mut arguments = vec!["run", "--env", &variable, "--", "python3", "-c", SHOW];
+    arguments.extend(texts.iter().map(String::as_str));
+    let answer = desk.longshore(&arguments).expect(0);
+    let arrived: Value = serde_json::from_str(said(&answer)[0]).unwrap();
+    assert_eq!(arrived, json!([texts, value]));
+}
+
+#[test]
+fn a_command_of_the_file_arrives_byte_for_byte_and_a_template_is_kubernetes_own() {
+    let desk = Desk::new();
+    desk.write(
+        "longshore.toml",
+        r#"command = "echo $$ $(echo \"a  b\") \"$EXPANDED\""
+[template.spec]
+containers = [{ name = "main", env = [{ name = "A", value = "default" }, { name = "EXPANDED", value = "$(A)-$$" }] }]
+"#,
+    );
+    let answer = desk.longshore(&["run"]).expect(0);
+    let said = said(&answer)[0];
+    let (pid, rest) = said.split_once(' ').unwrap();
+    assert!(pid.parse::<u32>().is_ok(), "{said}");
+    assert_eq!(rest, "a b default-$");
+}
+
+fn piped(desk: &Desk, arguments: &[&str], input: &[u8]) -> Answer {
+    let mut command = desk.command(arguments);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writing = std::thread::spawn(move || stdin.write_all(&input));
+    let answer = Answer::new(&child.wait_with_output().unwrap());
+    // It may end without having read all of it.
+    let _ = writing.join().unwrap();
+    answer
+}
+
+#[test]
+fn piped_input_is_sent_or_said_to_be_ignored() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let ignored = piped(&desk, &["run", "--", "cat"], b"hallo\n").expect(0);
+    assert_eq!(ignored.out, "");
+    assert!(
+        ignored
+            .err
+            .contains("warning: the standard input is not sent to the task: add -i"),
+        "{}",
+        ignored.err
+    );
+    let empty = piped(&desk, &["run", "--", "cat"], b"").expect(0);
+    assert!(!empty.err.contains("standard input"), "{}", empty.err);
+
+    let sent = piped(&desk, &["run", "-i", "--", "cat"], b"hallo\nwelt").expect(0);
+    assert_eq!(said(&sent), ["hallo", "welt"]);
+    let much: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    let counted = piped(&desk, &["run", "-i", "--", "wc", "-c"], &much).expect(0);
+    assert_eq!(said(&counted), ["3000000"]);
+    // A task that does not read it ends all the same.
+    piped(&desk, &["run", "-i", "--", "true"], &much).expect(0);
+    piped(&desk, &["run", "-i", "--", "false"], b"").expect(1);
+}
+
+#[test]
+fn input_that_nobody_can_have_is_refused() {
+    let desk = Desk::new();
+    let refused = |arguments: &[&str]| desk.longshore(arguments).expect(2).err;
+    let several = refused(&["run", "-i", "--role", "worker=2", "--", "cat"]);
+    assert!(
+        several.contains("-i sends the standard input to one task, and this run has 2"),
+        "{several}"
+    );
+    let no_terminal = refused(&["run", "-it", "--", "sh"]);
+    assert!(
+        no_terminal.contains("-t needs a terminal here, too"),
+        "{no_terminal}"
+    );
+    let detached = refused(&["run", "-i", "--detach", "--", "cat"]);
+    assert!(detached.contains("cannot be used with"), "{detached}");
+    assert!(!desk.data().exists(), "no cluster is started for this");
+}
+
+/// Runs the program in a terminal, and does these steps there.
+fn in_terminal(desk: &Desk, arguments: &[&str], steps: &Value) -> Value {
+    let program = env!("CARGO_BIN_EXE_longshore");
+    let argv: Vec<&str> = [&[program], arguments].concat();
+    let task = json!({"argv": argv, "steps": steps}).to_string();
+    let mut command: Command = desk.shell("exec python3 -c \"$DRIVER\"");
+    let command = command.env("DRIVER", include_str!("terminal.py"));
+    let command = command.env("TERM", "xterm").stdin(Stdio::piped());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(task.as_bytes())
+        .unwrap();
+    Answer::new(&child.wait_with_output().unwrap())
+        .expect(0)
+        .json()
+}
+
+#[test]
+fn a_debugger_has_the_terminal() {
+    let desk = Desk::new();
+    desk.write(
+        "train.py",
+        "import sys\nword = 'x'\nbreakpoint()\nprint('word', word)\nsys.exit(5)\n",
+    );
+    let steps = json!([
+        ["see", "(Pdb) "],
+        ["type", "word = 'typed' * 2\n"],
+        ["see", "(Pdb) "],
+        ["type", "c\n"],
+        ["see", "word typedtyped"],
+    ]);
+    let run = ["run", "-it", "--", "python3", "train.py"];
+    let end = in_terminal(&desk, &run, &steps);
+    assert_eq!(end["code"], 5, "{end}");
+    assert_eq!(end["restored"], true, "{end}");
+    let screen = end["screen"].as_str().unwrap();
+    assert!(
+        !screen.contains("main/0 |"),
+        "nothing stands before its lines: {screen}"
+    );
+}
+
+#[test]
+fn a_shell_has_the_terminals_size_and_its_keys() {
+    let desk = Desk::new();
+    let steps = json!([
+        ["type", "stty -echo; stty size; echo ready\n"],
+        ["see", "30 100"],
+        ["see", "ready"],
+        ["resize", 40, 90],
+        [
+            "type",
+            "while [ \"$(stty size)\" != '40 90' ]; do sleep 0.02; done; echo re''sized\n"
+        ],
+        ["see", "resized"],
+        ["type", "echo sle''eping; sleep 1000\n"],
+        ["see", "sleeping"],
+        ["type", "\u{3}"],
+        ["see", "# "],
+        ["type", "echo inter''rupted $?\n"],
+        ["see", "interrupted 130"],
+        ["type", "exit 7\n"],
+    ]);
+    let end = in_terminal(&desk, &["run", "-it", "--", "sh"], &steps);
+    assert_eq!(end["code"], 7, "{end}");
+    assert_eq!(end["restored"], true, "{end}");
+}
+
+#[test]
+fn the_first_word_of_a_short_task_is_on_the_terminal() {
+    let desk = Desk::new();
+    let run = ["run", "-it", "--no-code", "--", "echo", "at once"];
+    let end = in_terminal(&desk, &run, &json!([["see", "at once"]]));
+    assert_eq!(end["code"], 0, "{end}");
+    assert_eq!(end["restored"], true, "{end}");
+    let missing = ["run", "-it", "--", "no-such-program"];
+    let end = in_terminal(&desk, &missing, &json!([["see", "not found"]]));
+    assert_eq!(end["code"], 127, "{end}");
+}
+
+#[test]
+fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    for signal in ["SIGTERM", "SIGHUP"] {
+        let steps = json!([
+            ["type", "echo at''tached\n"],
+            ["see", "attached"],
+            ["signal", signal]
+        ]);
+        let end = in_terminal(
+            &desk,
+            &["run", "-it", "--name", "shell", "--", "sh"],
+            &steps,
+        );
+        assert_eq!(end["code"], 130, "{end}");
+        assert_eq!(end["restored"], true, "{end}");
+        let screen = end["screen"].as_str().unwrap();
+        assert!(screen.contains("goes on"), "{screen}");
+    }
+    let runs = desk
+        .longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json();
+    let runs = runs.as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        let name = run["name"].as_str().unwrap();
+        desk.longshore(&["cancel", name]).expect(0);
+    }
+}

@@ -1,0 +1,132 @@
+//! Completion, as the shells run it.
+
+use std::{ffi::OsString, path::Path, process::Command};
+
+use crate::desk::{Answer, Desk, eventually};
+
+/// The folder of the program before all others.
+fn path() -> OsString {
+    let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
+    let mut path = program.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    path
+}
+
+/// A shell's script at the desk, with the program in its PATH.
+fn shell(desk: &Desk, shell: &str, script: &str) -> Answer {
+    let mut command: Command = desk.shell("");
+    let mut own = Command::new(shell);
+    own.current_dir(desk.code())
+        .env_clear()
+        .args(["-c", script]);
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            own.env(name, value);
+        }
+    }
+    own.env("PATH", path());
+    command.env_clear();
+    Answer::new(&own.output().unwrap())
+}
+
+/// What bash offers for the last of these words.
+fn completed(desk: &Desk, words: &[&str]) -> Vec<String> {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let script = format!(
+        "source <(longshore completions bash)\n\
+         COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9\n\
+         _clap_complete_longshore longshore \"${{COMP_WORDS[COMP_CWORD]}}\" ''\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" "),
+        words.len() - 1
+    );
+    let answer = shell(desk, "bash", &script).expect(0);
+    let mut offered: Vec<String> = answer.out.lines().map(str::to_owned).collect();
+    offered.retain(|word| !word.is_empty());
+    offered.sort();
+    offered
+}
+
+#[test]
+fn bash_completes_verbs_runs_tasks_kinds_and_objects() {
+    let desk = Desk::new();
+    assert_eq!(completed(&desk, &["longshore", "port"]), ["port-forward"]);
+    // There is no cluster yet, and none comes to be.
+    assert!(completed(&desk, &["longshore", "logs", "d"]).is_empty());
+    assert!(!desk.data().exists());
+
+    desk.longshore(&["up"]).expect(0);
+    let start = [
+        "run", "-d", "--name", "digits", "--role", "worker=2", "--", "sleep", "300",
+    ];
+    desk.write("longshore.toml", "[roles.worker]\ncount = 1\n");
+    let run = desk.longshore(&start).expect(0).out.trim().to_owned();
+    eventually("the tasks run", || {
+        desk.longshore(&["exec", "digits/worker/1", "--", "true"])
+            .code
+            == 0
+    });
+    for verb in ["logs", "why", "attach", "cancel", "rm"] {
+        let offered = completed(&desk, &["longshore", verb, "dig"]);
+        assert!(
+            offered.iter().any(|word| word.starts_with(&run)),
+            "{verb}: {offered:?}"
+        );
+    }
+    assert_eq!(completed(&desk, &["longshore", "logs", "la"]), ["last"]);
+    let tasks = [format!("{run}/worker/0"), format!("{run}/worker/1")];
+    assert_eq!(
+        completed(&desk, &["longshore", "logs", &format!("{run}/")]),
+        tasks
+    );
+    for verb in ["exec", "cp", "port-forward"] {
+        assert_eq!(
+            completed(&desk, &["longshore", verb, "dig"]),
+            tasks,
+            "{verb}"
+        );
+    }
+    assert_eq!(
+        completed(&desk, &["longshore", "get", "cronj"]),
+        ["cronjobs"]
+    );
+    assert_eq!(
+        completed(&desk, &["longshore", "delete", "jobs", "dig"]),
+        [format!("{run}-worker")]
+    );
+    // The namespace of the line counts.
+    assert!(completed(&desk, &["longshore", "logs", "-n", "kube-system", "dig"]).is_empty());
+    assert_eq!(
+        completed(&desk, &["longshore", "runs", "--watc"]),
+        ["--watch"]
+    );
+}
+
+#[test]
+fn completion_starts_no_run_and_says_nothing_of_a_cluster_that_is_gone() {
+    let desk = Desk::new();
+    desk.write(
+        "config",
+        "apiVersion: v1\nkind: Config\ncurrent-context: gone\n\
+         clusters: [{name: gone, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+         contexts: [{name: gone, context: {cluster: gone, user: gone}}]\n\
+         users: [{name: gone, user: {}}]\n",
+    );
+    let words = ["longshore", "logs", "--kubeconfig", "config", "d"];
+    assert!(completed(&desk, &words).is_empty());
+}
+
+#[test]
+fn other_shells_read_their_scripts() {
+    let desk = Desk::new();
+    for (name, check) in [("zsh", "zsh -n"), ("fish", "fish --no-execute")] {
+        let script = desk.longshore(&["completions", name]).expect(0).out;
+        assert!(script.contains("LONGSHORE_COMPLETE"), "{script}");
+        let is_installed = Command::new(name).arg("--version").output().is_ok();
+        if is_installed {
+            desk.write("script", &script);
+            shell(&desk, "sh", &format!("{check} script")).expect(0);
+        }
+    }
+}

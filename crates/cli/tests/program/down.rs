@@ -1,0 +1,180 @@
+//! `down` while runs are in progress: it asks, and all who follow a run, or ask
+//! later, are told the same cause.
+
+use crate::desk::{Desk, Running, eventually, processes_with, signal, unique_word};
+use crate::window::Terminal;
+
+/// The cause, as everybody tells it.
+const CAUSE: &str = "the cluster was stopped by `longshore down`";
+
+/// Starts a run of a task that goes on; gives its name.
+fn start(desk: &Desk, word: &str, retries: &str) -> String {
+    let script = format!("echo begun; sleep 300; : {word}");
+    let words = [
+        "run",
+        "--detach",
+        "--retries",
+        retries,
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let name = desk.longshore(&words).expect(0).out.trim().to_owned();
+    eventually("the task runs", || !processes_with(word).is_empty());
+    name
+}
+
+fn follow(desk: &Desk, name: &str, output: &str) -> Running {
+    let mut running = Running::start(desk.command(&["attach", name, "--output", output]));
+    // What follows has been heard, too.
+    let mut out = std::io::BufReader::new(running.output());
+    let mut line = String::new();
+    while !line.contains("begun") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+    }
+    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    running
+}
+
+#[test]
+fn without_a_terminal_it_needs_force_and_names_the_runs() {
+    let desk = Desk::new();
+    let word = unique_word();
+    let name = start(&desk, &word, "3");
+    let refused = desk.longshore(&["down"]).expect(1);
+    assert!(
+        refused.err.contains("1 run is in progress"),
+        "{}",
+        refused.err
+    );
+    assert!(refused.err.contains(&name), "{}", refused.err);
+    assert!(refused.err.contains("down --force"), "{}", refused.err);
+    assert!(!processes_with(&word).is_empty());
+
+    let followers = ["text", "json"].map(|output| follow(&desk, &name, output));
+    desk.longshore(&["down", "--force"]).expect(0);
+    for follower in followers {
+        let answer = follower.end().expect(3);
+        assert!(answer.err.contains(CAUSE), "{}", answer.err);
+        assert!(!answer.err.contains("lost"), "{}", answer.err);
+    }
+    desk.assert_no_process(&word);
+
+    // The next cluster agrees, and does not begin the run anew.
+    let run = &desk
+        .longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json()[0];
+    assert_eq!(
+        (&run["state"], &run["exitCode"]),
+        (&"failed".into(), &3.into())
+    );
+    let why = desk.longshore(&["why", &name]).expect(0);
+    assert!(why.out.contains(CAUSE), "{}", why.out);
+    let why = desk
+        .longshore(&["why", &name, "--output", "json"])
+        .expect(0);
+    assert_eq!(why.json()["explanation"]["kind"], "cluster-stopped");
+    let attached = desk.longshore(&["attach", &name]).expect(3);
+    assert!(attached.err.contains(CAUSE), "{}", attached.err);
+    desk.assert_no_process(&word);
+    assert_eq!(desk.pid(), None, "nothing is left to do");
+}
+
+#[test]
+fn on_a_terminal_it_asks() {
+    let desk = Desk::new();
+    let word = unique_word();
+    let name = start(&desk, &word, "3");
+    let ask = |answer: &str| {
+        let mut terminal = Terminal::start(&desk.command(&["down"]));
+        terminal.wait_for("[y/N]");
+        assert!(terminal.text().contains(&name), "{}", terminal.text());
+        terminal.write(answer);
+        terminal.end()
+    };
+    let (status, text) = ask("\n");
+    assert_eq!(status.code(), Some(130), "{text}");
+    assert!(!processes_with(&word).is_empty(), "it goes on");
+    let (status, text) = ask("y\n");
+    assert!(status.success(), "{text}");
+    assert!(text.contains("The embedded cluster has stopped."), "{text}");
+    desk.assert_no_process(&word);
+}
+
+/// The end of a cluster that was stopped by a signal is told as what it is.
+#[test]
+fn a_follower_is_told_that_a_signal_stopped_the_cluster() {
+    let desk = Desk::new();
+    let word = unique_word();
+    let name = start(&desk, &word, "0");
+    let follower = follow(&desk, &name, "text");
+    signal(desk.pid().unwrap(), "TERM");
+    let answer = follower.end().expect(3);
+    assert!(
+        answer.err.contains("the cluster was stopped by SIGTERM"),
+        "{}",
+        answer.err
+    );
+    desk.assert_no_process(&word);
+    let stopped = jiff::Timestamp::now();
+    let why = desk.longshore(&["why", &name]).expect(0);
+    assert!(
+        why.out.contains("the cluster was stopped by SIGTERM"),
+        "{}",
+        why.out
+    );
+    let run = &desk
+        .longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json()[0];
+    let finished: jiff::Timestamp = serde_json::from_value(run["finished"].clone()).unwrap();
+    assert!(finished <= stopped, "{run}");
+}
+
+#[test]
+fn a_follower_is_told_that_the_cluster_died() {
+    let desk = Desk::new();
+    let word = unique_word();
+    let name = start(&desk, &word, "3");
+    let follower = follow(&desk, &name, "text");
+    signal(desk.pid().unwrap(), "KILL");
+    eventually("the cluster is gone", || desk.pid().is_none());
+    // With its retries the run begins anew, and the follower is still there.
+    desk.longshore(&["up"]).expect(0);
+    eventually("the task runs again", || !processes_with(&word).is_empty());
+    desk.longshore(&["cancel", &name]).expect(0);
+    let answer = follower.end().expect(130);
+    assert!(
+        answer
+            .err
+            .contains("the process of the embedded cluster has ended"),
+        "{}",
+        answer.err
+    );
+}
+
+/// A command that comes while the cluster is stopped waits, and starts the next.
+#[test]
+fn a_command_that_comes_meanwhile_gets_the_next_cluster() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let down = Running::start(desk.command(&["down"]));
+    let commands = [(); 3].map(|()| Running::start(desk.command(&["get", "nodes", "-o", "name"])));
+    down.end().expect(0);
+    for command in commands {
+        let answer = command.end();
+        // It used the cluster before it was stopped, or the next.
+        if answer.code != 0 {
+            assert_eq!(answer.code, 3, "{}", answer.err);
+        }
+    }
+    assert_eq!(
+        desk.longshore(&["get", "nodes", "-o", "name"])
+            .expect(0)
+            .out,
+        "node/longshore\n"
+    );
+}

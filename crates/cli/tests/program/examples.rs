@@ -1,0 +1,429 @@
+//! The examples in the help of every verb are run as they stand there. Names of runs
+//! that begin with `digits-` are those of a run of that folder, ports are replaced by
+//! free ones.
+
+use std::{
+    ffi::OsString,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::desk::{Answer, Desk, PATIENCE, eventually};
+
+/// The examples of a verb, without the remarks behind them.
+fn examples(desk: &Desk, verb: &str) -> Vec<String> {
+    let help = desk.longshore(&[verb, "--help"]).expect(0).out;
+    let examples = help.split("Examples:").nth(1);
+    let examples = examples.or_else(|| help.split("Example:").nth(1));
+    let lines = examples.unwrap_or_default().lines().skip(1);
+    let lines = lines.take_while(|line| line.starts_with("  "));
+    lines
+        .map(|line| match line.split_once("   ") {
+            Some((indent, rest)) if indent.trim().is_empty() => rest.trim(),
+            Some((command, _)) => command.trim(),
+            None => line.trim(),
+        })
+        .map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned())
+        .collect()
+}
+
+struct Examples {
+    desk: Desk,
+    path: OsString,
+    run: String,
+}
+
+impl Examples {
+    fn new() -> Self {
+        let desk = Desk::new();
+        let bin = desk.home().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        // Not every machine has all of these.
+        let python = "#!/bin/sh\nexec python3 \"$@\"\n";
+        for (name, script) in [
+            ("python", python),
+            ("jq", "#!/bin/sh\ncat\n"),
+            ("kubectl", "#!/bin/sh\ngrep -q server: \"$KUBECONFIG\"\n"),
+        ] {
+            std::fs::write(bin.join(name), script).unwrap();
+            Command::new("chmod")
+                .arg("+x")
+                .arg(bin.join(name))
+                .status()
+                .unwrap();
+        }
+        let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
+        let mut path = bin.into_os_string();
+        for folder in [program.as_os_str(), &std::env::var_os("PATH").unwrap()] {
+            path.push(":");
+            path.push(folder);
+        }
+        Self {
+            desk,
+            path,
+            run: String::new(),
+        }
+    }
+
+    fn command(&self, script: &str) -> Command {
+        let mut shell = Command::new("bash");
+        let own = self.desk.shell("");
+        shell.current_dir(self.desk.code()).env_clear();
+        for (name, value) in own.get_envs() {
+            if let Some(value) = value {
+                shell.env(name, value);
+            }
+        }
+        let script = script.replace("digits-x7k2p", &self.run);
+        shell
+            .env("PATH", &self.path)
+            .args(["-e", "-o", "pipefail", "-c", &script]);
+        shell.stdin(Stdio::null());
+        shell
+    }
+
+    /// Runs a command that must succeed.
+    #[track_caller]
+    fn run(&self, script: &str) -> Answer {
+        let answer = Answer::new(&self.command(script).output().unwrap());
+        assert_eq!(answer.code, 0, "{script}\n{}\n{}", answer.out, answer.err);
+        answer
+    }
+
+    /// Runs a command that goes on until it is terminated.
+    #[track_caller]
+    fn terminate(&self, script: &str) {
+        let script = format!("exec {script}");
+        let mut command = self.command(&script);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let begin = Instant::now();
+        // Long enough for an error to have come.
+        while begin.elapsed() < Duration::from_millis(1500) {
+            if let Some(status) = child.try_wait().unwrap() {
+                let answer = Answer::new(&child.wait_with_output().unwrap());
+                panic!("{script} ended: {status}\n{}\n{}", answer.out, answer.err);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Not SIGINT, which the process that runs the tests may ignore.
+        crate::desk::signal(i32::try_from(child.id()).unwrap(), "TERM");
+        let begin = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "{script} does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs a command in a terminal, where `input` is typed.
+    #[track_caller]
+    fn type_into(&self, script: &str, input: &str) {
+        let program = "import os, pty, sys, time\n\
+             pid, fd = pty.fork()\n\
+             if pid == 0: os.execvp('bash', ['bash', '-c', sys.argv[1]])\n\
+             time.sleep(1)\n\
+             os.write(fd, sys.argv[2].encode())\n\
+             out = b''\n\
+             try:\n\
+             \twhile True:\n\
+             \t\tpiece = os.read(fd, 1000)\n\
+             \t\tif not piece: break\n\
+             \t\tout += piece\n\
+             except OSError: pass\n\
+             _, status = os.waitpid(pid, 0)\n\
+             sys.stdout.buffer.write(out)\n\
+             sys.exit(os.waitstatus_to_exitcode(status))\n";
+        let script = script.replace("digits-x7k2p", &self.run);
+        let mut python = Command::new("python3");
+        python.current_dir(self.desk.code()).env_clear();
+        for (name, value) in self.command("").get_envs() {
+            if let Some(value) = value {
+                python.env(name, value);
+            }
+        }
+        python
+            .env("TERM", "xterm")
+            .args(["-c", program, &script, input]);
+        let answer = Answer::new(&python.output().unwrap());
+        assert_eq!(answer.code, 0, "{script}\n{}\n{}", answer.out, answer.err);
+    }
+
+    fn all(&self, verb: &str) -> Vec<String> {
+        let found = examples(&self.desk, verb);
+        assert!(!found.is_empty(), "{verb} has no examples");
+        found
+    }
+}
+
+/// A Job of four tasks.
+const JOB: &str = r#"
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, labels: {app: shop}}
+spec:
+  completionMode: Indexed
+  completions: 4
+  parallelism: 4
+  template:
+    metadata: {labels: {app: train}}
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: any, command: [sleep, "600"]}]
+"#;
+
+#[test]
+fn examples_of_runs() {
+    let mut examples = Examples::new();
+    let desk = &examples.desk;
+    std::fs::create_dir_all(desk.code().join("examples/digits")).unwrap();
+    desk.write("train.py", "print('trained')\n");
+    desk.write("data.csv", "a,b\n");
+    desk.write("with:colon", "x\n");
+    desk.write(
+        "examples/digits/longshore.toml",
+        "command = ['sh', '-c', 'echo ready; mkdir -p /tmp/results; exec sleep 600']\n\
+         [roles.worker]\ncount = 2\n",
+    );
+    examples.run("longshore up --kubeconfig config");
+    examples.run("mkdir -p ~/.kube; sed 's/current-context: .*/current-context: x/; s/name: longshore/name: production/' config > ~/.kube/config");
+    let digits = examples
+        .run("longshore run examples/digits -d")
+        .out
+        .trim()
+        .to_owned();
+    examples.run = digits;
+    eventually("the tasks run", || {
+        let answer = examples
+            .command("longshore exec digits-x7k2p/worker/1 -- true")
+            .output();
+        answer.unwrap().status.success()
+    });
+    let alone =
+        "longshore run --no-code -d --label team=vision -- sh -c 'echo ready; exec sleep 600'";
+    examples.run(alone);
+    eventually("the newest run runs", || {
+        examples
+            .command("longshore exec last -- true")
+            .output()
+            .unwrap()
+            .status
+            .success()
+    });
+    examples.run("printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, command: [sleep, \"600\"]}]}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: shell}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, stdin: true, tty: true, command: [sh]}]}\n' | longshore create -f -");
+    examples.run("longshore wait pods web shell");
+
+    for verb in [
+        "exec",
+        "cp",
+        "port-forward",
+        "runs",
+        "why",
+        "logs",
+        "attach",
+        "cancel",
+        "rm",
+    ] {
+        for example in examples.all(verb) {
+            match (verb, example.as_str()) {
+                // Of a cluster that is not here, of a container that was not started again.
+                (_, text) if text.contains("--context") || text.contains("--previous") => {}
+                (_, text) if text.contains("-it") => {
+                    examples.type_into(text, "exit 0\n");
+                }
+                ("port-forward", text) => {
+                    let free = |word: &str| match word.split_once(':') {
+                        Some((_, port)) => format!(":{port}"),
+                        None if word.chars().all(|c| c.is_ascii_digit()) => format!(":{word}"),
+                        None => word.to_owned(),
+                    };
+                    let words: Vec<String> = text.split(' ').map(free).collect();
+                    examples.terminate(&words.join(" "));
+                }
+                (_, text) if text.contains("--watch") || text.contains("--follow") => {
+                    examples.terminate(text);
+                }
+                ("attach", text) => examples.terminate(text),
+                ("cancel", "longshore cancel last") => {
+                    examples.run(alone);
+                    examples.run("longshore cancel last");
+                }
+                ("rm", text) => {
+                    examples.run("longshore run --no-code --name sweep -- true");
+                    examples.run(text);
+                }
+                (_, text) => drop(examples.run(text)),
+            }
+        }
+    }
+    examples.run("rm -rf /tmp/results /tmp/data.csv /tmp/with:colon");
+}
+
+#[test]
+fn examples_of_launching() {
+    let examples = Examples::new();
+    let desk = &examples.desk;
+    std::fs::create_dir_all(desk.code().join("examples/digits")).unwrap();
+    desk.write("train.py", "print('trained')\n");
+    desk.write("count.py", "import sys; print(len(sys.stdin.read()))\n");
+    desk.write(
+        "examples/digits/longshore.toml",
+        "command = ['true']\n[roles.worker]\ncount = 2\n",
+    );
+    desk.write("longshore.toml", "[roles.worker]\ncount = 1\n");
+    examples.run("printf data | gzip > data.gz");
+    let kubeconfig = desk.home().join("production");
+    examples.run(&format!(
+        "longshore up --kubeconfig {}",
+        kubeconfig.display()
+    ));
+    for example in examples.all("run") {
+        match example.as_str() {
+            text if text.contains("-it ") => {
+                examples.type_into(text, "continue\nquit\n");
+            }
+            text if text.contains("--context production") => {
+                // The context is that of a kubeconfig.
+                let here = format!("--kubeconfig {}", kubeconfig.display());
+                examples.run(&text.replace("--context production", &here));
+            }
+            text => drop(examples.run(text)),
+        }
+    }
+    // Those of the program itself; its last starts a cluster, which runs already.
+    let help = desk.longshore(&["--help"]).expect(0).out;
+    let lines = help
+        .lines()
+        .filter_map(|line| line.strip_prefix("  longshore "));
+    let mut played = 0;
+    for line in lines {
+        let command = line.split("   ").next().unwrap_or(line);
+        examples.run(&format!("longshore {command}"));
+        played += 1;
+    }
+    assert!(played >= 4, "{help}");
+}
+
+#[test]
+fn examples_of_objects() {
+    let examples = Examples::new();
+    let desk = &examples.desk;
+    desk.write("job.yaml", JOB);
+    for name in ["ps-1", "ps-2"] {
+        let text = JOB
+            .replace("name: train,", &format!("name: {name},"))
+            .replace("completions: 4", "completions: 1")
+            .replace("parallelism: 4", "parallelism: 1")
+            .replace("app: train", "app: ps");
+        std::fs::write(desk.home().join(name), text).unwrap();
+    }
+    desk.write(
+        "deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 0, selector: {matchLabels: {app: front}}, template: {metadata: {labels: {app: front}}, spec: {containers: [{name: main, image: any, command: [sleep, \"600\"]}]}}}\n",
+    );
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME, labels: {app: web}}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, command: [sleep, \"600\"]}]}\n";
+    let web = desk.home().join("web.yaml");
+    std::fs::write(
+        &web,
+        format!(
+            "{}---\n{}",
+            pod.replace("NAME", "web"),
+            pod.replace("NAME", "digits-worker-0")
+        ),
+    )
+    .unwrap();
+    let web = web.display().to_string();
+    examples.run("longshore up");
+    examples.run("for name in shop team scratch; do printf \"apiVersion: v1\nkind: Namespace\nmetadata: {name: $name}\n\"; echo ---; done | longshore create -f -");
+    examples.run(&format!("longshore create -f {web}"));
+    for example in examples.all("create") {
+        examples.run(&example);
+        examples.run("longshore delete -f job.yaml --ignore-not-found");
+    }
+    examples.run("longshore create -f job.yaml -f ~/ps-1 -f ~/ps-2");
+    examples.run("longshore run --no-code --name digits -- true");
+    for verb in [
+        "apply", "get", "describe", "watch", "label", "resolve", "wait", "delete",
+    ] {
+        for example in examples.all(verb) {
+            match (verb, example.as_str()) {
+                ("watch", text) if text.contains("| jq") => {
+                    let (watch, _) = text.split_once(" |").unwrap();
+                    examples.terminate(watch);
+                }
+                ("watch", text) => examples.terminate(text),
+                ("resolve", text) if text.contains("--watch") => examples.terminate(text),
+                ("resolve", text) if text.contains("digits-x7k2p") => {
+                    examples.run(
+                        &text
+                            .replace("digits-x7k2p", "last")
+                            .replace("worker:0", "main:0"),
+                    );
+                }
+                ("resolve", text) if text.contains("--job") => {
+                    eventually("the pods run", || {
+                        examples.command(text).output().unwrap().status.success()
+                    });
+                }
+                ("label", text) if text.contains("node this") => {
+                    let node = examples.run("longshore get nodes -o name").out;
+                    let node = node.trim().trim_start_matches("node/").to_owned();
+                    examples.run(&text.replace("node this", &format!("node {node}")));
+                }
+                // Nothing acts on a Deployment here.
+                ("wait", text) if text.contains("deployment") => {}
+                ("wait", text) if text.contains("job train") => {
+                    // Its tasks sleep for longer than a test may take.
+                    examples.terminate(text);
+                }
+                ("wait", text) if text.contains("gone") => {
+                    examples.run(&format!("longshore delete -f {web}"));
+                    examples.run(text);
+                    examples.run(&format!("longshore create -f {web}"));
+                }
+                ("delete", "longshore delete -f job.yaml") => {
+                    examples.run("longshore create -f job.yaml && longshore delete -f job.yaml");
+                }
+                (_, text) => drop(examples.run(text)),
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_of_the_cluster() {
+    let examples = Examples::new();
+    let own = examples.desk.home().join("try").display().to_string();
+    for verb in ["up", "status", "completions", "down"] {
+        for example in examples.all(verb) {
+            let example = example.replace("/tmp/try", &own);
+            match verb {
+                "completions" if example.contains("fish") || example.contains("zsh") => {
+                    let shell = if example.contains("fish") {
+                        "fish"
+                    } else {
+                        "zsh"
+                    };
+                    examples.run(&format!("longshore completions {shell}"));
+                }
+                "up" => {
+                    examples.run(&example);
+                    let folder = match example.contains(&own) {
+                        true => format!(" --data-dir {own}"),
+                        false => String::new(),
+                    };
+                    examples.run(&format!("longshore down{folder}"));
+                }
+                "status" => {
+                    examples.run("longshore up");
+                    examples.run(&example);
+                }
+                _ => drop(examples.run(&example)),
+            }
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! How runs, tasks, pods and kinds are named: prefixes, `last`, tasks of runs, patterns,
+//! and what is suggested for a mistyped name.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    time::Duration,
+};
+
+use crate::desk::{Desk, Running, eventually};
+
+/// Starts a run in the background; its name.
+fn start(desk: &Desk, name: &str, more: &[&str], script: &str) -> String {
+    let mut words = vec!["run", "-d", "--name", name];
+    words.extend(more);
+    words.extend(["--", "sh", "-c", script]);
+    desk.longshore(&words).expect(0).out.trim().to_owned()
+}
+
+fn says(desk: &Desk, words: &[&str], text: &str) {
+    eventually("the run says something", || {
+        desk.longshore(words).out.contains(text)
+    });
+}
+
+#[test]
+fn a_prefix_or_last_names_a_run() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let first = start(&desk, "digits", &[], "echo first");
+    let second = start(&desk, "sweep", &[], "echo second; sleep 300");
+    says(&desk, &["logs", "sweep"], "main/0 | second");
+    says(&desk, &["logs", "last"], "main/0 | second");
+    says(&desk, &["logs", "digits"], "main/0 | first");
+    let why = desk.longshore(&["why", "last"]).expect(0);
+    assert!(
+        why.out.starts_with(&format!("{second} running")),
+        "{}",
+        why.out
+    );
+    let attached = desk.longshore(&["attach", "dig"]).expect(0);
+    assert!(attached.out.contains("main/0 | first"), "{}", attached.out);
+    let cancelled = desk.longshore(&["cancel", "last"]).expect(0);
+    assert_eq!(cancelled.out, format!("The run {second} was cancelled.\n"));
+    let removed = desk.longshore(&["rm", "dig"]).expect(0);
+    assert_eq!(removed.out, format!("The run {first} was removed.\n"));
+
+    let third = start(&desk, "sweep", &[], "true");
+    for verb in ["logs", "why", "attach", "cancel", "rm"] {
+        let answer = desk.longshore(&[verb, "sweep"]).expect(2);
+        assert!(
+            answer.err.contains(&format!(
+                "\"sweep\" is the beginning of 2 names of runs: {third}, {second}"
+            )),
+            "{}",
+            answer.err
+        );
+    }
+    for (verb, word) in [
+        ("logs", "swepe"),
+        ("why", "sweeep"),
+        ("cancel", "swep"),
+        ("rm", "sewep"),
+    ] {
+        let answer = desk.longshore(&[verb, word]).expect(1);
+        assert!(
+            answer.err.contains("(did you mean \"sweep-"),
+            "{}",
+            answer.err
+        );
+    }
+}
+
+#[test]
+fn exec_cp_and_port_forward_take_a_task() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let script = "echo ready; exec sleep 300";
+    let alone = start(&desk, "alone", &[], script);
+    desk.write(
+        "longshore.toml",
+        "[roles.worker]\ncount = 2\n[roles.ps]\ncount = 1\nservice = true\n",
+    );
+    let digits = start(&desk, "digits", &["--role", "worker=2"], script);
+    for words in [
+        ["logs", &alone],
+        ["logs", "digits/worker/0"],
+        ["logs", "digits/worker/1"],
+    ] {
+        says(&desk, &words, "ready");
+    }
+    let index = |place: &str| {
+        let exec = [
+            "exec",
+            place,
+            "--",
+            "printenv",
+            "LONGSHORE_ROLE",
+            "LONGSHORE_INDEX",
+        ];
+        let answer = desk.longshore(&exec).expect(0);
+        answer.out.split_whitespace().collect::<Vec<_>>().join("/")
+    };
+    assert_eq!(index(&format!("{digits}/worker/1")), "worker/1");
+    assert_eq!(index("digits/worker/0"), "worker/0");
+    assert_eq!(index("last/ps"), "ps/0");
+    assert_eq!(index("alone"), "main/0");
+
+    let several = desk.longshore(&["exec", "last", "--", "true"]).expect(2);
+    assert!(
+        several.err.contains(&format!(
+            "the run {digits} has 3 tasks: name one, as in {digits}/"
+        )),
+        "{}",
+        several.err
+    );
+    for (place, text) in [
+        (
+            "digits/wroker/0",
+            "no role \"wroker\" (did you mean \"worker\"?)",
+        ),
+        ("digits/worker/7", "has no task worker/7; its tasks:"),
+    ] {
+        for words in [
+            &["exec", place, "--", "true"][..],
+            &["attach", place],
+            &["port-forward", place, ":80"],
+            &["cp", "longshore.toml", &format!("{place}:/tmp")],
+        ] {
+            let answer = desk.longshore(words).expect(2);
+            assert!(answer.err.contains(text), "{words:?}: {}", answer.err);
+        }
+    }
+
+    // Both ways, into a folder of the task and out of it.
+    let folder = desk
+        .longshore(&["exec", "alone", "--", "mktemp", "-d"])
+        .expect(0);
+    let folder = folder.out.trim().to_owned();
+    desk.write("data.csv", "a,b\n");
+    desk.longshore(&["cp", "data.csv", &format!("{alone}/main/0:{folder}")])
+        .expect(0);
+    desk.longshore(&["cp", &format!("alone:{folder}/data.csv"), "back.csv"])
+        .expect(0);
+    assert_eq!(
+        std::fs::read_to_string(desk.code().join("back.csv")).unwrap(),
+        "a,b\n"
+    );
+    desk.longshore(&["exec", "alone", "--", "rm", "-r", &folder])
+        .expect(0);
+
+    let mut forward = Running::start(desk.command(&["port-forward", "digits/worker/1", ":80"]));
+    let line = BufReader::new(forward.output())
+        .lines()
+        .next()
+        .unwrap()
+        .unwrap();
+    assert!(line.contains(&format!(" -> {digits}-worker-1")), "{line}");
+    forward.signal("INT");
+    forward.end().expect(0);
+
+    // A task that is over cannot be entered, and says so in its own terms.
+    desk.longshore(&["cancel", "digits"]).expect(0);
+    let over = desk
+        .longshore(&["exec", "digits/worker/0", "--", "true"])
+        .expect(1);
+    assert!(
+        over.err.contains(&format!("the task {digits}/worker/0")),
+        "{}",
+        over.err
+    );
+}
+
+#[test]
+fn a_task_that_has_ended_cannot_be_entered() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.run_script("echo over; exit 3").expect(3);
+    for words in [
+        &["exec", "last", "--", "true"][..],
+        &["attach", "last/main/0"],
+        &["port-forward", "last", ":80"],
+        &["cp", "last:/tmp/x", "."],
+    ] {
+        let answer = desk.longshore(words).expect(1);
+        assert!(
+            answer
+                .err
+                .contains("/main/0 has ended, and its files are gone (exit code 3)"),
+            "{words:?}: {}",
+            answer.err
+        );
+        assert!(
+            answer.err.contains("hint: `longshore logs job-"),
+            "{}",
+            answer.err
+        );
+        assert!(
+            !answer.err.contains("500") && !answer.err.contains("GET "),
+            "{}",
+            answer.err
+        );
+    }
+}
+
+#[test]
+fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let run = start(&desk, "digits", &[], "sleep 300");
+    for words in [
+        &["exec", "digist", "--", "true"][..],
+        &["attach", "digist"],
+        &["attach", "digist", "-i"],
+        &["port-forward", "digist", ":80"],
+        &["cp", "digist:/tmp/x", "."],
+        &["logs", "digist"],
+    ] {
+        let answer = desk.longshore(words).expect(1);
+        assert!(
+            answer.err.contains(&format!(
+                "no run or pod \"digist\" in namespace \"default\" (did you mean \"{run}\"?)"
+            )),
+            "{words:?}: {}",
+            answer.err
+        );
+        assert!(
+            !answer.err.contains("404") && !answer.err.contains("/api/"),
+            "{}",
+            answer.err
+        );
+    }
+    let pod = desk
+        .longshore(&["exec", "pod/none", "--", "true"])
+        .expect(1);
+    assert!(
+        pod.err.contains("no pod \"none\" in namespace \"default\""),
+        "{}",
+        pod.err
+    );
+    for word in ["", "a//b", "a/b/c"] {
+        let answer = desk.longshore(&["logs", word]).expect(2);
+        assert!(answer.err.contains("RUN/ROLE/INDEX"), "{}", answer.err);
+    }
+}
+
+#[test]
+fn logs_of_a_task_that_does_not_exist() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.run_script("echo one").expect(0);
+    let answer = desk.longshore(&["logs", "last", "--index", "7"]).expect(2);
+    assert!(
+        answer
+            .err
+            .contains("has no task with the index 7; its tasks: main/0"),
+        "{}",
+        answer.err
+    );
+    assert!(answer.out.is_empty(), "{}", answer.out);
+    let answer = desk.longshore(&["logs", "last/main/7"]).expect(2);
+    assert!(answer.err.contains("has no task main/7"), "{}", answer.err);
+    let answer = desk
+        .longshore(&["logs", "last", "--role", "mian"])
+        .expect(2);
+    assert!(
+        answer.err.contains("did you mean \"main\"?"),
+        "{}",
+        answer.err
+    );
+
+    // The pods are gone: that is no success without lines.
+    desk.longshore(&["delete", "pods", "--all"]).expect(0);
+    let answer = desk.longshore(&["logs", "last"]).expect(1);
+    assert!(
+        answer.err.contains("are gone: its pods were deleted"),
+        "{}",
+        answer.err
+    );
+}
+
+#[test]
+fn logs_by_time_and_with_times() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.run_script("echo one; echo two; echo three").expect(0);
+    let timed = desk
+        .longshore(&["logs", "last", "--timestamps", "--tail", "2"])
+        .expect(0);
+    let lines: Vec<&str> = timed.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let text = lines[1].strip_prefix("main/0 | ").unwrap();
+    let (time, text) = text.split_once(' ').unwrap();
+    assert_eq!(text, "three");
+    assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
+    let recent = desk.longshore(&["logs", "last", "--since", "1h"]).expect(0);
+    assert_eq!(recent.out.lines().count(), 3, "{}", recent.out);
+    std::thread::sleep(Duration::from_millis(2100));
+    let none = desk.longshore(&["logs", "last", "--since", "1s"]).expect(0);
+    assert_eq!(none.out, "");
+    let wrong = desk
+        .longshore(&["logs", "last", "--since", "soon"])
+        .expect(2);
+    assert!(wrong.err.contains("10m"), "{}", wrong.err);
+}
+
+#[test]
+fn active_runs_are_followed_from_a_time_on_and_with_times() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let go = desk.home().join("go");
+    let script = format!(
+        "echo old; sleep 8; echo new; while [ ! -e {} ]; do sleep 0.1; done; echo last",
+        go.display()
+    );
+    let run = start(&desk, "timed", &[], &script);
+    says(&desk, &["logs", &run], "new");
+    let options = ["logs", &run, "--follow", "--since", "6s", "--timestamps"];
+    let mut follow = Running::start(desk.command(&options));
+    let mut lines = BufReader::new(follow.output()).lines();
+    let mut followed = vec![lines.next().unwrap().unwrap()];
+    std::fs::write(go, "").unwrap();
+    followed.extend(lines.map(Result::unwrap));
+    follow.end().expect(0);
+    assert_eq!(followed.len(), 2, "{followed:?}");
+    for (line, wanted) in followed.iter().zip(["new", "last"]) {
+        let text = line.strip_prefix("main/0 | ").unwrap();
+        let (time, text) = text.split_once(' ').unwrap();
+        assert_eq!(text, wanted);
+        assert!(
+            time.starts_with("20") && time.ends_with('Z') && time.len() == 30,
+            "{time}"
+        );
+    }
+}
+
+#[test]
+fn runs_are_listed_by_labels_and_in_order() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    // Within one second, and not in the order of their names.
+    let names: Vec<String> = ["b", "c", "a", "d"]
+        .iter()
+        .enumerate()
+        .map(|(n, name)| {
+            start(
+                &desk,
+                name,
+                &["--label", &format!("n={n}"), "--label", "sweep=x"],
+                "true",
+            )
+        })
+        .collect();
+    let listed = desk.longshore(&["runs", "-o", "name"]).expect(0).out;
+    let listed: Vec<&str> = listed.lines().collect();
+    let newest_first: Vec<&str> = names.iter().rev().map(String::as_str).collect();
+    assert_eq!(listed, newest_first);
+    let some = desk
+        .longshore(&["runs", "-l", "n in (0,2)", "-o", "name"])
+        .expect(0)
+        .out;
+    assert_eq!(some, format!("{}\n{}\n", names[2], names[0]));
+    let wide = desk
+        .longshore(&["runs", "-l", "n=3", "-o", "wide"])
+        .expect(0)
+        .out;
+    assert!(wide.contains("n=3,sweep=x"), "{wide}");
+    let none = desk.longshore(&["runs", "-l", "n=9"]).expect(0);
+    assert!(
+        none.out.is_empty() && none.err.contains("No runs match"),
+        "{}",
+        none.err
+    );
+}
+
+#[test]
+fn runs_are_watched() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let first = start(&desk, "first", &[], "true");
+    let mut table = Running::start(desk.command(&["runs", "--watch"]));
+    let mut table_lines = BufReader::new(table.output()).lines();
+    let mut json = Running::start(desk.command(&["runs", "--watch", "-o", "json"]));
+    let mut json_lines = BufReader::new(json.output()).lines();
+    assert!(table_lines.next().unwrap().unwrap().starts_with("NAME"));
+    assert!(table_lines.next().unwrap().unwrap().starts_with(&first));
+    assert!(json_lines.next().unwrap().unwrap().contains(&first));
+    let second = start(&desk, "second", &[], "exit 3");
+    let ended = table_lines
+        .map(Result::unwrap)
+        .find(|line| line.starts_with(&second) && line.contains("failed"));
+    assert!(ended.is_some());
+    let ended = json_lines.map(Result::unwrap).find_map(|line| {
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        (value["run"]["name"] == second.as_str() && value["run"]["exitCode"] == 3).then_some(value)
+    });
+    assert_eq!(ended.unwrap()["type"], "MODIFIED");
+    for watch in [table, json] {
+        watch.signal("INT");
+        watch.end().expect(0);
+    }
+}
+
+#[test]
+fn patterns_remove_runs() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let sweeps = [1, 2, 3].map(|n| {
+        let run = desk.longshore(&["run", "--name", &format!("sweep-{n}"), "--", "true"]);
+        run.expect(0);
+    });
+    assert_eq!(sweeps.len(), 3);
+    let other = start(&desk, "other", &[], "sleep 300");
+    let names = || desk.longshore(&["runs", "-o", "name"]).expect(0).out;
+    let tried = desk.longshore(&["rm", "sweep-*", "--dry-run"]).expect(0);
+    assert_eq!(tried.out.lines().count(), 3, "{}", tried.out);
+    assert!(tried.out.contains("would be removed"), "{}", tried.out);
+    assert_eq!(names().lines().count(), 4);
+    desk.longshore(&["rm", "sweep-[12]-*"]).expect(0);
+    assert_eq!(names().lines().count(), 2);
+    // Nothing is removed when one of them is wrong, or active.
+    let none = desk.longshore(&["rm", "sweep-*", "swop-*"]).expect(1);
+    assert!(
+        none.err
+            .contains("no run in namespace \"default\" matches \"swop-*\""),
+        "{}",
+        none.err
+    );
+    let active = desk.longshore(&["rm", "*"]).expect(1);
+    assert!(
+        active
+            .err
+            .contains(&format!("the run {other} is still active")),
+        "{}",
+        active.err
+    );
+    let wrong = desk.longshore(&["rm", "sweep-["]).expect(2);
+    assert!(wrong.err.contains("invalid pattern"), "{}", wrong.err);
+    assert_eq!(names().lines().count(), 2);
+    let finished = desk.longshore(&["rm", "--finished", "--force"]).expect(0);
+    assert_eq!(finished.out.lines().count(), 1, "{}", finished.out);
+    assert_eq!(names(), format!("{other}\n"));
+    desk.longshore(&["rm", "*", "--force"]).expect(0);
+    assert_eq!(names(), "");
+}
+
+#[test]
+fn objects_of_manifests_are_deleted() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write(
+        "maps.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
+    );
+    desk.longshore(&["create", "-f", "maps.yaml"]).expect(0);
+    desk.longshore(&["delete", "configmap", "b"]).expect(0);
+    // One is missing: nothing is deleted.
+    let missing = desk.longshore(&["delete", "-f", "maps.yaml"]).expect(1);
+    assert!(missing.err.contains("\"b\" not found"), "{}", missing.err);
+    desk.longshore(&["get", "configmap", "a"]).expect(0);
+    let deleted = ["delete", "-f", "maps.yaml", "--ignore-not-found"];
+    assert_eq!(
+        desk.longshore(&deleted).expect(0).out,
+        "configmap/a deleted\n"
+    );
+    desk.longshore(&["get", "configmap", "a"]).expect(1);
+    for words in [
+        &["delete", "-f", "maps.yaml", "pods"][..],
+        &["delete", "-f", "maps.yaml", "--all"],
+        &["delete"],
+    ] {
+        desk.longshore(words).expect(2);
+    }
+}
+
+#[test]
+fn a_mistyped_kind_or_verb_gets_a_suggestion() {
+    let desk = Desk::new();
+    for (words, near) in [
+        (&["get", "pdos"][..], "did you mean pods?"),
+        (&["describe", "jbo", "x"], "did you mean job?"),
+        (&["lgos", "x"], "'logs'"),
+        (&["port-forwrad", "x"], "'port-forward'"),
+    ] {
+        let answer = desk.longshore(words).expect(2);
+        assert!(answer.err.contains(near), "{words:?}: {}", answer.err);
+    }
+    let far = desk.longshore(&["get", "shoes"]).expect(2);
+    assert!(!far.err.contains("did you mean"), "{}", far.err);
+}
+
+#[test]
+fn an_empty_selector_selects_nothing_by_accident() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    desk.write(
+        "map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    );
+    desk.longshore(&["create", "-f", "map.yaml"]).expect(0);
+    for words in [
+        &["get", "cm", "-l", ""][..],
+        &["get", "cm", "-l", "  "],
+        &["get", "cm", "--field-selector", ""],
+        &["describe", "cm", "-l", ""],
+        &["label", "cm", "-l", "", "a=b"],
+        &["label", "cm", "--field-selector=", "a=b"],
+        &["delete", "cm", "-l", ""],
+        &["delete", "cm", "--field-selector", ""],
+        &["wait", "cm", "-l", ""],
+        &["watch", "cm", "-l", ""],
+        &["runs", "-l", ""],
+        &["resolve", "--job", "worker="],
+    ] {
+        let answer = desk.longshore(words).expect(2);
+        assert!(
+            answer.err.contains("which would select every object") || words[0] == "resolve",
+            "{words:?}: {}",
+            answer.err
+        );
+    }
+    let map = desk
+        .longshore(&["get", "cm", "a", "-o", "json"])
+        .expect(0)
+        .json();
+    assert!(map["metadata"]["labels"].is_null(), "{map}");
+}
+
+#[test]
+fn usage_lines_are_those_of_the_help() {
+    let desk = Desk::new();
+    for (words, usage) in [
+        (
+            &["exec"][..],
+            "Usage: longshore exec [OPTIONS] <TASK> -- <COMMAND>...\n",
+        ),
+        (&["logs"], "Usage: longshore logs [OPTIONS] <RUN>\n"),
+        (&["cp", "a"], "Usage: longshore cp [OPTIONS] <FROM> <TO>\n"),
+        (
+            &["wait"],
+            "Usage: longshore wait [OPTIONS] <KIND> [NAME]...\n",
+        ),
+        (
+            &["run", "--nothing"],
+            "Usage: longshore run [OPTIONS] [DIR] [-- <COMMAND>...]\n",
+        ),
+    ] {
+        // The test's environment sets LONGSHORE_DATA_DIR, as if it were an option.
+        let answer = desk.longshore(words).expect(2);
+        assert!(answer.err.contains(usage), "{}", answer.err);
+    }
+}
+
+#[test]
+fn hints_reach_the_same_cluster_and_namespace() {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--kubeconfig", "config"]).expect(0);
+    desk.write(
+        "team.yaml",
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n",
+    );
+    desk.longshore(&["create", "-f", "team.yaml"]).expect(0);
+    let words = ["logs", "nothing", "--kubeconfig", "config", "-n", "team"];
+    let answer = desk.longshore(&words).expect(1);
+    assert!(
+        answer
+            .err
+            .contains("`longshore runs --kubeconfig config --namespace team` lists"),
+        "{}",
+        answer.err
+    );
+    // What the environment says, the next command reads, too.
+    let answer = desk.longshore(&["logs", "nothing"]).expect(1);
+    assert!(
+        answer.err.contains("`longshore runs` lists"),
+        "{}",
+        answer.err
+    );
+}

@@ -1,0 +1,220 @@
+//! A run outlives the program that started it and that program's terminal, also
+//! on a cluster that was started for it; the cluster ends when its work is done.
+
+use std::path::Path;
+
+use crate::desk::{Desk, Running, eventually};
+use crate::window::Terminal;
+
+/// Says that it has begun, waits for a file, ends with its own code.
+fn script(go: &Path) -> String {
+    format!(
+        "echo begun; while ! test -e {}; do sleep 0.05; done; echo ended; exit 6",
+        go.display()
+    )
+}
+
+/// The only run there is.
+fn run_name(desk: &Desk) -> String {
+    let mut name = String::new();
+    eventually("the run is listed", || {
+        let runs = desk.longshore(&["runs", "--output", "name"]).expect(0);
+        name = runs.out.trim().to_owned();
+        !name.is_empty()
+    });
+    name
+}
+
+fn run_state(desk: &Desk) -> serde_json::Value {
+    desk.longshore(&["runs", "--output", "json"])
+        .expect(0)
+        .json()[0]
+        .clone()
+}
+
+fn wait_until_it_runs(desk: &Desk) {
+    eventually("the task runs", || {
+        desk.pid().is_some() && run_state(desk)["state"] == "running"
+    });
+}
+
+/// The run still runs; it ends well when it may, and its cluster with it.
+#[track_caller]
+fn goes_on(desk: &Desk, go: &Path) {
+    assert_eq!(run_state(desk)["state"], "running");
+    let status = desk.status();
+    assert_eq!(status["lifetime"], "on-demand", "{status}");
+    let name = run_name(desk);
+    assert_eq!(status["runs"], serde_json::json!([name]), "{status}");
+    std::fs::write(go, "").unwrap();
+    eventually("the cluster ends by itself", || desk.pid().is_none());
+    assert_eq!(run_state(desk)["exitCode"], 6);
+    let attached = desk.longshore(&["attach", &name]).expect(6);
+    assert!(attached.out.ends_with("| ended\n"), "{}", attached.out);
+    eventually("the next cluster ends, too", || desk.pid().is_none());
+    desk.assert_no_process(desk.data().to_str().unwrap());
+}
+
+#[test]
+fn a_run_goes_on_when_the_program_is_ended_by_a_signal() {
+    for name in ["KILL", "HUP", "TERM"] {
+        let desk = Desk::new();
+        let go = desk.code().join("go");
+        // These tests may run under nohup.
+        let program = env!("CARGO_BIN_EXE_longshore");
+        let line = format!(
+            "exec env --default-signal=HUP {program} run -- sh -c '{}'",
+            script(&go)
+        );
+        let run = Running::start(desk.shell(&line));
+        wait_until_it_runs(&desk);
+        run.signal(name);
+        let answer = run.end();
+        if name == "TERM" {
+            assert_eq!(answer.code, 130, "{}", answer.err);
+            assert!(answer.err.contains("goes on"), "{}", answer.err);
+        }
+        goes_on(&desk, &go);
+    }
+}
+
+#[test]
+fn a_run_goes_on_when_the_terminal_is_closed() {
+    let desk = Desk::new();
+    let go = desk.code().join("go");
+    let command = desk.command(&["run", "--", "sh", "-c", &script(&go)]);
+    let mut terminal = Terminal::start(&command);
+    terminal.wait_for("begun");
+    assert_eq!(
+        session(terminal.pid()),
+        terminal.pid(),
+        "it has the terminal"
+    );
+    terminal.close();
+    terminal.end();
+    goes_on(&desk, &go);
+}
+
+#[test]
+fn ctrl_c_on_a_terminal_asks_and_detaching_leaves_the_run_alone() {
+    let desk = Desk::new();
+    let go = desk.code().join("go");
+    let command = desk.command(&["run", "--", "sh", "-c", &script(&go)]);
+    let mut terminal = Terminal::start(&command);
+    terminal.wait_for("begun");
+    terminal.write("\x03");
+    terminal.wait_for("Detach (d) or cancel the run (c)?");
+    terminal.write("d\n");
+    let (status, text) = terminal.end();
+    assert_eq!(status.code(), Some(130), "{text}");
+    assert!(text.contains("goes on"), "{text}");
+    goes_on(&desk, &go);
+}
+
+/// Field 6 of `/proc/PID/stat`.
+fn session(pid: i32) -> i32 {
+    stat_field(pid, 6)
+}
+
+fn stat_field(pid: i32, number: usize) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(')').unwrap();
+    let field = rest.split_ascii_whitespace().nth(number - 3).unwrap();
+    field.parse().unwrap()
+}
+
+#[test]
+fn the_cluster_holds_nothing_of_the_terminal_and_the_shell() {
+    let desk = Desk::new();
+    let go = desk.code().join("go");
+    let held = desk.code().join("held");
+    // A file that the shell has open, as it is after `exec 9>file`.
+    let program = env!("CARGO_BIN_EXE_longshore");
+    let line = format!(
+        "exec 9>{}; {program} run --detach -- sh -c '{}'; sleep 300",
+        held.display(),
+        script(&go)
+    );
+    let mut terminal = Terminal::start(&desk.shell(&line));
+    wait_until_it_runs(&desk);
+    let pid = desk.pid().unwrap();
+    assert_eq!(session(pid), pid, "a session of its own");
+    assert_eq!(stat_field(pid, 7), 0, "no terminal");
+    let open: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+        .map(|path| path.display().to_string())
+        .collect();
+    let of_shell = |path: &&String| {
+        path.starts_with("/dev/pts/") || path.contains("held") || path.contains("/dev/tty")
+    };
+    assert_eq!(open.iter().find(of_shell), None, "{open:?}");
+    let log = desk.data().join("cluster.log").display().to_string();
+    for number in [1, 2] {
+        let path = std::fs::read_link(format!("/proc/{pid}/fd/{number}")).unwrap();
+        assert_eq!(path.display().to_string(), log, "{number}");
+    }
+    terminal.close();
+    terminal.end();
+    goes_on(&desk, &go);
+}
+
+#[test]
+fn a_detached_run_keeps_its_cluster_as_long_as_it_lasts() {
+    let desk = Desk::new();
+    let go = desk.code().join("go");
+    desk.longshore(&["run", "--detach", "--", "sh", "-c", &script(&go)])
+        .expect(0);
+    wait_until_it_runs(&desk);
+    goes_on(&desk, &go);
+}
+
+/// A parameter server never ends by itself: a follower ends it when the others
+/// are done. Here nobody follows.
+#[test]
+fn roles_that_serve_the_others_end_when_nobody_follows() {
+    let desk = Desk::new();
+    let go = desk.code().join("go");
+    desk.write(
+        "longshore.toml",
+        &format!(
+            "[roles.worker]\ncommand = {:?}\n[roles.ps]\ncommand = [\"sleep\", \"300\"]\n",
+            format!("while ! test -e {}; do sleep 0.05; done", go.display())
+        ),
+    );
+    let run = Running::start(desk.command(&["run"]));
+    wait_until_it_runs(&desk);
+    run.signal("KILL");
+    drop(run);
+    std::fs::write(&go, "").unwrap();
+    eventually("the cluster ends by itself", || desk.pid().is_none());
+    assert_eq!(run_state(&desk)["state"], "succeeded");
+}
+
+/// The Job is concluded before its cluster ends: the next cluster has nothing to
+/// add, and the run took as long as it took.
+#[test]
+fn a_run_has_the_end_that_it_had_and_not_that_of_the_next_cluster() {
+    let desk = Desk::new();
+    desk.run_script("true").expect(0);
+    assert_eq!(desk.pid(), None);
+    let next_start = jiff::Timestamp::now();
+    let job = &desk
+        .longshore(&["get", "jobs", "--output", "json"])
+        .expect(0)
+        .json()["items"][0];
+    let completed: jiff::Timestamp =
+        serde_json::from_value(job["status"]["completionTime"].clone()).unwrap();
+    let last = job["status"]["conditions"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap();
+    assert_eq!(last["type"], "Complete");
+    let concluded: jiff::Timestamp =
+        serde_json::from_value(last["lastTransitionTime"].clone()).unwrap();
+    assert!(completed <= next_start && concluded <= next_start, "{job}");
+    let run = run_state(&desk);
+    let finished: jiff::Timestamp = serde_json::from_value(run["finished"].clone()).unwrap();
+    assert!(finished <= next_start, "{run}");
+}

@@ -1,0 +1,127 @@
+//! Whose files the embedded cluster uses: its own user's, and no others.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+    path::Path,
+};
+
+use crate::desk::Desk;
+
+/// Another local user.
+const STRANGER: u32 = 65534;
+
+fn mode(path: &Path) -> u32 {
+    path.symlink_metadata().unwrap().mode() & 0o777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Another local user prepares the directory: a token that he knows, and a log
+/// that leads to a file of somebody else.
+#[test]
+fn a_directory_that_another_user_prepared_is_refused() {
+    let desk = Desk::new();
+    if fs::metadata(desk.code()).unwrap().uid() != 0 {
+        return;
+    }
+    let (data, target) = (desk.data(), desk.code().join("target"));
+    fs::create_dir(&data).unwrap();
+    let settings = format!("{{\"port\":0,\"token\":\"{}\"}}", "0".repeat(64));
+    fs::write(data.join("settings.json"), settings).unwrap();
+    symlink(&target, data.join("cluster.log")).unwrap();
+    chown(&data, Some(STRANGER), Some(STRANGER)).unwrap();
+    for words in [
+        &["up"][..],
+        &["status"],
+        &["down"],
+        &["get", "nodes"],
+        &["run", "--", "true"],
+    ] {
+        let answer = desk.longshore(words).expect(3);
+        assert!(
+            answer.err.contains("belongs to another user (uid 65534)"),
+            "{words:?}: {}",
+            answer.err
+        );
+        assert!(answer.err.contains("--data-dir"), "{}", answer.err);
+    }
+    // Nor is it enough that the directory is one's own.
+    chown(&data, Some(0), Some(0)).unwrap();
+    let answer = desk.longshore(&["up"]).expect(3);
+    assert!(answer.err.contains("symbolic link"), "{}", answer.err);
+    assert!(!target.exists(), "nothing was written through the link");
+    fs::remove_file(data.join("cluster.log")).unwrap();
+    chown(data.join("settings.json"), Some(STRANGER), None).unwrap();
+    let answer = desk.longshore(&["up"]).expect(3);
+    assert!(answer.err.contains("settings.json"), "{}", answer.err);
+    assert!(desk.pid().is_none());
+}
+
+#[test]
+fn a_directory_that_others_may_write_is_refused() {
+    let desk = Desk::new();
+    fs::create_dir(desk.data()).unwrap();
+    set_mode(&desk.data(), 0o777);
+    let answer = desk.longshore(&["up"]).expect(3);
+    assert!(
+        answer.err.contains("every user may write"),
+        "{}",
+        answer.err
+    );
+    assert!(answer.err.contains("chmod go-w"), "{}", answer.err);
+    set_mode(&desk.data(), 0o755);
+    desk.longshore(&["up"]).expect(0);
+    assert_eq!(mode(&desk.data()), 0o700);
+}
+
+/// Whatever the umask, and whatever an earlier version left.
+#[test]
+fn all_files_are_private() {
+    let desk = Desk::new();
+    let program = env!("CARGO_BIN_EXE_longshore");
+    let mut up = desk.shell(&format!(
+        "umask 000; exec {program} up --kubeconfig ../ours"
+    ));
+    assert!(up.output().unwrap().status.success());
+    desk.run_script("true").expect(0);
+    let check = || {
+        assert_eq!(mode(&desk.data()), 0o700);
+        assert_eq!(mode(&desk.home().join("ours")), 0o600);
+        for entry in fs::read_dir(desk.data()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                assert_eq!(mode(&path), 0o600, "{}", path.display());
+            }
+        }
+    };
+    check();
+    desk.longshore(&["down"]).expect(0);
+    for name in ["objects.redb", "settings.json", "lock", "cluster.log"] {
+        set_mode(&desk.data().join(name), 0o644);
+    }
+    desk.longshore(&["up"]).expect(0);
+    check();
+}
+
+#[test]
+fn a_kubeconfig_goes_nowhere_where_others_could_replace_it() {
+    let desk = Desk::new();
+    let shared = desk.code().join("shared");
+    fs::create_dir(&shared).unwrap();
+    set_mode(&shared, 0o777);
+    let answer = desk
+        .longshore(&["up", "--kubeconfig", "shared/k"])
+        .expect(3);
+    assert!(
+        answer.err.contains("every user may write"),
+        "{}",
+        answer.err
+    );
+    assert!(desk.pid().is_none());
+    symlink(desk.code().join("elsewhere"), desk.code().join("link")).unwrap();
+    let answer = desk.longshore(&["up", "--kubeconfig", "link"]).expect(3);
+    assert!(answer.err.contains("symbolic link"), "{}", answer.err);
+}

@@ -1,0 +1,253 @@
+//! What surrounds the program may be hostile: proxies that the environment names, and
+//! files that never end.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::desk::{Answer, Desk};
+
+/// Every variable that some client takes a proxy from.
+const PROXIES: [&str; 6] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
+/// A proxy that refuses everything and keeps what it was sent.
+struct Proxy {
+    url: String,
+    heard: Arc<Mutex<String>>,
+}
+
+impl Proxy {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let heard = Arc::new(Mutex::new(String::new()));
+        let hearing = heard.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).unwrap_or(0);
+                let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+                hearing.lock().unwrap().push_str(&format!("{text}\n"));
+                let refusal = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+                let _ = stream.write_all(refusal);
+            }
+        });
+        Self { url, heard }
+    }
+
+    fn named_in(&self, command: &mut Command) {
+        for name in PROXIES {
+            command.env(name, &self.url);
+        }
+    }
+
+    /// What was heard since the last time.
+    fn heard(&self) -> String {
+        std::mem::take(&mut *self.heard.lock().unwrap())
+    }
+}
+
+fn kubeconfig(server: &str, more: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: '{server}', insecure-skip-tls-verify: true{more}}}}}]\n\
+         users: [{{name: u, user: {{token: s3cret}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+    )
+}
+
+#[test]
+fn a_proxy_hears_nothing_of_this_machine() {
+    let desk = Desk::new();
+    let proxy = Proxy::start();
+    let through = |arguments: &[&str]| {
+        let mut command = desk.command(arguments);
+        proxy.named_in(&mut command);
+        Answer::new(&command.output().unwrap())
+    };
+    through(&["up", "--kubeconfig", "../ours"]).expect(0);
+    let run = through(&["run", "--", "echo", "it ran"]).expect(0);
+    assert!(run.out.contains("it ran"), "{}", run.out);
+    let nodes = [
+        "get",
+        "nodes",
+        "--output",
+        "name",
+        "--kubeconfig",
+        "../ours",
+    ];
+    assert_eq!(through(&nodes).expect(0).out, "node/longshore\n");
+    through(&["down", "--force"]).expect(0);
+    // A plain URL of this machine, where the token would be seen.
+    desk.write("plain", &kubeconfig("http://127.0.0.1:1", ""));
+    through(&["get", "nodes", "--kubeconfig", "plain"]).expect(3);
+    desk.write("name", &kubeconfig("https://localhost:1", ""));
+    through(&["get", "nodes", "--kubeconfig", "name"]).expect(3);
+    assert_eq!(proxy.heard(), "");
+}
+
+#[test]
+fn other_clusters_are_reached_through_the_proxy_unless_no_proxy_names_them() {
+    let desk = Desk::new();
+    let proxy = Proxy::start();
+    desk.write("far", &kubeconfig("https://cluster.invalid:6443", ""));
+    let ask = |file: &str, no_proxy: &str| {
+        let mut command = desk.command(&["get", "nodes", "--kubeconfig", file]);
+        proxy.named_in(&mut command);
+        let answer = Answer::new(&command.env("NO_PROXY", no_proxy).output().unwrap());
+        (answer.expect(3).err, proxy.heard())
+    };
+    // The proxy's own address in the list is of no account.
+    for list in [
+        "",
+        "127.0.0.1",
+        "other.invalid,10.0.0.0/8",
+        "cluster.invalid:1",
+    ] {
+        let (_, heard) = ask("far", list);
+        assert!(
+            heard.starts_with("CONNECT cluster.invalid:6443 "),
+            "{list}: {heard}"
+        );
+        assert!(!heard.contains("s3cret"), "{heard}");
+    }
+    for list in [
+        "cluster.invalid",
+        ".invalid",
+        "*",
+        "cluster.invalid:6443, x",
+    ] {
+        let (error, heard) = ask("far", list);
+        assert_eq!(heard, "", "{list}");
+        assert!(error.contains("cluster.invalid"), "{error}");
+    }
+    // A kubeconfig's own proxy is meant for its cluster, wherever that is.
+    let own = format!(", proxy-url: '{}'", proxy.url);
+    desk.write("own", &kubeconfig("https://127.0.0.1:1", &own));
+    let (_, heard) = ask("own", "");
+    assert!(heard.starts_with("CONNECT 127.0.0.1:1 "), "{heard}");
+    assert!(!heard.contains("s3cret"), "{heard}");
+}
+
+/// With little memory, whatever the file claims to have.
+fn bounded(desk: &Desk, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
+    let script = "ulimit -v 6000000; exec \"$0\" \"$@\"";
+    let mut command = desk.shell(script);
+    command.arg(env!("CARGO_BIN_EXE_longshore")).args(arguments);
+    command.envs(variables.iter().copied());
+    let begin = Instant::now();
+    let answer = Answer::new(&command.output().unwrap());
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(40), "{arguments:?}: {took:?}");
+    answer
+}
+
+fn pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+fn sparse(path: &Path) {
+    let file = std::fs::File::create(path).unwrap();
+    file.set_len(1 << 40).unwrap();
+}
+
+/// A short text of YAML that is a billion words.
+fn bomb() -> String {
+    let mut text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (this, before) in ('b'..='k').zip('a'..) {
+        let items = vec![format!("*{before}"); 10].join(", ");
+        text.push_str(&format!("{this}: &{this} [{items}]\n"));
+    }
+    text
+}
+
+#[test]
+fn kubeconfigs_without_end_are_refused() {
+    let desk = Desk::new();
+    let folder = desk.code();
+    pipe(&folder.join("pipe"));
+    pipe(&folder.join("key"));
+    sparse(&folder.join("sparse"));
+    desk.write("bomb", &bomb());
+    desk.write("deep", &format!("clusters: {}", "[".repeat(200_000)));
+    let authority = ", certificate-authority: key";
+    desk.write("parts", &kubeconfig("https://127.0.0.1:1", authority));
+    let (desk, folder) = (&desk, &folder);
+    thread::scope(|scope| {
+        for (file, part) in [
+            ("pipe", "nothing was written to it"),
+            ("sparse", "it is larger than 4194304 bytes"),
+            ("/dev/zero", "it is larger than 4194304 bytes"),
+            ("bomb", "aliases"),
+            ("deep", "cannot be used"),
+            ("parts", "it is not a regular file"),
+        ] {
+            scope.spawn(move || {
+                let named = bounded(desk, &["get", "nodes", "--kubeconfig", file], &[]);
+                let refused = named.expect(3).err;
+                assert!(refused.contains(part), "{file}: {refused}");
+                // The same file as the usual one.
+                let path = folder.join(file).display().to_string();
+                let listed = bounded(
+                    desk,
+                    &["get", "nodes", "--context", "c"],
+                    &[("KUBECONFIG", &path)],
+                );
+                let refused = listed.expect(3).err;
+                assert!(refused.contains(part), "{file}: {refused}");
+            });
+        }
+    });
+}
+
+#[test]
+fn settings_and_variables_without_end_are_refused() {
+    let desks: Vec<Desk> = (0..4).map(|_| Desk::new()).collect();
+    pipe(&desks[0].code().join("longshore.toml"));
+    sparse(&desks[1].code().join("longshore.toml"));
+    desks[2].write(
+        "longshore.toml",
+        &format!("command = {}", "[".repeat(200_000)),
+    );
+    desks[3].write(
+        "longshore.toml",
+        "template = 'template.yaml'\ncommand = ['true']\n",
+    );
+    desks[3].write("template.yaml", &bomb());
+    pipe(&desks[3].code().join("pipe.env"));
+    sparse(&desks[3].code().join("sparse.env"));
+    let run = ["run", "--", "true"];
+    let with = |file| ["run", "--env-file", file, "--", "true"];
+    let (pipe, sparse, zero) = (with("pipe.env"), with("sparse.env"), with("/dev/zero"));
+    thread::scope(|scope| {
+        for (desk, arguments, part) in [
+            (&desks[0], &run[..], "nothing was written to it"),
+            (&desks[1], &run, "it is larger than 4194304 bytes"),
+            (&desks[2], &run, "longshore.toml"),
+            (&desks[3], &run, "aliases"),
+            (&desks[3], &pipe, "nothing was written to it"),
+            (&desks[3], &sparse, "it is larger than 1048576 bytes"),
+            (&desks[3], &zero, "it is larger than 1048576 bytes"),
+        ] {
+            scope.spawn(move || {
+                let refused = bounded(desk, arguments, &[]).expect(2).err;
+                assert!(refused.contains(part), "{arguments:?}: {refused}");
+            });
+        }
+    });
+}

@@ -1,0 +1,92 @@
+//! Disturbances: killed tasks, killed clusters, injected faults, clients that
+//! leave in the middle.
+
+use std::{process::Stdio, thread, time::Duration};
+
+use rand::{Rng as _, rngs::StdRng, seq::IndexedRandom as _};
+use serde_json::{Value, json};
+
+use crate::{Stage, desk, manifests};
+
+fn pause(rng: &mut StdRng, milliseconds: std::ops::Range<u64>) {
+    thread::sleep(Duration::from_millis(rng.random_range(milliseconds)));
+}
+
+/// Kills the cluster with SIGKILL and starts it again.
+pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
+    while !stage.is_over() {
+        // A Job starts a lost task again after ten seconds or more: it must have a chance
+        // to end.
+        pause(&mut rng, 500..40_000);
+        let Some(pid) = stage.desk.pid() else {
+            stage
+                .tally
+                .fail("the cluster that was started is not there".into());
+            return;
+        };
+        desk::signal(pid, "KILL");
+        stage.tally.count("clusters killed");
+        pause(&mut rng, 0..1_000);
+        // Runs that start meanwhile may be quicker to start it.
+        let up = stage.desk.longshore(&["up"]);
+        if up.code != 0 {
+            stage
+                .tally
+                .fail(format!("the killed cluster does not start: {}", up.err));
+            return;
+        }
+    }
+}
+
+/// Makes the server refuse, delay and break off some requests for a while.
+pub(crate) fn disturb(stage: &Stage, mut rng: StdRng) {
+    let runtime = manifests::runtime();
+    let proxy = runtime.block_on(manifests::connect(stage)).proxy();
+    let faults = "/longshore.dev/v1/faults";
+    while !stage.is_over() {
+        let reading = json!({"verbs": ["get", "list", "watch"]});
+        let watching = json!({"verbs": ["watch"]});
+        let rules = [
+            json!({"match": reading, "effect": {"answer": {"code": 503}}, "share": 0.05}),
+            json!({"match": reading, "effect": {"answer": {"code": 429, "retryAfterSeconds": 1}}, "share": 0.05}),
+            json!({"match": reading, "effect": {"delay": {"milliseconds": 200}}, "share": 0.3}),
+            json!({"match": reading, "effect": "drop", "share": 0.05}),
+            json!({"match": watching, "effect": {"watch": {"end": "break", "afterEvents": 3}}}),
+            json!({"match": watching, "effect": {"watch": {"end": "expire", "afterEvents": 5}}}),
+            json!({"match": watching, "effect": {"watch": {"end": "close", "afterEvents": 2}}}),
+        ];
+        let mut rule: Value = rules.choose(&mut rng).unwrap().clone();
+        rule["seed"] = json!(rng.random_range(0..1_000));
+        rule["times"] = json!(20);
+        let answer = runtime.block_on(proxy.post(faults, &[], &rule));
+        match answer {
+            Ok(_) => stage.tally.count("faults injected"),
+            Err(error) => stage
+                .tally
+                .fail(format!("a fault cannot be injected: {error}")),
+        }
+        pause(&mut rng, 200..3_000);
+        let _ = runtime.block_on(proxy.delete(faults, &[], None));
+        pause(&mut rng, 200..3_000);
+    }
+}
+
+/// Clients that are killed while the server sends to them.
+pub(crate) fn watch_and_leave(stage: &Stage, mut rng: StdRng) {
+    let commands: &[&[&str]] = &[
+        &["watch", "pods"],
+        &["get", "pods", "-A"],
+        &["watch", "events", "-A"],
+        &["runs"],
+        &["get", "configmaps", "-A", "-o", "json"],
+    ];
+    while !stage.is_over() {
+        let mut command = stage.desk.command(commands.choose(&mut rng).unwrap());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut client = command.spawn().unwrap();
+        pause(&mut rng, 10..1_500);
+        let _ = client.kill();
+        let _ = client.wait();
+        stage.tally.count("clients killed");
+    }
+}

@@ -1,0 +1,159 @@
+//! A randomized soak of the embedded cluster.
+//!
+//! Two clusters run side by side. The first one lives as long as the test: runs,
+//! followers, hostile manifests and injected faults act on it, and its memory,
+//! descriptors, processes, mounts and files must not grow. The second one is
+//! killed with SIGKILL and started again while runs go on.
+//!
+//! `LONGSHORE_SOAK_SECONDS` sets the length (default 20, an hour by hand),
+//! `LONGSHORE_SOAK_SEED` repeats the choices of an earlier test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that reports what it did"
+)]
+
+mod chaos;
+#[allow(
+    dead_code,
+    reason = "the other test program uses more of the workspace"
+)]
+#[path = "../program/desk.rs"]
+mod desk;
+mod generator;
+mod manifests;
+mod resources;
+mod runs;
+mod tally;
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use desk::Desk;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tally::Tally;
+
+/// Length of the test without the variable.
+const DEFAULT_SECONDS: u64 = 20;
+/// Length of the phase before the first measurement, at most.
+const WARM_UP: Duration = Duration::from_secs(300);
+
+/// What every actor of the test knows.
+pub(crate) struct Stage {
+    /// The working folder and the cluster.
+    pub(crate) desk: Desk,
+    /// Whether the cluster is killed while runs go on.
+    pub(crate) killed: bool,
+    /// When the actors stop.
+    pub(crate) end: Instant,
+    /// What was done and what went wrong.
+    pub(crate) tally: Arc<Tally>,
+    /// Among the arguments of every task, and of nothing else on the machine.
+    pub(crate) marker: String,
+}
+
+impl Stage {
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.end
+    }
+}
+
+#[test]
+fn nothing_is_lost_or_leaked() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seconds = number("LONGSHORE_SOAK_SECONDS").unwrap_or(DEFAULT_SECONDS);
+    let seed = number("LONGSHORE_SOAK_SEED").unwrap_or_else(|| rand::rng().random());
+    println!("soak: LONGSHORE_SOAK_SECONDS={seconds} LONGSHORE_SOAK_SEED={seed}");
+    let length = Duration::from_secs(seconds);
+    let tally = Arc::new(Tally::default());
+    thread::scope(|scope| {
+        let mut seeds = StdRng::seed_from_u64(seed);
+        let (lasting, killed) = (seeds.random(), seeds.random());
+        let (first, second) = (Arc::clone(&tally), Arc::clone(&tally));
+        scope.spawn(move || soak_lasting(length, lasting, &first));
+        scope.spawn(move || soak_killed(length, killed, &second));
+    });
+    println!("{tally}");
+    tally.assert_clean();
+    tally.assert_active();
+}
+
+/// The cluster that lives as long as the test. Measured twice, both times with
+/// everything deleted: after a warm-up and at the end.
+fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
+    let mut desk = Desk::new();
+    let up = ["up", "--faults"];
+    desk.longshore(&up).expect(0);
+    let pid = desk.pid().unwrap();
+    let warm_up = WARM_UP.min(length / 3);
+    let mut before = None;
+    for (phase, length) in [warm_up, length.saturating_sub(warm_up)]
+        .into_iter()
+        .enumerate()
+    {
+        let stage = Arc::new(Stage {
+            desk,
+            killed: false,
+            end: Instant::now() + length,
+            tally: Arc::clone(tally),
+            marker: desk::unique_word(),
+        });
+        thread::scope(|scope| {
+            for actor in 0..5 {
+                let stage = Arc::clone(&stage);
+                let seed = seed.wrapping_add(phase as u64 * 100 + actor);
+                let rng = StdRng::seed_from_u64(seed);
+                scope.spawn(move || match actor {
+                    0 | 1 => runs::act(&stage, rng),
+                    2 => manifests::act(&stage, rng),
+                    3 => chaos::disturb(&stage, rng),
+                    _ => chaos::watch_and_leave(&stage, rng),
+                });
+            }
+        });
+        manifests::delete_everything(&stage);
+        resources::assert_no_task(&stage);
+        let now = resources::Use::settled(pid, &stage.desk.data(), before.as_ref(), warm_up);
+        tally.note(&format!("resources after phase {phase}: {now:?}"));
+        if let Some(before) = &before {
+            now.compare(before, tally);
+        }
+        before = Some(now);
+        desk = Arc::into_inner(stage).unwrap().desk;
+    }
+    if desk.pid() != Some(pid) {
+        tally.fail("the lasting cluster is not the process that was started".into());
+    }
+    resources::assert_clean_end(&desk, tally);
+}
+
+/// The cluster that is killed again and again.
+fn soak_killed(length: Duration, seed: u64, tally: &Arc<Tally>) {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let stage = Stage {
+        desk,
+        killed: true,
+        end: Instant::now() + length,
+        tally: Arc::clone(tally),
+        marker: desk::unique_word(),
+    };
+    thread::scope(|scope| {
+        for actor in 0..3 {
+            let stage = &stage;
+            let rng = StdRng::seed_from_u64(seed.wrapping_add(actor));
+            scope.spawn(move || match actor {
+                0 | 1 => runs::act(stage, rng),
+                _ => chaos::kill_cluster(stage, rng),
+            });
+        }
+    });
+    stage.desk.longshore(&["rm", "--finished"]).expect(0);
+    resources::assert_no_task(&stage);
+    resources::assert_clean_end(&stage.desk, tally);
+}

@@ -1,0 +1,180 @@
+//! What a cluster's process uses, and what is left of it.
+
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    Stage,
+    desk::{self, Desk},
+    tally::Tally,
+};
+
+/// How long usage may take to come down after everything was deleted.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The shortest warm-up after which memory is compared.
+const LONG_WARM_UP: Duration = Duration::from_secs(120);
+/// Growth of the resident memory that counts as a leak: a fifth, and this many kB
+/// that allocators keep.
+const MEMORY_SLACK_KB: u64 = 8 << 10;
+
+/// What a process uses, with its descendants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Use {
+    memory_kb: u64,
+    descriptors: usize,
+    threads: usize,
+    processes: usize,
+    mounts: usize,
+    files: usize,
+}
+
+impl Use {
+    /// Measured again until nothing is over the earlier measurement, or until time is up.
+    ///
+    /// After a short warm-up the memory still grows with what is used for the first
+    /// time: it is only compared after a long one.
+    pub(crate) fn settled(pid: i32, data: &Path, before: Option<&Self>, warm_up: Duration) -> Self {
+        let begin = Instant::now();
+        loop {
+            let mut now = Self::now(pid, data);
+            if warm_up < LONG_WARM_UP {
+                now.memory_kb = 0;
+            }
+            let enough = before.is_some_and(|before| now.excess(before).is_empty());
+            let limit = if before.is_some() {
+                SETTLE_TIMEOUT
+            } else {
+                SETTLE_TIMEOUT / 6
+            };
+            if enough || begin.elapsed() > limit {
+                return now;
+            }
+            thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn now(pid: i32, data: &Path) -> Self {
+        let process = Path::new("/proc").join(pid.to_string());
+        let status = fs::read_to_string(process.join("status")).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let memory = memory.unwrap().trim().trim_end_matches(" kB");
+        let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
+        let mounts = fs::read_to_string(process.join("mountinfo")).unwrap();
+        Self {
+            memory_kb: memory.parse().unwrap(),
+            descriptors: count(&process.join("fd")),
+            threads: count(&process.join("task")),
+            processes: descendants(pid),
+            mounts: mounts.lines().count(),
+            files: files(&data.join("node")),
+        }
+    }
+
+    /// What is more than it was, in words.
+    fn excess(&self, before: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        let allowed = before.memory_kb + before.memory_kb / 5 + MEMORY_SLACK_KB;
+        if self.memory_kb > allowed {
+            found.push(format!(
+                "memory grew from {} to {} kB",
+                before.memory_kb, self.memory_kb
+            ));
+        }
+        let slack = |what: &str, was: usize, is: usize, slack: usize| {
+            (is > was + slack).then(|| format!("{what} grew from {was} to {is}"))
+        };
+        // Connections and worker threads come and go.
+        found.extend(slack(
+            "descriptors",
+            before.descriptors,
+            self.descriptors,
+            10,
+        ));
+        found.extend(slack("threads", before.threads, self.threads, 10));
+        found.extend(slack("processes", before.processes, self.processes, 0));
+        found.extend(slack("mounts", before.mounts, self.mounts, 0));
+        found.extend(slack("files of the node", before.files, self.files, 0));
+        found
+    }
+
+    pub(crate) fn compare(&self, before: &Self, tally: &Tally) {
+        for problem in self.excess(before) {
+            tally.fail(problem);
+        }
+    }
+}
+
+fn descendants(pid: i32) -> usize {
+    let tasks = format!("/proc/{pid}/task");
+    let threads = fs::read_dir(tasks).into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+        .flat_map(|list| {
+            let children = list.split_whitespace().map(str::to_owned);
+            children.collect::<Vec<_>>()
+        })
+        .filter_map(|child| child.parse().ok())
+        .map(|child: i32| 1 + descendants(child))
+        .sum()
+}
+
+fn files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => 1 + files(&entry.path()),
+            _ => 1,
+        })
+        .sum()
+}
+
+/// Fails the test if a process of a task outlives its pod.
+pub(crate) fn assert_no_task(stage: &Stage) {
+    let begin = Instant::now();
+    while !desk::processes_with(&stage.marker).is_empty() {
+        if begin.elapsed() > SETTLE_TIMEOUT {
+            let left = desk::processes_with(&stage.marker);
+            stage.tally.fail(format!("processes are left: {left:?}"));
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Whether a process is there and has not ended: one that nobody reaps has.
+fn lives(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    status.is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
+/// Stops the cluster: no process and no mount is left, and no panic in its logs.
+pub(crate) fn assert_clean_end(desk: &Desk, tally: &Tally) {
+    let pid = desk.pid();
+    let down = desk.longshore(&["down", "--force"]);
+    if down.code != 0 {
+        tally.fail(format!("the cluster cannot be stopped: {}", down.err));
+    }
+    if pid.is_some_and(lives) {
+        tally.fail("the cluster's process is still there".into());
+    }
+    let data = desk.data();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    if mounts.contains(&data.display().to_string()) {
+        tally.fail(format!("mounts are left: {mounts}"));
+    }
+    for entry in fs::read_dir(&data).unwrap().flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().contains(".log") {
+            let text = fs::read(entry.path()).unwrap();
+            let text = String::from_utf8_lossy(&text);
+            let panics: Vec<&str> = text.lines().filter(|line| line.contains("panic")).collect();
+            if !panics.is_empty() {
+                tally.fail(format!("panics in {name:?}: {}", panics.join("\n")));
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Runs of random shape, whose followers are killed at random. Each must end
+//! with the right exit code and complete logs.
+
+use std::{
+    collections::BTreeMap,
+    process::{Child, Output, Stdio},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rand::{Rng, rngs::StdRng, seq::IndexedRandom as _};
+use serde_json::Value;
+
+use crate::{Stage, desk};
+
+/// How long a run, with all restarts of its cluster, may take.
+const RUN_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Prints numbered lines behind the pod's name; then ends as it is told.
+/// Arguments: the marker, how many lines, seconds to wait in the middle, exit code,
+/// whether a process in a session of its own is left behind.
+const TASK: &str = r#"
+test "$5" = 0 || setsid sh -c ': "$0"; sleep 1000' "$1" &
+awk -v n="$2" -v pod="$POD_NAME" 'BEGIN {
+    big = sprintf("%5000s", "x")
+    for (i = 0; i < n; i++) {
+        rest = i % 97 == 3 ? "\r50%\r100%" : i % 89 == 5 ? "\033[2J\033]0;title\a" : i % 83 == 7 ? big : "plain text"
+        print pod, i, rest
+    }
+}'
+sleep "$3"
+printf '%s %s' "$POD_NAME" "$2"
+exit "$4"
+"#;
+
+struct Shape {
+    name: String,
+    tasks: u32,
+    lines: u64,
+    seconds: f64,
+    code: i32,
+    /// How often a failed task is started again.
+    retries: u32,
+    leave_process: bool,
+}
+
+impl Shape {
+    fn random(stage: &Stage, rng: &mut StdRng) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let fails = rng.random_bool(0.3);
+        Self {
+            name: format!("s{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            tasks: rng.random_range(1..4),
+            lines: *[0, 1, 50, 3_000, 30_000].choose(rng).unwrap(),
+            seconds: rng.random_range(0.0..3.0),
+            code: if fails { rng.random_range(1..=125) } else { 0 },
+            retries: if fails {
+                0
+            } else if stage.killed {
+                100
+            } else {
+                20
+            },
+            leave_process: rng.random_bool(0.2),
+        }
+    }
+
+    fn arguments(&self, stage: &Stage) -> Vec<String> {
+        let words = [
+            "run",
+            "--output",
+            "json",
+            "--name",
+            &self.name,
+            "--role",
+            &format!("main={}", self.tasks),
+            "--retries",
+            &self.retries.to_string(),
+            "--",
+            "sh",
+            "-c",
+            TASK,
+            "task",
+            &stage.marker,
+            &self.lines.to_string(),
+            &format!("{:.2}", self.seconds),
+            &self.code.to_string(),
+            if self.leave_process { "1" } else { "0" },
+        ];
+        words.map(str::to_owned).to_vec()
+    }
+}
+
+/// Launches runs until the stage is over.
+pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
+    while !stage.is_over() {
+        let shape = Shape::random(stage, &mut rng);
+        if let Err(problem) = launch(stage, &shape, &mut rng) {
+            stage.tally.fail(format!(
+                "run {} ({} tasks, {} lines, exit code {}, cluster {}): {problem}",
+                shape.name,
+                shape.tasks,
+                shape.lines,
+                shape.code,
+                if stage.killed { "killed" } else { "lasting" },
+            ));
+        }
+    }
+}
+
+fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> {
+    let mut follower = follow(stage, &shape.arguments(stage));
+    let begin = Instant::now();
+    let mut output = loop {
+        if rng.random_bool(0.5) {
+            break follower.wait_with_output().unwrap();
+        }
+        // The follower goes, the run stays.
+        let moment = Duration::from_millis(rng.random_range(20..2_000));
+        if let Some(output) = wait(&mut follower, moment) {
+            break output;
+        }
+        let signal = *["KILL", "HUP", "TERM"].choose(rng).unwrap();
+        desk::signal(follower.id().try_into().unwrap(), signal);
+        let output = follower.wait_with_output().unwrap();
+        if !started(&output) {
+            stage
+                .tally
+                .count("followers killed before the run was made");
+            remove(stage, shape);
+            return Ok(());
+        }
+        stage.tally.count("followers killed");
+        follower = follow(stage, &attach(stage, shape, begin)?);
+    };
+    if !started(&output) && output.status.code() == Some(3) {
+        // A fault, or the end of the cluster, met the requests before the submission or
+        // amid it.
+        stage.tally.count(match stage.killed {
+            true => "runs that were not started because their cluster was killed",
+            false => "runs that an injected fault refused",
+        });
+        remove(stage, shape);
+        return Ok(());
+    }
+    // A cluster that is killed and a follower that gives it up: attach again.
+    while finished(&output).is_none() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        if text.contains("panicked") || begin.elapsed() > RUN_TIMEOUT {
+            return Err(format!("no end was reported: {text}"));
+        }
+        if !stage.killed {
+            return Err(format!("the follower ended without a result: {text}"));
+        }
+        stage.tally.count("followers that lost the killed cluster");
+        thread::sleep(Duration::from_millis(200));
+        if !started(&output) && list(stage, shape).is_none() {
+            return Ok(());
+        }
+        let attach = attach(stage, shape, begin)?;
+        output = follow(stage, &attach).wait_with_output().unwrap();
+    }
+    check(stage, shape, &output)?;
+    remove(stage, shape);
+    Ok(())
+}
+
+/// The arguments that follow the run again.
+fn attach(stage: &Stage, shape: &Shape, begin: Instant) -> Result<Vec<String>, String> {
+    loop {
+        if let Some(run) = list(stage, shape) {
+            return Ok(["attach", &run, "--output", "json"]
+                .map(str::to_owned)
+                .to_vec());
+        }
+        if begin.elapsed() > RUN_TIMEOUT {
+            return Err("the run is not listed".into());
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The run's full name, if the cluster answers and has it.
+fn list(stage: &Stage, shape: &Shape) -> Option<String> {
+    let answer = stage.desk.longshore(&["runs", "--output", "json"]);
+    let runs: Value = serde_json::from_str(&answer.out).ok()?;
+    let prefix = format!("{}-", shape.name);
+    let names = runs
+        .as_array()?
+        .iter()
+        .filter_map(|run| run["name"].as_str());
+    names
+        .into_iter()
+        .find(|name| name.starts_with(&prefix))
+        .map(str::to_owned)
+}
+
+fn remove(stage: &Stage, shape: &Shape) {
+    if let Some(run) = list(stage, shape) {
+        stage.desk.longshore(&["rm", "--force", &run]);
+    }
+}
+
+fn follow(stage: &Stage, arguments: &[String]) -> Child {
+    let mut command = stage.desk.command(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Reads the follower's output for a while; gives it if the follower ends by then.
+fn wait(follower: &mut Child, moment: Duration) -> Option<Output> {
+    let begin = Instant::now();
+    // Small outputs only fit the pipe; a follower that is blocked on it is killed
+    // like any other.
+    while begin.elapsed() < moment {
+        if follower.try_wait().unwrap().is_some() {
+            let mut output = Output {
+                status: follower.wait().unwrap(),
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+            };
+            use std::io::Read as _;
+            follower
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_end(&mut output.stdout)
+                .unwrap();
+            follower
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_end(&mut output.stderr)
+                .unwrap();
+            return Some(output);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+fn events(output: &Output) -> impl Iterator<Item = Value> + '_ {
+    output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+fn started(output: &Output) -> bool {
+    events(output).any(|event| event["event"] == "started")
+}
+
+fn finished(output: &Output) -> Option<Value> {
+    events(output).find(|event| event["event"] == "finished")
+}
+
+fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
+    let last = finished(output).unwrap_or_default();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("panicked") {
+        return Err(format!("a panic: {errors}"));
+    }
+    let code = output.status.code().unwrap_or(-1);
+    // A task that fails for good with its cluster was ended by SIGKILL, its command or
+    // what brings the code.
+    let cause = last["explanation"]["cause"].as_str().unwrap_or_default();
+    let before = code == 4 && cause.contains("the node agent ended");
+    let lost = stage.killed && shape.code != 0 && (code == 137 || before);
+    if last["exitCode"] != code || (code != shape.code && !lost) {
+        return Err(format!("exit code {code}: {last}\n{errors}"));
+    }
+    check_logs(shape, output, lost)?;
+    stage.tally.count(if lost {
+        "runs lost with their cluster, as expected"
+    } else {
+        "runs ended as expected"
+    });
+    Ok(())
+}
+
+/// Of each pod the lines from the first on, without a gap; and of a task that
+/// ended by itself all of them.
+fn check_logs(shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
+    let mut pods: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for event in events(output).filter(|event| event["event"] == "log") {
+        let line = event["line"].as_str().unwrap_or_default();
+        let mut words = line.split(' ');
+        let (Some(pod), Some(number)) = (words.next(), words.next()) else {
+            return Err(format!("an unexpected line: {line:?}"));
+        };
+        let Ok(number) = number.parse() else {
+            return Err(format!("an unexpected line: {line:?}"));
+        };
+        pods.entry(pod.to_owned()).or_default().push(number);
+    }
+    for (pod, numbers) in &pods {
+        let wrong = numbers
+            .iter()
+            .zip(0..)
+            .find(|(number, expected)| *number != expected);
+        if let Some((number, expected)) = wrong {
+            return Err(format!(
+                "{pod}: line {number} where {expected} was expected"
+            ));
+        }
+    }
+    // The last line has no newline and the number of lines.
+    let whole = pods
+        .values()
+        .filter(|numbers| numbers.len() as u64 == shape.lines + 1);
+    let whole = whole.count();
+    // The first failure ends a run; its other tasks may be stopped early.
+    let expected = if lost {
+        0
+    } else if shape.code != 0 {
+        1
+    } else {
+        shape.tasks as usize
+    };
+    if whole < expected {
+        let counts: Vec<_> = pods
+            .iter()
+            .map(|(pod, numbers)| (pod, numbers.len()))
+            .collect();
+        return Err(format!("{whole} of {expected} complete logs: {counts:?}"));
+    }
+    Ok(())
+}

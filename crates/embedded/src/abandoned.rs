@@ -1,0 +1,79 @@
+//! Folders of throw-away clusters whose process was killed: nobody else removes
+//! them.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::Once,
+    time::{Duration, SystemTime},
+};
+
+use crate::{layout::Layout, lock::Lock};
+
+/// What the names of these folders begin with.
+pub(crate) const PREFIX: &str = "longshore-";
+/// A younger folder may be of a cluster that is about to take its lock.
+const MINIMUM_AGE: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes left, once in this process, aside.
+pub(crate) fn remove_once(parent: &Path) {
+    static ONCE: Once = Once::new();
+    let parent = parent.to_owned();
+    ONCE.call_once(move || {
+        std::thread::spawn(move || remove(&parent, SystemTime::now()));
+    });
+}
+
+fn remove(parent: &Path, now: SystemTime) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let Ok(found) = entry.metadata() else {
+            continue;
+        };
+        let age = found.modified().ok();
+        let age = age.and_then(|modified| now.duration_since(modified).ok());
+        let is_old = age.is_some_and(|age| age > MINIMUM_AGE);
+        if !is_ours || !is_old || !found.is_dir() || found.uid() != user {
+            continue;
+        }
+        let lock = Layout::new(entry.path()).lock();
+        // Only what has such a lock is a cluster's, and only one that nobody holds
+        // is abandoned.
+        if lock.exists()
+            && let Ok(Some(_held)) = Lock::try_exclusive(&lock)
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_abandoned_folders_of_clusters_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = |name: &str, has_lock: bool| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            if has_lock {
+                fs::write(path.join("lock"), "").unwrap();
+            }
+            path
+        };
+        let abandoned = folder("longshore-a", true);
+        let (other, running) = (folder("longshore-b", false), folder("longshore-c", true));
+        let foreign = folder("x-longshore", true);
+        let lock = Lock::try_exclusive(&running.join("lock")).unwrap();
+        remove(parent.path(), SystemTime::now());
+        assert!(abandoned.exists(), "it is young");
+        remove(parent.path(), SystemTime::now() + 2 * MINIMUM_AGE);
+        assert!(!abandoned.exists());
+        assert!(other.exists() && running.exists() && foreign.exists());
+        drop(lock);
+    }
+}

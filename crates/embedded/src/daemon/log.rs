@@ -1,0 +1,191 @@
+//! The log of the background process: bounded, and rotated while it is written.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Seek as _, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use longshore_files::OpenMode;
+
+use crate::{Error, layout::Layout};
+
+/// Bytes of a log file, at most; then it is put aside, and the one that was put
+/// aside before is removed. So the two together stay under twice of this.
+const LOG_LIMIT: u64 = 8 << 20;
+/// Lines of the log that a failed start shows.
+const SHOWN_LINES: usize = 15;
+
+/// The log of the background process, as its writer.
+///
+/// What the process writes to standard error by other ways, as a panic does,
+/// goes to the same file.
+#[derive(Debug)]
+pub struct ClusterLog {
+    path: PathBuf,
+    file: File,
+    limit: u64,
+    /// Whether standard error leads to the file.
+    owns_stderr: bool,
+}
+
+impl ClusterLog {
+    /// Opens the log of a folder for this process, whose standard error leads
+    /// there already.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not safe.
+    pub fn open(layout: &Layout) -> Result<Self, Error> {
+        let mut log = Self::at(&layout.log(), LOG_LIMIT)?;
+        log.owns_stderr = true;
+        Ok(log)
+    }
+
+    fn at(path: &Path, limit: u64) -> Result<Self, Error> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: longshore_files::open(path, OpenMode::Append)?,
+            limit,
+            owns_stderr: false,
+        })
+    }
+
+    fn length(&self) -> u64 {
+        self.file.metadata().map_or(0, |found| found.len())
+    }
+
+    /// Puts the file aside and begins the next, whose first line says so.
+    fn rotate(&mut self) -> io::Result<()> {
+        let aside = aside(&self.path);
+        let removed = fs::symlink_metadata(&aside).map_or(0, |found| found.len());
+        fs::rename(&self.path, &aside)?;
+        self.file =
+            longshore_files::open(&self.path, OpenMode::Append).map_err(io::Error::other)?;
+        if self.owns_stderr {
+            rustix::stdio::dup2_stderr(&self.file)?;
+        }
+        let lost = match removed {
+            0 => String::new(),
+            bytes => format!("; {bytes} bytes of older log were removed"),
+        };
+        let name = aside.file_name().unwrap_or_default().to_string_lossy();
+        writeln!(self.file, "the log before this line is in {name}{lost}")
+    }
+}
+
+impl Write for ClusterLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let length = self.length();
+        if length > 0 && length.saturating_add(line.len() as u64) > self.limit {
+            // A log that cannot be rotated goes on: no line is worth less than
+            // the limit.
+            if let Err(error) = self.rotate() {
+                let _ = writeln!(self.file, "the log cannot be rotated: {error}");
+            }
+        }
+        // A line is one write, so that no other writer comes in between.
+        self.file.write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("log.1")
+}
+
+/// Opens the log for a process that is about to be started; gives its present
+/// length, too.
+pub(super) fn for_child(path: &Path) -> Result<(File, u64), Error> {
+    let mut log = ClusterLog::at(path, LOG_LIMIT)?;
+    if log.length() >= LOG_LIMIT {
+        log.rotate().map_err(Error::file("rotate", path))?;
+    }
+    let length = log.length();
+    Ok((log.file, length))
+}
+
+/// The last lines written since `begin`.
+pub(super) fn read_end(mut log: &File, begin: u64) -> Vec<String> {
+    let mut bytes = Vec::new();
+    let read = log
+        .seek(SeekFrom::Start(begin))
+        .and_then(|_| log.take(LOG_LIMIT).read_to_end(&mut bytes));
+    if read.is_err() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn it_is_rotated_while_it_is_written_and_stays_bounded() {
+        const LIMIT: u64 = 1000;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.log");
+        let mut log = ClusterLog::at(&path, LIMIT).unwrap();
+        let numbers = |path: &Path| -> Vec<u32> {
+            let text = fs::read_to_string(path).unwrap();
+            let lines = text.lines().filter_map(|line| line.strip_prefix("line "));
+            lines.map(|number| number.parse().unwrap()).collect()
+        };
+        for number in 0..1000 {
+            log.write_all(format!("line {number}\n").as_bytes())
+                .unwrap();
+            for path in [&path, &aside(&path)] {
+                let length = path.metadata().map_or(0, |found| found.len());
+                assert!(length <= LIMIT, "{length}");
+            }
+        }
+        let kept: Vec<u32> = [numbers(&aside(&path)), numbers(&path)].concat();
+        let first = kept[0];
+        assert!(
+            kept.iter().copied().eq(first..1000),
+            "no line between is lost"
+        );
+        assert!(first > 0);
+        let text = fs::read_to_string(&path).unwrap();
+        let note = text.lines().next().unwrap();
+        assert!(
+            note.starts_with("the log before this line is in cluster.log.1; "),
+            "{note}"
+        );
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_line_longer_than_the_limit_is_written_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.log");
+        let mut log = ClusterLog::at(&path, 10).unwrap();
+        log.write_all(b"a line that is longer\n").unwrap();
+        log.write_all(b"next\n").unwrap();
+        let before = fs::read_to_string(aside(&path)).unwrap();
+        assert_eq!(before, "a line that is longer\n");
+        assert!(fs::read_to_string(&path).unwrap().ends_with("\nnext\n"));
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.log");
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), &path).unwrap();
+        assert!(matches!(for_child(&path), Err(Error::Untrusted { .. })));
+    }
+}

@@ -1,0 +1,300 @@
+//! Writes that are worked out beside the writer. Work on large objects runs on
+//! a copy of the state; the writer then only checks that what the work has
+//! looked at is unchanged, and takes over what it made.
+
+use std::sync::Arc;
+
+use super::{Machine, Transaction, definitions, namespace};
+use crate::{
+    Deleted, Error, Object, Written,
+    kinds::{KindId, Kinds},
+    options::{Clock, Ids},
+    state::{Cleaning, Event, Limits, State},
+};
+
+/// Kinds whose objects are looked at together when one of them is written:
+/// group and kind of the written object, and of those that are looked at.
+const TOGETHER: [[(&str, &str); 2]; 4] = [
+    [("", "Service"), ("", "Service")],
+    [
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("scheduling.k8s.io", "PriorityClass"),
+    ],
+    [("", "Pod"), ("scheduling.k8s.io", "PriorityClass")],
+    [("", "Pod"), ("policy", "PodDisruptionBudget")],
+];
+
+/// What a piece of work did to a copy of the state.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    base: State,
+    end: State,
+    writes: Vec<(KindId, Event)>,
+    touched: Vec<KindId>,
+    wrote_event: bool,
+    chores: bool,
+}
+
+/// How the revisions of a copy of the state became those of the state.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    base: u64,
+    by: u64,
+}
+
+/// What a write answers, under the revisions at which it was kept.
+pub(crate) trait Rebase {
+    /// The same answer after its revisions have moved.
+    fn rebased(self, moved: Moved) -> Self;
+}
+
+impl Rebase for () {
+    fn rebased(self, _: Moved) -> Self {}
+}
+
+impl Rebase for Arc<Object> {
+    fn rebased(self, moved: Moved) -> Self {
+        if moved.by == 0 || self.revision() <= moved.base {
+            return self;
+        }
+        Arc::new(self.with_revision(self.revision() + moved.by))
+    }
+}
+
+impl Rebase for Written {
+    fn rebased(self, moved: Moved) -> Self {
+        Self {
+            object: self.object.rebased(moved),
+            ..self
+        }
+    }
+}
+
+impl Rebase for Deleted {
+    fn rebased(self, moved: Moved) -> Self {
+        match self {
+            Self::Gone(object) => Self::Gone(object.rebased(moved)),
+            Self::Pending(object) => Self::Pending(object.rebased(moved)),
+        }
+    }
+}
+
+/// Does a piece of work on a copy of the state.
+pub(crate) fn prepare<T>(
+    base: State,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    dry_run: bool,
+    work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
+) -> Result<(T, Prepared), Error> {
+    // The copy needs no history of its own; old states are let go of by the
+    // writer alone.
+    let limits = Limits {
+        events: usize::MAX,
+        bytes: usize::MAX,
+    };
+    let mut machine = Machine::new(base.clone(), clock, ids, limits);
+    machine.writes = Some(Vec::new());
+    machine.chores = false;
+    let done = machine.execute(dry_run, work)?;
+    let touched = machine.take_changes().touched;
+    let prepared = Prepared {
+        base,
+        end: machine.state,
+        writes: machine.writes.take().unwrap_or_default(),
+        touched,
+        wrote_event: machine.wrote_event,
+        chores: machine.chores,
+    };
+    Ok((done, prepared))
+}
+
+/// Takes over what was prepared; `None` when something that it rests on has
+/// changed in between.
+///
+/// # Errors
+/// When a namespace has begun to go, in which an object was made.
+pub(crate) fn commit(
+    tx: &mut Transaction<'_>,
+    prepared: &Prepared,
+) -> Result<Option<Moved>, Error> {
+    let Prepared { base, end, .. } = prepared;
+    if !prepared.rests_on(tx.state()) {
+        return Ok(None);
+    }
+    let moved = Moved {
+        base: base.revision,
+        by: tx.state().revision - base.revision,
+    };
+    for (kind, event) in &prepared.writes {
+        let info = tx.kinds().entry(*kind).info.clone();
+        let is_new = event.before.is_none() && !event.deleted;
+        if let (true, true, Some(namespace)) =
+            (is_new, info.is_namespaced(), event.after.namespace())
+        {
+            namespace::check(tx.state(), &info, namespace, event.after.name())?;
+        }
+        tx.replay(*kind, event, moved);
+    }
+    if !Arc::ptr_eq(&base.kinds, &end.kinds) || prepared.wrote_definitions() {
+        tx.machine.state.adopt_kinds(base, end);
+    }
+    tx.machine.touched.extend(&prepared.touched);
+    tx.machine.wrote_event |= prepared.wrote_event;
+    tx.machine.chores |= prepared.chores;
+    Ok(Some(moved))
+}
+
+impl Prepared {
+    fn wrote_definitions(&self) -> bool {
+        self.writes
+            .iter()
+            .any(|(kind, _)| definitions::is_kind_of_definitions(&self.base, *kind))
+    }
+
+    /// Whether all that the work has looked at is in this state as it was.
+    fn rests_on(&self, state: &State) -> bool {
+        let (base, end) = (&self.base, &self.end);
+        if !Arc::ptr_eq(&state.kinds, &base.kinds) {
+            return false;
+        }
+        let same_object = |(kind, event): &(KindId, Event)| {
+            let key = event.after.key();
+            let at = |state: &State| state.table(*kind).objects.get(key).map(Arc::as_ptr);
+            at(state) == at(base)
+        };
+        self.writes.iter().all(same_object)
+            && self.tables().all(|kind| state.has_same_table(base, kind))
+            && kinds_that_ended(&base.kinds, &end.kinds)
+                .all(|kind| state.has_same_table(base, kind))
+            && kinds_cleaned(base, end).all(|kind| state.has_same_table(base, kind))
+    }
+
+    /// The tables that were looked at as a whole.
+    fn tables(&self) -> impl Iterator<Item = KindId> {
+        let kinds = &self.base.kinds;
+        let written = self.writes.iter().map(|(kind, _)| *kind);
+        written.flat_map(|written| {
+            let info = &kinds.entry(written).info;
+            let of =
+                |(group, kind): (&str, &str)| *info.gvk.group == *group && *info.gvk.kind == *kind;
+            let own = definitions::is_kind_of_definitions(&self.base, written).then_some(written);
+            TOGETHER
+                .iter()
+                .filter(move |[written, _]| of(*written))
+                .filter_map(|[_, (group, kind)]| kinds.builtin_id(group, kind))
+                .chain(own)
+        })
+    }
+}
+
+/// The kinds whose objects were deleted with their definition, as many as there
+/// were: one that was created in between must go, too.
+fn kinds_cleaned<'a>(base: &'a State, end: &'a State) -> impl Iterator<Item = KindId> {
+    let cleaned = |(kind, _): &(&KindId, &Cleaning)| {
+        !matches!(base.cleaning.get(*kind), Some(Cleaning::Begun))
+    };
+    end.cleaning.iter().filter(cleaned).map(|(kind, _)| *kind)
+}
+
+/// The kinds of `base` that are no longer in `end`: what objects they had is
+/// part of the result.
+fn kinds_that_ended<'a>(base: &'a Kinds, end: &'a Kinds) -> impl Iterator<Item = KindId> {
+    let ended = |kind: &KindId| {
+        let (before, after) = (base.entry(*kind), end.entry(*kind));
+        before.live && (!after.live || before.uid != after.uid)
+    };
+    (0..base.len()).map(KindId).filter(ended)
+}
+
+impl Transaction<'_> {
+    /// Does again, under the next revision, what was done to a copy.
+    fn replay(&mut self, kind: KindId, event: &Event, moved: Moved) {
+        let after = event.after.clone().rebased(moved);
+        let value = (!event.deleted).then(|| after.bytes().clone());
+        self.record(kind, &after, value);
+        if event.deleted {
+            self.machine.drained |= self.kinds().entry(kind).terminating;
+        }
+        let event = Event {
+            revision: after.revision(),
+            before: self.get(kind, after.key()).cloned(),
+            after,
+            deleted: event.deleted,
+        };
+        self.machine.state.apply(kind, event, self.machine.limits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::options::{RandomIds, SystemClock};
+
+    fn machine() -> Machine {
+        let limits = Limits {
+            events: 100,
+            bytes: 1 << 20,
+        };
+        let state = State::new(Kinds::builtin(), 0);
+        Machine::new(state, Arc::new(SystemClock), Arc::new(RandomIds), limits)
+    }
+
+    fn put(tx: &mut Transaction<'_>, name: &str, n: u8) -> Result<Arc<Object>, Error> {
+        let kind = tx.kinds().builtin_id("", "Node").unwrap();
+        let value = json!({"metadata": {"name": name}, "n": n});
+        tx.put(kind, value.as_object().unwrap())
+    }
+
+    fn prepared(machine: &Machine, name: &'static str) -> (Arc<Object>, Prepared) {
+        let (clock, ids) = (machine.clock.clone(), machine.ids.clone());
+        prepare(machine.state.clone(), clock, ids, false, |tx| {
+            put(tx, name, 1)
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_rests_on_an_older_state_is_done_again() {
+        let mut machine = machine();
+        machine.execute(false, |tx| put(tx, "a", 0)).unwrap();
+        let (_, change) = prepared(&machine, "a");
+        machine.execute(false, |tx| put(tx, "a", 2)).unwrap();
+        let taken = machine.execute(false, |tx| commit(tx, &change)).unwrap();
+        assert!(taken.is_none());
+        assert_eq!(machine.state.revision, 2);
+    }
+
+    #[test]
+    fn what_rests_on_other_objects_moves_behind_their_changes() {
+        let mut machine = machine();
+        let (made, change) = prepared(&machine, "a");
+        assert_eq!(made.revision(), 1);
+        machine.execute(false, |tx| put(tx, "b", 0)).unwrap();
+        let moved = machine.execute(false, |tx| commit(tx, &change)).unwrap();
+        let made = made.rebased(moved.unwrap());
+        let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
+        let kept = &machine.state.table(kind).objects["a"];
+        assert_eq!((made.revision(), kept.revision()), (2, 2));
+        assert_eq!(made.bytes(), kept.bytes());
+        assert_eq!(kept.value()["metadata"]["resourceVersion"], "2");
+        assert_eq!(machine.take_changes().records.len(), 2);
+        // It was not there before: now it is.
+        let taken = machine.execute(false, |tx| commit(tx, &change)).unwrap();
+        assert!(taken.is_none());
+    }
+
+    #[test]
+    fn a_panic_beside_the_writer_is_an_error() {
+        let machine = machine();
+        let (clock, ids) = (machine.clock.clone(), machine.ids.clone());
+        let failed = prepare(machine.state.clone(), clock, ids, false, |tx| {
+            put(tx, "a", 1)?;
+            Result::<(), _>::Err(Error::Internal(format!("{}", [0][tx.kinds().len()])))
+        });
+        assert!(matches!(failed, Err(Error::Internal(_))));
+    }
+}

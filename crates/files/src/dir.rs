@@ -1,0 +1,275 @@
+//! Directories: creating and checking the way to a private one.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Component, Path, PathBuf},
+};
+
+use crate::{
+    Error,
+    trust::{Facts, SHARED, User},
+};
+
+/// Symbolic links on one path, at most: as many as Linux follows.
+const LINK_LIMIT: usize = 40;
+
+impl User {
+    /// The user this process acts as.
+    pub(crate) fn current() -> Self {
+        Self {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            unmapped: unmapped(),
+        }
+    }
+}
+
+/// The number that stands for owners outside of this user namespace; `None` in
+/// a namespace that knows all users.
+fn unmapped() -> Option<u32> {
+    let map = fs::read_to_string("/proc/self/uid_map").ok()?;
+    let all = map.split_ascii_whitespace().eq(["0", "0", "4294967295"]);
+    if all {
+        return None;
+    }
+    let number = fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?;
+    number.trim().parse().ok()
+}
+
+pub(crate) fn facts(found: &fs::Metadata) -> Facts {
+    Facts {
+        uid: found.uid(),
+        gid: found.gid(),
+        mode: found.mode(),
+    }
+}
+
+/// Creates a directory and its parents with mode 0700, or takes one that is
+/// there; checks it and all directories above it; gives its path without
+/// symbolic links. A directory of this user that others may read gets mode 0700.
+///
+/// # Errors
+/// [`Error::Untrusted`]: another user owns the directory, or one above it, or
+/// may write to it. [`Error::Io`]: it cannot be created or looked at.
+pub fn private_dir(path: &Path) -> Result<PathBuf, Error> {
+    let user = User::current();
+    let absolute = std::path::absolute(path).map_err(Error::io("find", path))?;
+    // Before anything is created below a directory that is not to be trusted.
+    let (checked, is_there) = walk(user, &absolute)?;
+    if !is_there {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&checked)
+            .map_err(Error::io("create the directory", path))?;
+    }
+    // Once more, now that all of it is there: somebody may have been quicker.
+    let (real, is_there) = walk(user, &checked)?;
+    let found = fs::symlink_metadata(&real).map_err(Error::io("look at", &real))?;
+    if !is_there || !found.is_dir() {
+        let error = io::Error::from(io::ErrorKind::NotADirectory);
+        return Err(Error::io("use the directory", real)(error));
+    }
+    user.check_own(&real, facts(&found))?;
+    if found.mode() & SHARED != 0 {
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o700))
+            .map_err(Error::io("change the mode of", &real))?;
+    }
+    Ok(real)
+}
+
+/// Checks the directory of a file that is written for other programs to read,
+/// as a kubeconfig: in one that others may write, they could replace the file.
+/// Whose the directory is remains the user's choice.
+///
+/// # Errors
+/// As [`private_dir`].
+pub fn check_output_dir(path: &Path) -> Result<(), Error> {
+    let user = User::current();
+    let found = fs::metadata(path).map_err(Error::io("look at", path))?;
+    let facts = Facts {
+        uid: user.uid,
+        ..facts(&found)
+    };
+    user.check_ancestor(path, facts)
+}
+
+/// Follows a path as the kernel does, checking each directory on the way but
+/// the last. Gives the path without links, and whether all of it is there.
+fn walk(user: User, path: &Path) -> Result<(PathBuf, bool), Error> {
+    let mut real = PathBuf::from("/");
+    let mut rest: VecDeque<OsString> = names(path).collect();
+    let mut links = 0;
+    check(user, &real)?;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&name);
+        let found = match fs::symlink_metadata(&next) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // What does not exist has no links: `..` may be in it all the same.
+                real = next;
+                for name in rest {
+                    match name == ".." {
+                        true => drop(real.pop()),
+                        false => real.push(name),
+                    }
+                }
+                return Ok((real, false));
+            }
+            Err(error) => return Err(Error::io("look at", next)(error)),
+        };
+        if found.file_type().is_symlink() {
+            links += 1;
+            if links > LINK_LIMIT {
+                let error = io::Error::from(rustix::io::Errno::LOOP);
+                return Err(Error::io("follow", next)(error));
+            }
+            user.check_link(&next, facts(&found))?;
+            let target = fs::read_link(&next).map_err(Error::io("follow", &next))?;
+            if target.is_absolute() {
+                real = PathBuf::from("/");
+            }
+            for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                rest.push_front(name);
+            }
+            continue;
+        }
+        real = next;
+        if !rest.is_empty() {
+            user.check_ancestor(&real, facts(&found))?;
+        }
+    }
+    Ok((real, true))
+}
+
+fn check(user: User, dir: &Path) -> Result<(), Error> {
+    let found = fs::symlink_metadata(dir).map_err(Error::io("look at", dir))?;
+    user.check_ancestor(dir, facts(&found))
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn is_root() -> bool {
+        rustix::process::geteuid().is_root()
+    }
+
+    fn untrusted(path: &Path) -> PathBuf {
+        match private_dir(path) {
+            Err(Error::Untrusted { path, .. }) => path,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_new_directory_and_its_parents_are_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b");
+        assert_eq!(private_dir(&path).unwrap(), path);
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o700, 0o700));
+    }
+
+    #[test]
+    fn what_others_may_read_is_made_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::create_dir(&path).unwrap();
+        set_mode(&path, 0o755);
+        private_dir(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+    }
+
+    #[test]
+    fn what_others_may_write_is_refused_at_every_level() {
+        let folder = tempfile::tempdir().unwrap();
+        let (above, path) = (folder.path().join("a"), folder.path().join("a/b"));
+        private_dir(&path).unwrap();
+        set_mode(&path, 0o777);
+        assert_eq!(untrusted(&path), path);
+        set_mode(&path, 0o700);
+        set_mode(&above, 0o777);
+        assert_eq!(untrusted(&path), above);
+        assert_eq!(untrusted(&above.join("new/er")), above);
+        assert!(!above.join("new").exists(), "nothing was created");
+        set_mode(&above, 0o1777);
+        private_dir(&path).unwrap();
+    }
+
+    #[test]
+    fn another_users_directory_and_link_are_refused() {
+        if !is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        chown(&theirs, Some(65534), Some(65534)).unwrap();
+        assert_eq!(untrusted(&theirs), theirs);
+        assert_eq!(untrusted(&theirs.join("mine")), theirs);
+
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        set_mode(&shared, 0o1777);
+        let link = shared.join("link");
+        symlink(folder.path(), &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).unwrap();
+        assert_eq!(untrusted(&link.join("data")), link);
+    }
+
+    #[test]
+    fn ones_own_link_may_lead_to_a_larger_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, link) = (folder.path().join("there"), folder.path().join("link"));
+        fs::create_dir(&there).unwrap();
+        symlink(
+            "./../".to_owned() + folder.path().file_name().unwrap().to_str().unwrap() + "/there",
+            &link,
+        )
+        .unwrap();
+        assert_eq!(private_dir(&link).unwrap(), there);
+        assert_eq!(private_dir(&link.join("x")).unwrap(), there.join("x"));
+    }
+
+    #[test]
+    fn links_in_a_circle_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink(&link, &link).unwrap();
+        assert!(matches!(private_dir(&link), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "").unwrap();
+        assert!(matches!(private_dir(&path), Err(Error::Io { .. })));
+    }
+}

@@ -1,0 +1,195 @@
+//! Opening private files.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+use crate::{
+    Error,
+    dir::facts,
+    trust::{SHARED, User},
+};
+
+/// Bytes of a private file that is read as a whole, at most: these files are
+/// small.
+const READ_LIMIT: u64 = 16 << 20;
+
+/// How to open a private file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// For reading; it must be there.
+    Read,
+    /// For reading, with its mode left as it is; it must be there.
+    Inspect,
+    /// For reading and writing; created if missing.
+    ReadWrite,
+    /// For reading, and writing at its end; created if missing.
+    Append,
+}
+
+/// Opens a private file, without following a symbolic link. A new one gets mode
+/// 0600; one of this user that others may read is changed to it.
+///
+/// # Errors
+/// [`Error::Untrusted`]: it is a link, not a regular file, of another user, or
+/// others may write to it. [`Error::Io`]: it cannot be opened.
+pub fn open(path: &Path, mode: OpenMode) -> Result<File, Error> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    match mode {
+        OpenMode::Read | OpenMode::Inspect => &mut options,
+        OpenMode::ReadWrite => options.write(true).create(true),
+        OpenMode::Append => options.append(true).create(true),
+    };
+    // NONBLOCK: a named pipe must not hold this process up before it is refused.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = opened.map_err(|error| {
+        match error
+            .raw_os_error()
+            .map(rustix::io::Errno::from_raw_os_error)
+        {
+            Some(rustix::io::Errno::LOOP) => refused(path, "it is a symbolic link"),
+            Some(rustix::io::Errno::NXIO) => refused(path, "it is not a regular file"),
+            _ => Error::io("open", path)(error),
+        }
+    })?;
+    check(path, &file, mode)?;
+    Ok(file)
+}
+
+fn check(path: &Path, file: &File, mode: OpenMode) -> Result<(), Error> {
+    let found = file.metadata().map_err(Error::io("look at", path))?;
+    if !found.is_file() {
+        return Err(refused(path, "it is not a regular file"));
+    }
+    User::current().check_own(path, facts(&found))?;
+    if found.mode() & SHARED != 0 && mode != OpenMode::Inspect {
+        file.set_permissions(fs::Permissions::from_mode(0o600))
+            .map_err(Error::io("change the mode of", path))?;
+    }
+    Ok(())
+}
+
+fn refused(path: &Path, problem: &str) -> Error {
+    Error::Untrusted {
+        path: path.to_owned(),
+        problem: problem.to_owned(),
+        remedy: format!("remove it: `rm {}`", path.display()),
+    }
+}
+
+/// Reads a private file as a whole; `None` when there is none.
+///
+/// # Errors
+/// As [`open`]; and it is larger than 16 MiB.
+pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    read_as(path, OpenMode::Read)
+}
+
+/// As [`read_optional`], and leaves the file's mode as it is.
+///
+/// # Errors
+/// As [`read_optional`].
+pub fn inspect_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    read_as(path, OpenMode::Inspect)
+}
+
+fn read_as(path: &Path, mode: OpenMode) -> Result<Option<Vec<u8>>, Error> {
+    let file = match open(path, mode) {
+        Ok(file) => file,
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    let read = file.take(READ_LIMIT + 1).read_to_end(&mut bytes);
+    read.map_err(Error::io("read", path))?;
+    if bytes.len() as u64 > READ_LIMIT {
+        return Err(Error::io("read", path)(io::ErrorKind::FileTooLarge.into()));
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    fn problem(result: Result<File, Error>) -> String {
+        match result {
+            Err(Error::Untrusted { problem, .. }) => problem,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_new_file_is_private_and_an_old_one_is_made_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        open(&path, OpenMode::Append).unwrap();
+        let mode = || path.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        inspect_optional(&path).unwrap();
+        assert_eq!(mode(), 0o644);
+        open(&path, OpenMode::Read).unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(problem(open(&path, OpenMode::Read)).contains("every user"));
+    }
+
+    #[test]
+    fn links_pipes_and_directories_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        symlink(&target, &link).unwrap();
+        for mode in [OpenMode::Read, OpenMode::ReadWrite, OpenMode::Append] {
+            assert!(problem(open(&link, mode)).contains("symbolic link"));
+        }
+        assert!(!target.exists());
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
+        for mode in [OpenMode::Read, OpenMode::ReadWrite] {
+            assert!(problem(open(&pipe, mode)).contains("regular"));
+        }
+        assert!(problem(open(folder.path(), OpenMode::Read)).contains("regular"));
+    }
+
+    #[test]
+    fn another_users_file_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "{}").unwrap();
+        chown(&path, Some(65534), None).unwrap();
+        assert!(problem(open(&path, OpenMode::Read)).contains("65534"));
+        assert!(read_optional(&path).is_err());
+    }
+
+    #[test]
+    fn a_missing_file_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read_optional(&folder.path().join("x")).unwrap().is_none());
+    }
+}

@@ -1,0 +1,149 @@
+//! Who may own and write what. Pure: facts in, verdicts out.
+
+use std::path::Path;
+
+use crate::Error;
+
+/// Mode bits.
+const GROUP_WRITE: u32 = 0o020;
+const OTHER_WRITE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+/// What group and others may do at all.
+pub(crate) const SHARED: u32 = 0o077;
+
+/// The user this process acts as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// In a user namespace that does not map every user: what the kernel shows
+    /// for owners without a mapping, the system's root among them.
+    pub(crate) unmapped: Option<u32>,
+}
+
+/// What the file system says about an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) mode: u32,
+}
+
+impl User {
+    /// Whether this user or the system owns it.
+    fn trusts_owner(self, facts: Facts) -> bool {
+        facts.uid == 0 || facts.uid == self.uid || self.unmapped == Some(facts.uid)
+    }
+
+    /// Who else may write to it, in words. The user's own group and root's are
+    /// no strangers: many systems give each user a group of the same name and
+    /// new files a mode that lets it write.
+    fn other_writer(self, facts: Facts) -> Option<String> {
+        if facts.mode & OTHER_WRITE != 0 {
+            return Some("every user may write to it".to_owned());
+        }
+        let strange = facts.gid != self.gid && facts.gid != 0;
+        (facts.mode & GROUP_WRITE != 0 && strange)
+            .then(|| format!("the group {} may write to it", facts.gid))
+    }
+
+    /// A directory above a private one. In a sticky directory, as /tmp, others
+    /// may create entries, but not replace this user's.
+    pub(crate) fn check_ancestor(self, path: &Path, facts: Facts) -> Result<(), Error> {
+        if !self.trusts_owner(facts) {
+            return Err(foreign(path, facts));
+        }
+        match self.other_writer(facts) {
+            Some(problem) if facts.mode & STICKY == 0 => Err(writable(path, problem)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A symbolic link on the way to a private directory: in a sticky directory
+    /// anybody may have put it there.
+    pub(crate) fn check_link(self, path: &Path, facts: Facts) -> Result<(), Error> {
+        match self.trusts_owner(facts) {
+            true => Ok(()),
+            false => Err(foreign(path, facts)),
+        }
+    }
+
+    /// A private directory or file itself: this user's alone.
+    pub(crate) fn check_own(self, path: &Path, facts: Facts) -> Result<(), Error> {
+        if facts.uid != self.uid {
+            return Err(foreign(path, facts));
+        }
+        match self.other_writer(facts) {
+            Some(problem) => Err(writable(path, problem)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn foreign(path: &Path, facts: Facts) -> Error {
+    Error::Untrusted {
+        path: path.to_owned(),
+        problem: format!("it belongs to another user (uid {})", facts.uid),
+        remedy: "choose a directory of your own".to_owned(),
+    }
+}
+
+fn writable(path: &Path, problem: String) -> Error {
+    Error::Untrusted {
+        path: path.to_owned(),
+        problem,
+        remedy: format!(
+            "if you trust what is in it, take the right away: `chmod go-w {}`",
+            path.display()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: User = User {
+        uid: 1000,
+        gid: 1000,
+        unmapped: None,
+    };
+
+    fn facts(uid: u32, gid: u32, mode: u32) -> Facts {
+        Facts { uid, gid, mode }
+    }
+
+    #[test]
+    fn directories_above_belong_to_the_user_or_the_system() {
+        let ancestor = |one| ME.check_ancestor(Path::new("/x"), one).is_ok();
+        assert!(ancestor(facts(0, 0, 0o755)));
+        assert!(ancestor(facts(1000, 1000, 0o775)), "a group of one's own");
+        assert!(ancestor(facts(0, 0, 0o1777)), "as /tmp");
+        assert!(!ancestor(facts(0, 0, 0o777)));
+        assert!(!ancestor(facts(1000, 100, 0o775)));
+        assert!(!ancestor(facts(65534, 65534, 0o755)));
+        let inside = User {
+            unmapped: Some(65534),
+            ..ME
+        };
+        let seen = facts(65534, 65534, 0o755);
+        assert!(inside.check_ancestor(Path::new("/x"), seen).is_ok());
+    }
+
+    #[test]
+    fn the_private_one_is_the_users_alone() {
+        let own = |one| ME.check_own(Path::new("/x"), one).is_ok();
+        assert!(own(facts(1000, 1000, 0o600)));
+        assert!(own(facts(1000, 1000, 0o664)));
+        assert!(!own(facts(1000, 100, 0o660)));
+        assert!(!own(facts(1000, 1000, 0o602)));
+        assert!(!own(facts(1000, 1000, 0o1777)), "sticky is not enough");
+        assert!(!own(facts(0, 0, 0o644)), "not even root's");
+    }
+
+    #[test]
+    fn a_link_of_a_stranger_is_refused() {
+        let link = |uid| ME.check_link(Path::new("/x"), facts(uid, uid, 0o777));
+        assert!(link(1000).is_ok() && link(0).is_ok() && link(1001).is_err());
+    }
+}

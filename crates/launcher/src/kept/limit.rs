@@ -1,0 +1,63 @@
+//! How much room kept bundles may take.
+
+use std::{fs, io, path::PathBuf};
+
+use super::Kept;
+
+/// How much is kept unless the user says otherwise: 10 GiB.
+pub const DEFAULT_LIMIT: u64 = 10 << 30;
+
+/// How much may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What the user has set, or [`DEFAULT_LIMIT`].
+    pub configured: u64,
+    /// That, or half of what the disk has free beside the bundles, if this is less.
+    pub bytes: u64,
+}
+
+impl Limit {
+    /// The limit on a disk with so many bytes free, beside so many that are used by
+    /// bundles. Pure.
+    #[must_use]
+    pub fn on_disk(configured: u64, free: u64, used: u64) -> Self {
+        Self {
+            configured,
+            bytes: configured.min(free.saturating_add(used) / 2),
+        }
+    }
+}
+
+impl Kept {
+    fn limit_file(&self) -> PathBuf {
+        self.root.join("limit")
+    }
+
+    /// Sets how many bytes may be kept. It stays until another limit is set.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn set_limit(&self, bytes: u64) -> io::Result<()> {
+        fs::create_dir_all(&self.root)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.root)?;
+        io::Write::write_all(&mut file, bytes.to_string().as_bytes())?;
+        file.persist(self.limit_file())
+            .map_err(|failed| failed.error)?;
+        Ok(())
+    }
+
+    /// How many bytes may be kept, when so many are.
+    #[must_use]
+    pub fn limit(&self, used: u64) -> Limit {
+        let text = fs::read_to_string(self.limit_file()).ok();
+        let configured = text.and_then(|text| text.trim().parse().ok());
+        // Where the folder will be, if it is not there yet.
+        let disk = self.root.ancestors().find_map(|folder| {
+            rustix::fs::statvfs(folder)
+                .ok()
+                .map(|found| found.f_bavail.saturating_mul(found.f_frsize))
+        });
+        let free = disk.unwrap_or(u64::MAX);
+        Limit::on_disk(configured.unwrap_or(DEFAULT_LIMIT), free, used)
+    }
+}

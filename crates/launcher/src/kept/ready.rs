@@ -1,0 +1,194 @@
+//! Ready copies: the code of the bundles used last, unpacked before a pod needs it. A pod
+//! gets the copy by one rename, and another is made when no pod is starting.
+//!
+//! A copy is made under a temporary name and gets its own when it is complete. A pod's
+//! volume gets a note about the copy after the copy itself, and the bootstrap removes the
+//! note before it uses the copy. So a process that is killed leaves no half of a copy that
+//! anybody takes for a whole one. What a power failure leaves has another boot's id.
+
+use std::{
+    fs,
+    io::{self, Seek as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use flate2::read::MultiGzDecoder;
+use longshore_archive::{Limits, Unpack, UnpackError, unpack};
+
+use super::Kept;
+use crate::{bootstrap::copy_bundle, names};
+
+/// Smaller bundles are unpacked about as quickly.
+pub(super) const SMALLEST: u64 = 8 << 20;
+/// Of so many bundles copies are made: those used last.
+pub(super) const BUNDLES: usize = 2;
+/// The beginning of the names of copies that are being made.
+const UNFINISHED: &str = ".tmp";
+
+/// The code of a bundle, unpacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReadyCopy {
+    pub(super) sha256: String,
+    /// How many bytes its files have.
+    pub(super) bytes: u64,
+    pub(super) path: PathBuf,
+}
+
+/// Why there is no copy.
+#[derive(Debug)]
+pub(super) enum NoCopy {
+    /// The code has more bytes than there is room.
+    NoRoom,
+    /// Another reason.
+    Failed(String),
+}
+
+/// The running kernel's boot, which nothing that was not written to disk survives.
+pub(crate) fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let id = text.trim();
+    let is_id = !id.is_empty()
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_id.then(|| id.to_owned())
+}
+
+/// What a volume's note says whose code is a copy of this bundle.
+pub(crate) fn note(sha256: &str) -> Option<String> {
+    Some(format!("{sha256} {}\n", boot_id()?))
+}
+
+impl Kept {
+    fn all_ready(&self) -> PathBuf {
+        self.root.join("ready")
+    }
+
+    /// The folder of the copies that were made since the machine started.
+    fn ready(&self) -> Option<PathBuf> {
+        Some(self.all_ready().join(boot_id()?))
+    }
+
+    /// The copies that are there.
+    pub(super) fn copies(&self) -> Vec<ReadyCopy> {
+        let folders = self.ready().into_iter();
+        let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+        let copy = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (sha256, bytes) = name.split_once('.')?;
+            Some(ReadyCopy {
+                sha256: sha256.to_owned(),
+                bytes: bytes.parse().ok()?,
+                path: entry.path(),
+            })
+        };
+        entries.flatten().filter_map(copy).collect()
+    }
+
+    /// Removes copies that a killed process has not finished, and those from before the
+    /// machine was started. Only while no copy is being made.
+    pub(super) fn clean_copies(&self) -> io::Result<()> {
+        let now = self.ready();
+        for folder in entries(&self.all_ready())? {
+            if Some(&folder) != now.as_ref() {
+                fs::remove_dir_all(folder)?;
+                continue;
+            }
+            let is_unfinished = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default();
+                name.to_string_lossy().starts_with(UNFINISHED)
+            };
+            for path in entries(&folder)?.into_iter().filter(is_unfinished) {
+                match path.is_dir() {
+                    true => fs::remove_dir_all(path)?,
+                    false => fs::remove_file(path)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a copy: it has no name any more when its files begin to go.
+    pub(super) fn remove_copy(&self, copy: &ReadyCopy) -> io::Result<()> {
+        let aside = copy
+            .path
+            .with_file_name(format!("{UNFINISHED}{}", copy.sha256));
+        match fs::rename(&copy.path, &aside) {
+            // A pod has it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed.and_then(|()| fs::remove_dir_all(aside)),
+        }
+    }
+
+    /// Removes the copies of a bundle.
+    pub(super) fn remove_copies(&self, sha256: &str) -> io::Result<()> {
+        let copies = self.copies();
+        let mut copies = copies.iter().filter(|copy| copy.sha256 == sha256);
+        copies.try_for_each(|copy| self.remove_copy(copy))
+    }
+
+    /// Unpacks a bundle, as the bootstrap does, into at most `room` bytes.
+    pub(super) fn make_copy(&self, sha256: &str, room: u64) -> Result<u64, NoCopy> {
+        let failed = |error: &dyn std::fmt::Display| NoCopy::Failed(error.to_string());
+        let folder = self
+            .ready()
+            .ok_or_else(|| failed(&"the machine has no boot id"))?;
+        let mut builder = fs::DirBuilder::new();
+        // Pods of other users do not get copies, and need not see them.
+        let made = builder.recursive(true).mode(0o700).create(&folder);
+        made.map_err(|error| failed(&error))?;
+        let temporary = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(&folder);
+        let temporary = temporary.map_err(|error| failed(&error))?;
+        let mut file = tempfile::tempfile_in(temporary.path()).map_err(|error| failed(&error))?;
+        let path = self.path(sha256);
+        let found = copy_bundle(&path, &mut file).map_err(|error| failed(&error))?;
+        if found != sha256 {
+            return Err(failed(&format!("the bundle {} is damaged", path.display())));
+        }
+        file.rewind().map_err(|error| failed(&error))?;
+        let work = temporary.path().join("work");
+        fs::create_dir(&work).map_err(|error| failed(&error))?;
+        let options = Unpack {
+            limits: Limits {
+                bytes: room.min(Limits::default().bytes),
+                ..Limits::default()
+            },
+            ..Unpack::default()
+        };
+        let reader = io::BufReader::with_capacity(1 << 16, file);
+        let moved = match unpack(MultiGzDecoder::new(reader), &work, &options, |_| ()) {
+            Err(UnpackError::TooLarge { .. }) => return Err(NoCopy::NoRoom),
+            unpacked => unpacked.map_err(|error| failed(&error))?,
+        };
+        let name = format!("{sha256}.{}", moved.bytes);
+        fs::rename(work, folder.join(name)).map_err(|error| failed(&error))?;
+        Ok(moved.bytes)
+    }
+
+    /// Moves a copy of the bundle into the new, empty volume of a pod; whether there was
+    /// one. The pod's containers must run as the user of this process.
+    pub fn give(&self, sha256: &str, volume: &Path) -> bool {
+        let (Some(note), true) = (note(sha256), super::files::is_sha256(sha256)) else {
+            return false;
+        };
+        let mut copies = self.copies().into_iter();
+        let Some(copy) = copies.find(|copy| copy.sha256 == sha256) else {
+            return false;
+        };
+        // Another pod may be quicker, or the volume be on another disk: then the bootstrap
+        // unpacks the bundle. So it does without the note.
+        let given = fs::rename(copy.path, volume.join(names::WORK_FOLDER))
+            .and_then(|()| fs::write(volume.join(names::READY), note));
+        given.is_ok()
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Which task of a run is meant. Pure.
+
+use crate::suggest;
+
+use super::Run;
+use crate::names::Task;
+
+/// Why no task, or not one task alone, is meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// The run has no such role.
+    #[error("the run {run} has no role {role:?}{}; its roles: {}", nearest.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default(), roles.join(", "))]
+    NoSuchRole {
+        /// The run's name.
+        run: String,
+        /// The role asked for.
+        role: String,
+        /// The role whose name is closest.
+        nearest: Option<String>,
+        /// The roles that it has.
+        roles: Vec<String>,
+    },
+    /// The role has fewer tasks.
+    #[error("the run {run} has no task {}; its tasks: {tasks}", named(role.as_ref(), *index))]
+    NoSuchIndex {
+        /// The run's name.
+        run: String,
+        /// The role asked for, if one was.
+        role: Option<String>,
+        /// The index asked for.
+        index: u32,
+        /// The tasks that it has, in a few words.
+        tasks: String,
+    },
+    /// Several tasks fit.
+    #[error("the run {run} has {count} tasks: name one, as in {run}/{example}")]
+    Several {
+        /// The run's name.
+        run: String,
+        /// How many fit.
+        count: u64,
+        /// One of them.
+        example: Task,
+    },
+}
+
+fn named(role: Option<&String>, index: u32) -> String {
+    match role {
+        Some(role) => format!("{role}/{index}"),
+        None => format!("with the index {index}"),
+    }
+}
+
+impl Run {
+    /// Checks that a task of this role, of this index, or of both exists.
+    ///
+    /// # Errors
+    /// [`TaskError::NoSuchRole`] and [`TaskError::NoSuchIndex`].
+    pub fn check_task(&self, role: Option<&str>, index: Option<u32>) -> Result<(), TaskError> {
+        let mut meant = self
+            .roles
+            .iter()
+            .filter(|known| role.is_none_or(|role| known.name == role));
+        if let Some(role) = role
+            && !self.roles.iter().any(|known| known.name == role)
+        {
+            let names = || self.roles.iter().map(|known| known.name.as_str());
+            return Err(TaskError::NoSuchRole {
+                run: self.name.to_string(),
+                role: role.to_owned(),
+                nearest: suggest::nearest(role, names()).map(str::to_owned),
+                roles: names().map(str::to_owned).collect(),
+            });
+        }
+        match index {
+            Some(index) if !meant.any(|known| index < known.count) => Err(TaskError::NoSuchIndex {
+                run: self.name.to_string(),
+                role: role.map(str::to_owned),
+                index,
+                tasks: self.tasks_in_words(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The one task that is meant: that of this role and index, or the only one there is.
+    ///
+    /// # Errors
+    /// As [`Run::check_task`], and [`TaskError::Several`].
+    pub fn only_task(&self, role: Option<&str>, index: Option<u32>) -> Result<Task, TaskError> {
+        self.check_task(role, index)?;
+        let meant = self.roles.iter().filter(|known| {
+            role.is_none_or(|role| known.name == role)
+                && index.map_or(known.count > 0, |index| index < known.count)
+        });
+        let meant: Vec<_> = meant.collect();
+        let count = meant.iter().map(|role| match index {
+            Some(_) => 1,
+            None => u64::from(role.count),
+        });
+        let count: u64 = count.sum();
+        let first = meant.first().map(|role| Task {
+            role: role.name.clone(),
+            index: index.unwrap_or(0),
+        });
+        match first {
+            Some(task) if count == 1 => Ok(task),
+            first => Err(TaskError::Several {
+                run: self.name.to_string(),
+                count,
+                example: first.unwrap_or(Task {
+                    role: "main".to_owned(),
+                    index: 0,
+                }),
+            }),
+        }
+    }
+
+    /// `worker/0 to worker/3, ps/0`.
+    fn tasks_in_words(&self) -> String {
+        let words = self.roles.iter().map(|role| match role.count {
+            0 => format!("none of {}", role.name),
+            1 => format!("{}/0", role.name),
+            count => format!("{0}/0 to {0}/{1}", role.name, count - 1),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{names::RunName, runs::RunRole};
+
+    fn run(roles: &[(&str, u32)]) -> Run {
+        let role = |(name, count): &(&str, u32)| RunRole {
+            name: (*name).to_owned(),
+            count: *count,
+            service: false,
+        };
+        Run {
+            name: RunName::existing("digits-x7k2p").unwrap(),
+            namespace: "default".to_owned(),
+            roles: roles.iter().map(role).collect(),
+            schedule: None,
+        }
+    }
+
+    fn only(run: &Run, role: Option<&str>, index: Option<u32>) -> String {
+        match run.only_task(role, index) {
+            Ok(task) => task.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_only_task_needs_no_name() {
+        let alone = run(&[("main", 1)]);
+        assert_eq!(only(&alone, None, None), "main/0");
+        assert_eq!(only(&alone, Some("main"), Some(0)), "main/0");
+        let two = run(&[("ps", 1), ("worker", 2)]);
+        assert_eq!(only(&two, Some("ps"), None), "ps/0");
+        assert_eq!(only(&two, None, Some(1)), "worker/1");
+        insta::assert_snapshot!(only(&two, None, None), @"the run digits-x7k2p has 3 tasks: name one, as in digits-x7k2p/ps/0");
+        insta::assert_snapshot!(only(&two, Some("worker"), None), @"the run digits-x7k2p has 2 tasks: name one, as in digits-x7k2p/worker/0");
+        insta::assert_snapshot!(only(&two, None, Some(0)), @"the run digits-x7k2p has 2 tasks: name one, as in digits-x7k2p/ps/0");
+        let huge = run(&[("a", u32::MAX), ("b", u32::MAX)]);
+        assert!(only(&huge, None, None).contains("8589934590 tasks"));
+        assert!(run(&[]).only_task(None, None).is_err());
+    }
+
+    #[test]
+    fn tasks_that_do_not_exist() {
+        let two = run(&[("ps", 1), ("worker", 2)]);
+        insta::assert_snapshot!(only(&two, Some("wroker"), None), @r#"the run digits-x7k2p has no role "wroker" (did you mean "worker"?); its roles: ps, worker"#);
+        insta::assert_snapshot!(only(&two, Some("worker"), Some(7)), @"the run digits-x7k2p has no task worker/7; its tasks: ps/0, worker/0 to worker/1");
+        insta::assert_snapshot!(only(&two, None, Some(7)), @"the run digits-x7k2p has no task with the index 7; its tasks: ps/0, worker/0 to worker/1");
+        assert_eq!(two.check_task(None, Some(1)), Ok(()));
+    }
+}

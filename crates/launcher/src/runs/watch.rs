@@ -1,0 +1,93 @@
+//! The list of runs, kept up to date by watches.
+
+use longshore_client::{
+    Cache, Changes, Cluster, LabelSelector,
+    kinds::{CronJob, Job, Pod},
+};
+
+use super::{RunSummary, RunsError, Views, summarize};
+
+/// The runs of a namespace, or of all that may be seen, as they change.
+#[derive(Debug)]
+pub struct WatchedRuns {
+    jobs: (Cache<Job>, Changes<Job>),
+    pods: (Cache<Pod>, Changes<Pod>),
+    /// Absent where CronJobs may not be seen.
+    schedules: Option<(Cache<CronJob>, Changes<CronJob>)>,
+}
+
+impl WatchedRuns {
+    /// Watches the runs whose labels match, in a namespace or in all.
+    ///
+    /// # Errors
+    /// [`RunsError::Cluster`].
+    pub async fn start(
+        cluster: &Cluster,
+        namespace: Option<&str>,
+        selector: &LabelSelector,
+    ) -> Result<Self, RunsError> {
+        let views = Views::new(cluster, namespace, selector)?;
+        let schedules = async {
+            match views.schedules.cache().await {
+                Ok(cache) => Ok(Some(cache)),
+                Err(error) if error.is_forbidden() || error.is_not_found() => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let (jobs, pods, schedules) =
+            futures::try_join!(views.jobs.cache(), views.pods.cache(), schedules)?;
+        let mut watched = Self {
+            jobs: (jobs.clone(), jobs.subscribe()),
+            pods: (pods.clone(), pods.subscribe()),
+            schedules: schedules.map(|cache| (cache.clone(), cache.subscribe())),
+        };
+        watched.drain();
+        Ok(watched)
+    }
+
+    /// The runs as they are now, newest first.
+    ///
+    /// # Errors
+    /// [`RunsError::Cluster`] when an object cannot be read.
+    pub fn now(&self) -> Result<Vec<RunSummary>, RunsError> {
+        let schedules = self.schedules.as_ref();
+        let schedules = schedules.map(|(cache, _)| cache.items());
+        summarize(
+            &self.jobs.0.items(),
+            &self.pods.0.items(),
+            &schedules.unwrap_or_default(),
+        )
+    }
+
+    /// Waits until an object of a run has changed; false when the cluster was closed.
+    /// May be given up and called again.
+    pub async fn changed(&mut self) -> bool {
+        let Self {
+            jobs,
+            pods,
+            schedules,
+        } = self;
+        let schedules = async {
+            match schedules {
+                Some((_, changes)) => changes.next().await.is_some(),
+                None => std::future::pending().await,
+            }
+        };
+        let is_open = tokio::select! {
+            change = jobs.1.next() => change.is_some(),
+            change = pods.1.next() => change.is_some(),
+            is_open = schedules => is_open,
+        };
+        self.drain();
+        is_open
+    }
+
+    /// Takes the changes that are there already: [`WatchedRuns::now`] shows them.
+    fn drain(&mut self) {
+        while self.jobs.1.try_next().is_some() {}
+        while self.pods.1.try_next().is_some() {}
+        if let Some((_, changes)) = &mut self.schedules {
+            while changes.try_next().is_some() {}
+        }
+    }
+}

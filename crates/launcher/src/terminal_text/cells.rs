@@ -1,0 +1,219 @@
+//! One line of a terminal: what its cells hold after a text was written.
+
+use std::{collections::BTreeMap, fmt, fmt::Write as _};
+
+use anstyle::Style;
+use anstyle_parse::{Params, Parser, Perform};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::colors;
+
+/// Columns that a movement of the cursor or a run of blanks can reach. Terminals
+/// clamp to their width; a line can be longer than that, but only by being written.
+const REACHABLE_COLUMNS: usize = 1024;
+/// Characters without a width of their own, such as accents, that one cell keeps.
+const MARKS_PER_CELL: usize = 8;
+
+/// The second half of a wide character.
+const HALF: char = '\0';
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cell {
+    char: char,
+    style: Style,
+}
+
+/// A blank as a terminal has it before anything is written.
+const BLANK: Cell = Cell {
+    char: ' ',
+    style: Style::new(),
+};
+
+/// The cells of a line.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    cells: Vec<Cell>,
+    /// Characters without a width, by the column that they join.
+    marks: BTreeMap<usize, String>,
+    column: usize,
+    style: Style,
+}
+
+impl Cells {
+    /// The line after this text was written. What the text's end cuts off of a
+    /// sequence is left out.
+    pub(super) fn written(text: &str) -> Self {
+        let mut line = Self::default();
+        let mut parser = Parser::<anstyle_parse::DefaultCharAccumulator>::new();
+        for byte in text.bytes() {
+            parser.advance(&mut line, byte);
+        }
+        line.trim();
+        line
+    }
+
+    /// The text without colours, as far as it fits.
+    pub(super) fn cut(&self, columns: usize) -> String {
+        let mut text = String::new();
+        let mut width = 0;
+        for (column, cell) in self.cells.iter().enumerate() {
+            // A tab would reach further than one column.
+            let char = if cell.char == '\t' { ' ' } else { cell.char };
+            if char == HALF {
+                continue;
+            }
+            width += char.width().unwrap_or(0);
+            if width > columns {
+                break;
+            }
+            text.push(char);
+            text.extend(self.marks.get(&column).map(String::as_str));
+        }
+        text
+    }
+
+    /// Blanks at the end are what erasing has left.
+    fn trim(&mut self) {
+        while self.cells.last() == Some(&BLANK) {
+            self.cells.pop();
+        }
+        self.marks.retain(|column, _| *column < self.cells.len());
+    }
+
+    fn put(&mut self, char: char) {
+        let width = char.width().unwrap_or(0);
+        if width == 0 {
+            return self.join(char);
+        }
+        self.clear(self.column, self.column + width);
+        let style = self.style;
+        self.cells[self.column] = Cell { char, style };
+        for half in 1..width {
+            self.cells[self.column + half] = Cell { char: HALF, style };
+        }
+        self.column += width;
+    }
+
+    /// Adds a character without a width to the one before the cursor.
+    fn join(&mut self, char: char) {
+        let Some(mut column) = self.column.checked_sub(1) else {
+            return;
+        };
+        while column > 0 && self.cells.get(column).is_some_and(|cell| cell.char == HALF) {
+            column -= 1;
+        }
+        if column < self.cells.len() {
+            let marks = self.marks.entry(column).or_default();
+            if marks.chars().count() < MARKS_PER_CELL {
+                marks.push(char);
+            }
+        }
+    }
+
+    /// Makes cells blank, and wide characters that they are one half of.
+    fn clear(&mut self, from: usize, to: usize) {
+        if self.cells.len() < to {
+            self.cells.resize(to, BLANK);
+        }
+        let is_half = |cells: &[Cell], at: usize| cells.get(at).is_some_and(|c| c.char == HALF);
+        let (mut first, mut last) = (from, to);
+        while is_half(&self.cells, first) && first > 0 {
+            first -= 1;
+        }
+        while is_half(&self.cells, last) {
+            last += 1;
+        }
+        self.cells[first..last].fill(BLANK);
+        if !self.marks.is_empty() {
+            self.marks
+                .retain(|column, _| !(first..last).contains(column));
+        }
+    }
+
+    /// Moves the cursor, not further than a terminal would.
+    fn move_to(&mut self, column: usize) {
+        let limit = REACHABLE_COLUMNS.max(self.column).max(self.cells.len());
+        self.column = column.min(limit);
+    }
+
+    fn erase(&mut self, how: u16) {
+        let end = self.cells.len();
+        match how {
+            0 if self.column < end => self.clear(self.column, end),
+            1 => self.clear(0, (self.column + 1).min(end)),
+            2 => {
+                self.cells.clear();
+                self.marks.clear();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Perform for Cells {
+    fn print(&mut self, char: char) {
+        // C1 control characters come this way, too.
+        if !char.is_control() {
+            self.put(char);
+        }
+    }
+
+    fn execute(&mut self, byte: u8) {
+        match byte {
+            b'\r' => self.column = 0,
+            0x08 => self.column = self.column.saturating_sub(1),
+            b'\t' => {
+                self.clear(self.column, self.column + 1);
+                self.cells[self.column].char = '\t';
+                self.column += 1;
+            }
+            b'\n' => self.put(' '),
+            _ => {}
+        }
+    }
+
+    fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: u8) {
+        // Those with a private marker mean something else.
+        if ignore || !intermediates.is_empty() {
+            return;
+        }
+        let first = params.iter().next().and_then(|group| group.first());
+        let first = first.copied().unwrap_or(0);
+        let count = usize::from(first.max(1));
+        match action {
+            b'm' => self.style = colors::select(self.style, params),
+            b'K' => self.erase(first),
+            b'C' | b'a' => self.move_to(self.column + count),
+            b'D' => self.column = self.column.saturating_sub(count),
+            b'G' | b'`' => self.move_to(count - 1),
+            b'X' => {
+                let end = (self.column + count).min(self.cells.len());
+                if self.column < end {
+                    self.clear(self.column, end);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for Cells {
+    /// With colours, which are reset at the end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut style = Style::new();
+        for (column, cell) in self.cells.iter().enumerate() {
+            if cell.char == HALF {
+                continue;
+            }
+            if cell.style != style {
+                write!(f, "{}{}", style.render_reset(), cell.style.render())?;
+                style = cell.style;
+            }
+            f.write_char(cell.char)?;
+            if let Some(marks) = self.marks.get(&column) {
+                f.write_str(marks)?;
+            }
+        }
+        write!(f, "{}", style.render_reset())
+    }
+}

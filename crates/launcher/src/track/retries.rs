@@ -1,0 +1,50 @@
+//! Failed attempts that a Job makes up for with another pod.
+
+use std::collections::BTreeSet;
+
+use super::{Step, Track, finished};
+use crate::{explain, follow::Retry};
+
+/// How often a Job that does not say so starts failed pods again.
+const DEFAULT_BACKOFF_LIMIT: u32 = 6;
+
+impl Track {
+    /// Reports each failed attempt once, when it is not the one that ends the run. Of
+    /// those from before the beginning, the ones that have not been replaced yet.
+    pub(super) fn report_retries(&mut self, steps: &mut Vec<Step>) {
+        let is_first = self.retried.is_none();
+        let mut known = self.retried.take().unwrap_or_default();
+        for role in &self.roles {
+            let Some(job) = self.jobs.get(&role.name) else {
+                continue;
+            };
+            let attempts = self.attempts(&role.name);
+            let last: BTreeSet<&str> = attempts
+                .values()
+                .filter_map(|pods| pods.last())
+                .map(|pod| pod.metadata.uid.as_str())
+                .collect();
+            let mut failed: Vec<_> = attempts.values().flatten().collect();
+            failed.retain(|pod| pod.has_failed() && pod.metadata.deletion_timestamp.is_none());
+            failed.sort_by_key(|pod| finished(pod));
+            let limit = job.spec.backoff_limit.unwrap_or(DEFAULT_BACKOFF_LIMIT);
+            let ends = job.is_over() || job.is_cancelled() || job.spec.suspend;
+            // One more than the limit ends the Job, though it may not say so yet.
+            if ends || u32::try_from(failed.len()).is_ok_and(|failed| failed > limit) {
+                continue;
+            }
+            for (attempt, pod) in (1..).zip(failed) {
+                let uid = &pod.metadata.uid;
+                let is_old = is_first && !last.contains(uid.as_str());
+                if known.insert(uid.clone()) && !is_old {
+                    steps.push(Step::Retry(Retry {
+                        explanation: explain::failure(pod, None, &self.around).0,
+                        attempt,
+                        attempts: limit.saturating_add(1),
+                    }));
+                }
+            }
+        }
+        self.retried = Some(known);
+    }
+}

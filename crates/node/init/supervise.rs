@@ -1,0 +1,48 @@
+//! What the init does once the command runs.
+
+use crate::{
+    arguments::Arguments,
+    children,
+    system::{self, CHILD, HANGUP, INTERRUPT, KILL_ALL, QUIT, TERMINATE, USER_1, USER_2, WINDOW},
+};
+
+/// Reaps, forwards signals, ends with the command's code. `command` 0 means
+/// that there is none: TERM or INT end it.
+pub(crate) fn supervise(command: i32, arguments: &Arguments) -> ! {
+    loop {
+        // All signals are blocked, so none is lost, and blocked signals reach a
+        // PID namespace's init although it handles none.
+        match system::wait_for_signal() {
+            CHILD => reap(command, arguments),
+            KILL_ALL if !arguments.own_processes() => {
+                children::end(command);
+                system::exit(137)
+            }
+            signal @ (TERMINATE | INTERRUPT | HANGUP | QUIT | USER_1 | USER_2 | WINDOW) => {
+                if command > 0 {
+                    // A child that was not yet waited for: no other process.
+                    system::kill(command, signal);
+                } else if matches!(signal, TERMINATE | INTERRUPT) {
+                    system::exit(0)
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn reap(command: i32, arguments: &Arguments) {
+    while let Some((pid, status)) = system::reap() {
+        if pid == command {
+            if arguments.tidies() {
+                children::end(command);
+            }
+            let signal = status & 0x7f;
+            system::exit(if signal == 0 {
+                (status >> 8) & 0xff
+            } else {
+                128 + signal
+            })
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The system calls that the init is made of.
+
+use core::{ffi::CStr, ffi::c_char, ptr};
+
+/// Where to report what failed.
+pub(crate) const ERRORS: i32 = 3;
+
+pub(crate) const HANGUP: i32 = 1;
+pub(crate) const INTERRUPT: i32 = 2;
+pub(crate) const QUIT: i32 = 3;
+pub(crate) const KILL: i32 = 9;
+pub(crate) const USER_1: i32 = 10;
+pub(crate) const USER_2: i32 = 12;
+pub(crate) const TERMINATE: i32 = 15;
+pub(crate) const CHILD: i32 = 17;
+pub(crate) const WINDOW: i32 = 28;
+/// SIGIO: the agent's request to kill everything, and its death.
+pub(crate) const KILL_ALL: i32 = 29;
+
+/// Numbers of the calls.
+#[cfg(target_arch = "x86_64")]
+mod number {
+    pub(super) const READ: usize = 0;
+    pub(super) const WRITE: usize = 1;
+    pub(super) const CLOSE: usize = 3;
+    pub(super) const SIGPROCMASK: usize = 14;
+    pub(super) const IOCTL: usize = 16;
+    pub(super) const GETPID: usize = 39;
+    pub(super) const CLONE: usize = 56;
+    pub(super) const EXECVE: usize = 59;
+    pub(super) const WAIT4: usize = 61;
+    pub(super) const KILL: usize = 62;
+    pub(super) const FCNTL: usize = 72;
+    pub(super) const CHDIR: usize = 80;
+    pub(super) const SETUID: usize = 105;
+    pub(super) const SETGID: usize = 106;
+    pub(super) const SETPGID: usize = 109;
+    pub(super) const SETSID: usize = 112;
+    pub(super) const SIGTIMEDWAIT: usize = 128;
+    pub(super) const PRCTL: usize = 157;
+    pub(super) const GETDENTS64: usize = 217;
+    pub(super) const EXIT_GROUP: usize = 231;
+    pub(super) const WAITID: usize = 247;
+    pub(super) const OPENAT: usize = 257;
+}
+#[cfg(target_arch = "aarch64")]
+mod number {
+    pub(super) const FCNTL: usize = 25;
+    pub(super) const IOCTL: usize = 29;
+    pub(super) const CHDIR: usize = 49;
+    pub(super) const OPENAT: usize = 56;
+    pub(super) const CLOSE: usize = 57;
+    pub(super) const GETDENTS64: usize = 61;
+    pub(super) const READ: usize = 63;
+    pub(super) const WRITE: usize = 64;
+    pub(super) const EXIT_GROUP: usize = 94;
+    pub(super) const WAITID: usize = 95;
+    pub(super) const KILL: usize = 129;
+    pub(super) const SIGPROCMASK: usize = 135;
+    pub(super) const SIGTIMEDWAIT: usize = 137;
+    pub(super) const SETGID: usize = 144;
+    pub(super) const SETUID: usize = 146;
+    pub(super) const SETPGID: usize = 154;
+    pub(super) const SETSID: usize = 157;
+    pub(super) const PRCTL: usize = 167;
+    pub(super) const GETPID: usize = 172;
+    pub(super) const CLONE: usize = 220;
+    pub(super) const EXECVE: usize = 221;
+    pub(super) const WAIT4: usize = 260;
+}
+
+/// The kernel's number of what went wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Error(i32);
+
+impl Error {
+    pub(crate) const NOT_FOUND: Self = Self(2);
+    pub(crate) const NO_ACCESS: Self = Self(13);
+    pub(crate) const NO_FOLDER: Self = Self(20);
+    pub(crate) const INVALID: Self = Self(22);
+
+    pub(crate) fn number(self) -> u32 {
+        self.0.cast_unsigned()
+    }
+}
+
+/// # Safety
+/// What the call does with its arguments is allowed: pointers lead to memory
+/// that lives as long, or are null where the call takes that.
+unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
+    let [a, b, c, d, e, f] = arguments;
+    let result: isize;
+    // SAFETY: the caller's promise; the registers are those of the kernel's ABI.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a => result,
+            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+            options(nostack),
+        );
+    }
+    match result {
+        -4095..=-1 => Err(Error(-(result as i32))),
+        result => Ok(result.cast_unsigned()),
+    }
+}
+
+/// A call without memory of this program.
+fn plain(number: usize, arguments: [usize; 4]) -> Result<usize, Error> {
+    let [a, b, c, d] = arguments;
+    // SAFETY: every caller passes numbers only, or null.
+    unsafe { call(number, [a, b, c, d, 0, 0]) }
+}
+
+fn signed(number: i32) -> usize {
+    (number as isize).cast_unsigned()
+}
+
+pub(crate) fn exit(code: i32) -> ! {
+    loop {
+        let _ = plain(number::EXIT_GROUP, [signed(code), 0, 0, 0]);
+    }
+}
+
+/// The child's id, 0 in the child.
+pub(crate) fn fork() -> Result<i32, Error> {
+    // Without CLONE_VM and with a null stack this is fork.
+    Ok(plain(number::CLONE, [CHILD as usize, 0, 0, 0])? as i32)
+}
+
+pub(crate) fn execute(
+    file: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> Error {
+    let pointers = [
+        file as usize,
+        arguments as usize,
+        environment as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: C strings and arrays of them that the kernel gave this program.
+    match unsafe { call(number::EXECVE, pointers) } {
+        Err(error) => error,
+        Ok(_) => Error::INVALID,
+    }
+}
+
+pub(crate) fn enter_folder(path: *const c_char) -> Result<(), Error> {
+    // SAFETY: a C string that the kernel gave this program.
+    unsafe { call(number::CHDIR, [path as usize, 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+pub(crate) fn write(descriptor: i32, bytes: &[u8]) {
+    let arguments = [
+        signed(descriptor),
+        bytes.as_ptr() as usize,
+        bytes.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: reads the slice. Nobody can be told that it failed.
+    let _ = unsafe { call(number::WRITE, arguments) };
+}
+
+pub(crate) fn close(descriptor: i32) {
+    let _ = plain(number::CLOSE, [signed(descriptor), 0, 0, 0]);
+}
+
+pub(crate) fn close_by_execution(descriptor: i32) {
+    const F_SETFD: usize = 2;
+    const FD_CLOEXEC: usize = 1;
+    let _ = plain(number::FCNTL, [signed(descriptor), F_SETFD, FD_CLOEXEC, 0]);
+}
+
+fn prctl(option: usize, value: usize) -> Result<usize, Error> {
+    plain(number::PRCTL, [option, value, 0, 0])
+}
+
+pub(crate) fn die_with_parent() {
+    const PR_SET_PDEATHSIG: usize = 1;
+    let _ = prctl(PR_SET_PDEATHSIG, KILL as usize);
+}
+
+/// The name that process lists show.
+pub(crate) fn name(name: &'static CStr) {
+    const PR_SET_NAME: usize = 15;
+    let arguments = [PR_SET_NAME, name.as_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: a C string of the program's own. A refusal changes nothing.
+    let _ = unsafe { call(number::PRCTL, arguments) };
+}
+
+/// Takes all other capabilities from what this process can ever have.
+pub(crate) fn keep_capabilities(kept: u64) -> Result<(), Error> {
+    const PR_CAPBSET_READ: usize = 23;
+    const PR_CAPBSET_DROP: usize = 24;
+    for capability in 0..64 {
+        // An error: the kernel knows no more of them.
+        match prctl(PR_CAPBSET_READ, capability) {
+            Ok(1) if kept & (1 << capability) == 0 => {
+                prctl(PR_CAPBSET_DROP, capability)?;
+            }
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn begin_session() {
+    let _ = plain(number::SETSID, [0; 4]);
+}
+
+pub(crate) fn begin_group() {
+    let _ = plain(number::SETPGID, [0; 4]);
+}
+
+/// Standard input becomes the session's terminal.
+pub(crate) fn take_terminal() -> Result<(), Error> {
+    const TIOCSCTTY: usize = 0x540e;
+    plain(number::IOCTL, [0, TIOCSCTTY, 0, 0]).map(drop)
+}
+
+pub(crate) fn become_group(group: u64) -> Result<(), Error> {
+    plain(number::SETGID, [group as usize, 0, 0, 0]).map(drop)
+}
+
+pub(crate) fn become_user(user: u64) -> Result<(), Error> {
+    plain(number::SETUID, [user as usize, 0, 0, 0]).map(drop)
+}
+
+pub(crate) fn unblock_signals() {
+    const SIG_SETMASK: usize = 2;
+    let none = 0u64;
+    let arguments = [SIG_SETMASK, (&raw const none) as usize, 0, 8, 0, 0];
+    // SAFETY: reads the 8 bytes of the set, which lives until the call is over.
+    let _ = unsafe { call(number::SIGPROCMASK, arguments) };
+}
+
+/// Waits for any signal; all are blocked.
+pub(crate) fn wait_for_signal() -> i32 {
+    let all = u64::MAX;
+    let arguments = [(&raw const all) as usize, 0, 0, 8, 0, 0];
+    // SAFETY: reads the 8 bytes of the set, which lives until the call is over.
+    unsafe { call(number::SIGTIMEDWAIT, arguments) }.map_or(0, |signal| signal as i32)
+}
+
+pub(crate) fn kill(pid: i32, signal: i32) {
+    let _ = plain(number::KILL, [signed(pid), signal as usize, 0, 0]);
+}
+
+pub(crate) fn own_id() -> i32 {
+    plain(number::GETPID, [0; 4]).map_or(0, |id| id as i32)
+}
+
+/// A child that has ended, with its status; `None` when there is none now.
+pub(crate) fn reap() -> Option<(i32, i32)> {
+    const WNOHANG: usize = 1;
+    const WALL: usize = 0x4000_0000;
+    let mut status = 0i32;
+    let at = (&raw mut status) as usize;
+    // SAFETY: the status lives until the call is over.
+    match unsafe { call(number::WAIT4, [signed(-1), at, WNOHANG | WALL, 0, 0, 0]) } {
+        Ok(pid) if pid > 0 => Some((pid as i32, status)),
+        _ => None,
+    }
+}
+
+/// Whether there is any child, ended or not.
+pub(crate) fn has_children() -> bool {
+    wait_without_reaping(true)
+}
+
+/// Waits until a child has ended.
+pub(crate) fn wait_for_child() {
+    wait_without_reaping(false);
+}
+
+fn wait_without_reaping(only_look: bool) -> bool {
+    const P_ALL: usize = 0;
+    const WNOHANG: usize = 1;
+    const WEXITED: usize = 4;
+    const WNOWAIT: usize = 0x0100_0000;
+    const WALL: usize = 0x4000_0000;
+    let look = if only_look { WNOHANG } else { 0 };
+    let none = ptr::null::<u8>() as usize;
+    let arguments = [P_ALL, 0, none, WEXITED | WNOWAIT | WALL | look, 0, 0];
+    // SAFETY: null where the call takes that.
+    unsafe { call(number::WAITID, arguments) }.is_ok()
+}
+
+const CURRENT_FOLDER: i32 = -100;
+const O_CLOEXEC: usize = 0o2_000_000;
+#[cfg(target_arch = "x86_64")]
+const O_DIRECTORY: usize = 0o200_000;
+#[cfg(target_arch = "aarch64")]
+const O_DIRECTORY: usize = 0o40_000;
+
+pub(crate) fn open_folder(path: &CStr) -> Result<i32, Error> {
+    open(CURRENT_FOLDER, path.as_ptr() as usize, O_DIRECTORY)
+}
+
+fn open(folder: i32, path: usize, flags: usize) -> Result<i32, Error> {
+    let arguments = [signed(folder), path, flags | O_CLOEXEC, 0, 0, 0];
+    // SAFETY: every caller passes a pointer to bytes with a zero among them,
+    // which live until the call is over.
+    unsafe { call(number::OPENAT, arguments) }.map(|descriptor| descriptor as i32)
+}
+
+/// Reads entries of a folder; so many bytes, 0 at the end.
+pub(crate) fn entries(folder: i32, buffer: &mut [u8]) -> usize {
+    let arguments = [
+        signed(folder),
+        buffer.as_mut_ptr() as usize,
+        buffer.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: writes into the slice, not more than its length.
+    unsafe { call(number::GETDENTS64, arguments) }.unwrap_or(0)
+}
+
+/// Reads the beginning of a file; `path` has a zero at its end.
+pub(crate) fn read_file(folder: i32, path: &[u8; 24], buffer: &mut [u8]) -> Option<usize> {
+    let file = open(folder, path.as_ptr() as usize, 0).ok()?;
+    let arguments = [
+        signed(file),
+        buffer.as_mut_ptr() as usize,
+        buffer.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: writes into the slice, not more than its length.
+    let read = unsafe { call(number::READ, arguments) };
+    close(file);
+    read.ok()
+}

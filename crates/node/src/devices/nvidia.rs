@@ -1,0 +1,157 @@
+//! NVIDIA's GPUs, by the files of its kernel module.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use super::{Device, Group, folders, joined, label, may_use, text, visible};
+
+pub(super) const RESOURCE: &str = "nvidia.com/gpu";
+const DRIVER: &str = "proc/driver/nvidia";
+
+/// What the driver says of one GPU.
+#[derive(Debug, Default)]
+struct Information {
+    model: Option<String>,
+    uuid: Option<String>,
+    minor: Option<u32>,
+    excluded: bool,
+}
+
+impl Information {
+    fn parse(text: &str) -> Self {
+        let mut found = Self::default();
+        for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let value = value.trim().to_owned();
+            match name.trim() {
+                "Model" => found.model = Some(value).filter(|model| !model.is_empty()),
+                // Question marks stand for what the driver has not read yet.
+                "GPU UUID" => {
+                    let known = value.starts_with("GPU-") && !value.contains('?');
+                    found.uuid = Some(value).filter(|_| known);
+                }
+                "Device Minor" => found.minor = value.parse().ok(),
+                "GPU Excluded" => found.excluded = value == "Yes",
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) -> Option<Group> {
+    let driver = root.join(DRIVER);
+    let mut devices = Vec::new();
+    let mut models = Vec::new();
+    // By their addresses on the bus, which is the order of CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    for folder in folders(&driver.join("gpus")) {
+        let Ok(text) = fs::read_to_string(folder.join("information")) else {
+            continue;
+        };
+        let information = Information::parse(&text);
+        if information.excluded {
+            continue;
+        }
+        let index = devices.len();
+        let device = Device {
+            index,
+            uuid: information.uuid,
+        };
+        devices.push((device, information.minor));
+        models.push(information.model);
+    }
+    if devices.is_empty() {
+        return None;
+    }
+    let wanted = variable("CUDA_VISIBLE_DEVICES");
+    let all: Vec<Device> = devices.iter().map(|(device, _)| device.clone()).collect();
+    let visible = visible::select(&all, wanted.as_deref());
+    let usable = |device: &Device| {
+        let (_, minor) = &devices[device.index];
+        // Without a number there is no file to look at.
+        let minor = minor.unwrap_or(u32::try_from(device.index).unwrap_or(u32::MAX));
+        !is_sliced(&driver, minor) && may_use(&root.join(format!("dev/nvidia{minor}")))
+    };
+    let devices: Vec<Device> = visible.into_iter().filter(usable).collect();
+    let model = devices
+        .first()
+        .and_then(|first| models[first.index].clone());
+    Some(Group {
+        resource: RESOURCE,
+        labels: labels(root, &driver, model.as_deref(), devices.len()),
+        devices,
+        variables,
+    })
+}
+
+/// Whether a GPU is cut into instances (MIG), of which none is the whole.
+fn is_sliced(driver: &Path, minor: u32) -> bool {
+    let slices = driver.join(format!("capabilities/gpu{minor}/mig"));
+    let is_sliced = folders(&slices)
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .any(|name| name.starts_with("gi"));
+    if is_sliced {
+        tracing::warn!(
+            minor,
+            "a GPU in MIG mode is not offered: only whole GPUs are"
+        );
+    }
+    is_sliced
+}
+
+/// As NVIDIA's GPU feature discovery sets them, as far as files tell.
+fn labels(
+    root: &Path,
+    driver: &Path,
+    model: Option<&str>,
+    count: usize,
+) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    let mut set = |name: &str, value: String| {
+        if !value.is_empty() {
+            labels.insert(format!("nvidia.com/{name}"), value);
+        }
+    };
+    set("gpu.present", "true".to_owned());
+    set("gpu.count", count.to_string());
+    set("gpu.replicas", "1".to_owned());
+    set("gpu.sharing-strategy", "none".to_owned());
+    set("gpu.product", label(model.unwrap_or_default()));
+    if let Some(machine) = text(&root.join("sys/class/dmi/id/product_name")) {
+        set("gpu.machine", label(&machine));
+    }
+    let version = text(&driver.join("version"));
+    if let Some(version) = version.as_deref().and_then(driver_version) {
+        set("cuda.driver-version.full", version.to_owned());
+        let parts = ["major", "minor", "revision"];
+        for (name, part) in parts.iter().zip(version.split('.')) {
+            set(&format!("cuda.driver-version.{name}"), part.to_owned());
+        }
+    }
+    labels
+}
+
+/// Of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue …`.
+fn driver_version(text: &str) -> Option<&str> {
+    let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
+    let is_version =
+        |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    line.split_whitespace().find(is_version)
+}
+
+/// What frameworks and container tools read.
+fn variables(devices: &[&Device]) -> Vec<(String, String)> {
+    let uuids: Option<Vec<&String>> = devices.iter().map(|device| device.uuid.as_ref()).collect();
+    let (list, order) = match uuids {
+        Some(uuids) => (joined(uuids.into_iter()), None),
+        None => (
+            joined(devices.iter().map(|device| device.index)),
+            Some("PCI_BUS_ID"),
+        ),
+    };
+    let mut variables = vec![
+        ("CUDA_VISIBLE_DEVICES".to_owned(), list.clone()),
+        ("NVIDIA_VISIBLE_DEVICES".to_owned(), list),
+    ];
+    variables.extend(order.map(|order| ("CUDA_DEVICE_ORDER".to_owned(), order.to_owned())));
+    variables
+}

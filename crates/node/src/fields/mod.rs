@@ -1,0 +1,185 @@
+//! Fields of a pod that this node cannot honour, besides its security contexts:
+//! a pod that sets one is refused, with the field's name. Pure.
+//!
+//! Each field of a pod's spec is honoured, harmless or refused; the table is in
+//! `tests.rs`, and fails when Kubernetes' types get a field that it does not have.
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, VolumeMount};
+
+use crate::security::Refusal;
+
+/// The default of `terminationMessagePath`, which every pod has.
+const TERMINATION_MESSAGE: &str = "/dev/termination-log";
+
+/// Refuses a container whose pod, or which itself, asks for what this node does
+/// not do.
+pub(crate) fn check(pod: &Pod, container: &Container) -> Result<(), Refusal> {
+    if let Some(spec) = &pod.spec {
+        check_pod(spec)?;
+    }
+    check_container(pod, container)?;
+    for mount in container.volume_mounts.iter().flatten() {
+        check_mount(container, mount)?;
+    }
+    Ok(())
+}
+
+/// Whether a list is there and has an entry.
+fn has<T>(list: Option<&Vec<T>>) -> bool {
+    list.is_some_and(|list| !list.is_empty())
+}
+
+fn has_text(text: Option<&String>) -> bool {
+    text.is_some_and(|text| !text.is_empty())
+}
+
+fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
+    let refuse = |field: &str, reason: &str| -> Result<(), Refusal> {
+        Err(Refusal::Field {
+            field: format!("pod {field}"),
+            reason: reason.to_owned(),
+        })
+    };
+    if has_text(spec.runtime_class_name.as_ref()) {
+        return refuse(
+            "runtimeClassName",
+            "this node has one runtime, which runs processes of the machine; leave it out",
+        );
+    }
+    if spec.os.as_ref().is_some_and(|os| os.name != "linux") {
+        return refuse("os", "this node runs Linux; leave it out");
+    }
+    if has(spec.resource_claims.as_ref()) {
+        return refuse(
+            "resourceClaims",
+            "this node allocates no resource claims; request devices in resources.limits",
+        );
+    }
+    if has(spec.readiness_gates.as_ref()) {
+        return refuse(
+            "readinessGates",
+            "this node counts a running container as ready; leave them out",
+        );
+    }
+    if spec.set_hostname_as_fqdn == Some(true) {
+        return refuse(
+            "setHostnameAsFQDN",
+            "this node sets the short host name only; leave it out",
+        );
+    }
+    if has_text(spec.hostname_override.as_ref()) {
+        return refuse("hostnameOverride", "use hostname");
+    }
+    let dns = "containers have the machine's resolver, and the names of pods in /etc/hosts";
+    if spec.dns_policy.as_deref() == Some("None") {
+        return refuse("dnsPolicy: None", &format!("{dns}; use Default"));
+    }
+    let config = spec.dns_config.as_ref();
+    if config.is_some_and(|config| *config != Default::default()) {
+        return refuse("dnsConfig", &format!("{dns}; leave it out"));
+    }
+    for volume in spec.volumes.iter().flatten() {
+        let medium = volume
+            .empty_dir
+            .as_ref()
+            .and_then(|dir| dir.medium.as_deref());
+        if medium.is_some_and(|medium| medium.starts_with("HugePages")) {
+            return refuse(
+                &format!("volume {:?} emptyDir.medium", volume.name),
+                "this node offers no huge pages; leave it out",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_container(pod: &Pod, container: &Container) -> Result<(), Refusal> {
+    let name = &container.name;
+    let refuse = |field: &str, reason: &str| -> Result<(), Refusal> {
+        Err(Refusal::Field {
+            field: format!("container {name:?} {field}"),
+            reason: reason.to_owned(),
+        })
+    };
+    if has(container.volume_devices.as_ref()) {
+        return refuse(
+            "volumeDevices",
+            "this node offers no block devices; mount a hostPath",
+        );
+    }
+    let resources = container.resources.as_ref();
+    if resources.is_some_and(|resources| has(resources.claims.as_ref())) {
+        return refuse(
+            "resources.claims",
+            "this node allocates no resource claims; request devices in resources.limits",
+        );
+    }
+    let path = container.termination_message_path.as_deref();
+    if path.is_some_and(|path| !path.is_empty() && path != TERMINATION_MESSAGE) {
+        return refuse(
+            "terminationMessagePath",
+            "this node does not read the file; leave it out, and use \
+             terminationMessagePolicy: FallbackToLogsOnError",
+        );
+    }
+    if let Some(lifecycle) = &container.lifecycle {
+        let hooks = "this node runs no hooks; let the command do it, on SIGTERM before its end";
+        if lifecycle.post_start.is_some() {
+            return refuse("lifecycle.postStart", hooks);
+        }
+        if lifecycle.pre_stop.is_some() {
+            return refuse("lifecycle.preStop", hooks);
+        }
+        if has_text(lifecycle.stop_signal.as_ref()) {
+            let reason = "containers are stopped by SIGTERM; leave it out";
+            return refuse("lifecycle.stopSignal", reason);
+        }
+    }
+    let spec = pod.spec.as_ref();
+    let inits = spec.and_then(|spec| spec.init_containers.as_ref());
+    let is_init = inits.is_some_and(|inits| inits.iter().any(|init| init.name == *name));
+    if !is_init && has_text(container.restart_policy.as_ref()) {
+        let reason = "containers restart by the pod's restartPolicy; leave it out";
+        return refuse("restartPolicy", reason);
+    }
+    if has(container.restart_policy_rules.as_ref()) {
+        let reason = "containers restart by the pod's restartPolicy; leave them out";
+        return refuse("restartPolicyRules", reason);
+    }
+    for variable in container.env.iter().flatten() {
+        let from = variable.value_from.as_ref();
+        if from.is_some_and(|from| from.file_key_ref.is_some()) {
+            return refuse(
+                &format!("env {:?} valueFrom.fileKeyRef", variable.name),
+                "this node reads no variables from files of volumes; use a ConfigMap or a Secret",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_mount(container: &Container, mount: &VolumeMount) -> Result<(), Refusal> {
+    let refuse = |field: &str, reason: &str| -> Result<(), Refusal> {
+        Err(Refusal::Field {
+            field: format!(
+                "container {:?} volumeMount {:?} {field}",
+                container.name, mount.mount_path
+            ),
+            reason: reason.to_owned(),
+        })
+    };
+    let propagation = mount.mount_propagation.as_deref().unwrap_or("None");
+    if propagation != "None" {
+        let reason = "mounts that are made later stay in the mount namespace where they are \
+                      made; leave it out";
+        return refuse("mountPropagation", reason);
+    }
+    if mount.recursive_read_only.as_deref() == Some("Enabled") {
+        let reason = "mounts below the volume keep their own mode; use IfPossible, or leave it out";
+        return refuse("recursiveReadOnly", reason);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

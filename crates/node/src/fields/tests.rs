@@ -1,0 +1,385 @@
+//! All fields of a pod's spec: honoured, harmless, or refused.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1 as core;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::security::{Accounts, Powers, enforce};
+
+/// What becomes of a field.
+enum Verdict {
+    /// The node, or its controllers, does what it says.
+    Honoured,
+    /// It changes nothing that matters here: why.
+    Harmless(&'static str),
+    /// This value of it refuses the pod.
+    Refused(Value),
+    /// A volume of this type is refused where volumes are made.
+    NoSuchVolume,
+    /// The API server lets no new pod have it.
+    NotCreated,
+    /// Its own fields are in the table.
+    Parts,
+}
+use Verdict::{Harmless, Honoured, NoSuchVolume, NotCreated, Parts, Refused};
+
+type Table = Vec<(&'static str, Verdict)>;
+
+const NO_IMAGES: Verdict = Harmless("images are not pulled");
+const ONE_NODE: Verdict = Harmless("there is one node");
+const NOT_LIMITED: Verdict = Harmless("documented: limits are not enforced");
+const NO_PROBES: Verdict = Harmless("documented: a running container counts as ready");
+
+fn pod_spec() -> Table {
+    vec![
+        ("activeDeadlineSeconds", Honoured),
+        ("affinity", Honoured),
+        ("automountServiceAccountToken", Honoured),
+        ("containers", Parts),
+        ("dnsConfig", Refused(json!({"nameservers": ["1.2.3.4"]}))),
+        ("dnsPolicy", Refused(json!("None"))),
+        (
+            "enableServiceLinks",
+            Harmless("variables for Services are never made; Services have no endpoints here"),
+        ),
+        ("ephemeralContainers", NotCreated),
+        ("hostAliases", Honoured),
+        ("hostIPC", Harmless("all pods share the machine's")),
+        ("hostNetwork", Honoured),
+        ("hostPID", Refused(json!(true))),
+        ("hostUsers", Refused(json!(false))),
+        ("hostname", Honoured),
+        ("hostnameOverride", Refused(json!("other"))),
+        ("imagePullSecrets", NO_IMAGES),
+        ("initContainers", Honoured),
+        ("nodeName", Honoured),
+        ("nodeSelector", Honoured),
+        ("os", Refused(json!({"name": "windows"}))),
+        (
+            "overhead",
+            Harmless("set by a runtime class, which is refused"),
+        ),
+        ("preemptionPolicy", Harmless("nothing is preempted")),
+        ("priority", Honoured),
+        ("priorityClassName", Honoured),
+        ("readinessGates", Refused(json!([{"conditionType": "a/b"}]))),
+        (
+            "resourceClaims",
+            Refused(json!([{"name": "c", "resourceClaimName": "c"}])),
+        ),
+        ("resources", NOT_LIMITED),
+        ("restartPolicy", Honoured),
+        ("runtimeClassName", Refused(json!("gvisor"))),
+        ("schedulerName", Honoured),
+        ("schedulingGates", Honoured),
+        ("securityContext", Parts),
+        ("serviceAccount", Honoured),
+        ("serviceAccountName", Honoured),
+        ("setHostnameAsFQDN", Refused(json!(true))),
+        ("shareProcessNamespace", Refused(json!(true))),
+        ("subdomain", Honoured),
+        ("terminationGracePeriodSeconds", Honoured),
+        ("tolerations", Honoured),
+        ("topologySpreadConstraints", ONE_NODE),
+        ("volumes", Parts),
+    ]
+}
+
+fn container() -> Table {
+    let hook = json!({"exec": {"command": ["true"]}});
+    vec![
+        ("args", Honoured),
+        ("command", Honoured),
+        ("env", Parts),
+        ("envFrom", Honoured),
+        ("image", NO_IMAGES),
+        ("imagePullPolicy", NO_IMAGES),
+        ("lifecycle", Refused(json!({"preStop": hook}))),
+        ("livenessProbe", NO_PROBES),
+        ("name", Honoured),
+        (
+            "ports",
+            Harmless("pods share the machine's network: a port is where the command binds it"),
+        ),
+        ("readinessProbe", NO_PROBES),
+        (
+            "resizePolicy",
+            Harmless("pods cannot be resized: there is no such subresource"),
+        ),
+        ("resources", Parts),
+        ("restartPolicy", Refused(json!("Never"))),
+        (
+            "restartPolicyRules",
+            Refused(json!([{"action": "Restart"}])),
+        ),
+        ("securityContext", Parts),
+        ("startupProbe", NO_PROBES),
+        ("stdin", Honoured),
+        ("stdinOnce", Honoured),
+        ("terminationMessagePath", Refused(json!("/../etc/passwd"))),
+        ("terminationMessagePolicy", Honoured),
+        ("tty", Honoured),
+        (
+            "volumeDevices",
+            Refused(json!([{"name": "v", "devicePath": "/dev/x"}])),
+        ),
+        ("volumeMounts", Parts),
+        ("workingDir", Honoured),
+    ]
+}
+
+fn lifecycle() -> Table {
+    let hook = json!({"exec": {"command": ["true"]}});
+    vec![
+        ("postStart", Refused(hook.clone())),
+        ("preStop", Refused(hook)),
+        ("stopSignal", Refused(json!("SIGUSR1"))),
+    ]
+}
+
+fn volume_mount() -> Table {
+    vec![
+        ("mountPath", Honoured),
+        ("mountPropagation", Refused(json!("Bidirectional"))),
+        ("name", Honoured),
+        ("readOnly", Honoured),
+        ("recursiveReadOnly", Refused(json!("Enabled"))),
+        ("subPath", Honoured),
+        ("subPathExpr", Honoured),
+    ]
+}
+
+fn variable_source() -> Table {
+    vec![
+        ("configMapKeyRef", Honoured),
+        ("fieldRef", Honoured),
+        (
+            "fileKeyRef",
+            Refused(json!({"key": "k", "path": "p", "volumeName": "v"})),
+        ),
+        ("resourceFieldRef", Honoured),
+        ("secretKeyRef", Honoured),
+    ]
+}
+
+fn resources() -> Table {
+    vec![
+        ("claims", Refused(json!([{"name": "c"}]))),
+        ("limits", NOT_LIMITED),
+        ("requests", Honoured),
+    ]
+}
+
+fn empty_dir() -> Table {
+    vec![
+        ("medium", Refused(json!("HugePages-2Mi"))),
+        ("sizeLimit", NOT_LIMITED),
+    ]
+}
+
+fn volume() -> Table {
+    let mut table = vec![("emptyDir", Parts)];
+    let served = [
+        "configMap",
+        "downwardAPI",
+        "hostPath",
+        "name",
+        "projected",
+        "secret",
+    ];
+    table.extend(served.map(|name| (name, Honoured)));
+    let others = "awsElasticBlockStore azureDisk azureFile cephfs cinder csi ephemeral fc \
+                  flexVolume flocker gcePersistentDisk gitRepo glusterfs image iscsi nfs \
+                  persistentVolumeClaim photonPersistentDisk portworxVolume quobyte rbd scaleIO \
+                  storageos vsphereVolume";
+    table.extend(others.split_whitespace().map(|name| (name, NoSuchVolume)));
+    table
+}
+
+fn context() -> Table {
+    vec![
+        ("allowPrivilegeEscalation", Honoured),
+        (
+            "appArmorProfile",
+            Refused(json!({"type": "RuntimeDefault"})),
+        ),
+        ("capabilities", Honoured),
+        ("privileged", Honoured),
+        ("procMount", Honoured),
+        ("readOnlyRootFilesystem", Honoured),
+        ("runAsGroup", Honoured),
+        ("runAsNonRoot", Honoured),
+        ("runAsUser", Honoured),
+        ("seLinuxOptions", Refused(json!({"level": "s0"}))),
+        (
+            "seccompProfile",
+            Refused(json!({"type": "Localhost", "localhostProfile": "p"})),
+        ),
+        ("windowsOptions", Refused(json!({"runAsUserName": "u"}))),
+    ]
+}
+
+fn pod_context() -> Table {
+    vec![
+        (
+            "appArmorProfile",
+            Refused(json!({"type": "RuntimeDefault"})),
+        ),
+        ("fsGroup", Honoured),
+        (
+            "fsGroupChangePolicy",
+            Harmless("of no effect on the types of volumes that exist here"),
+        ),
+        ("runAsGroup", Honoured),
+        ("runAsNonRoot", Honoured),
+        ("runAsUser", Honoured),
+        (
+            "seLinuxChangePolicy",
+            Harmless("without labels there is nothing to change"),
+        ),
+        ("seLinuxOptions", Refused(json!({"level": "s0"}))),
+        (
+            "seccompProfile",
+            Refused(json!({"type": "Localhost", "localhostProfile": "p"})),
+        ),
+        ("supplementalGroups", Honoured),
+        ("supplementalGroupsPolicy", Honoured),
+        ("sysctls", Refused(json!([{"name": "a", "value": "b"}]))),
+        ("windowsOptions", Refused(json!({"runAsUserName": "u"}))),
+    ]
+}
+
+/// The names of a type's fields.
+fn fields_of<T: JsonSchema>() -> BTreeSet<String> {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    let properties = schema.as_value()["properties"].as_object().unwrap();
+    properties.keys().cloned().collect()
+}
+
+/// What the node says of a pod whose spec has `value` at `path`.
+fn refusal(path: &str, value: &Value) -> Option<String> {
+    let mut pod = json!({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {
+        "containers": [{
+            "name": "c",
+            "env": [{"name": "V", "valueFrom": {}}],
+            "volumeMounts": [{"name": "v", "mountPath": "/m"}],
+            "terminationMessagePath": "/dev/termination-log",
+            "resources": {}, "lifecycle": {}, "securityContext": {},
+        }],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "dnsPolicy": "ClusterFirst", "securityContext": {},
+    }});
+    let (parent, name) = path.rsplit_once('/').unwrap();
+    let parent = pod.pointer_mut(&format!("/spec{parent}")).unwrap();
+    if !value.is_null() {
+        parent[name] = value.clone();
+    }
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    let container = &pod.spec.as_ref().unwrap().containers[0];
+    let powers = Powers {
+        namespaces: true,
+        read_only_views: true,
+        capabilities: (1 << 41) - 1,
+        effective: (1 << 41) - 1,
+        ..Powers::default()
+    };
+    let enforced = enforce(&pod, container, &powers, &Accounts::default()).map(drop);
+    let checked = check(&pod, container).and(enforced);
+    checked.err().map(|refusal| refusal.to_string())
+}
+
+#[test]
+fn every_field_is_honoured_or_harmless_or_refused() {
+    assert_eq!(refusal("/hostname", &Value::Null), None);
+    let main = "/containers/0";
+    for (place, table, fields) in [
+        (String::new(), pod_spec(), fields_of::<core::PodSpec>()),
+        (
+            "/securityContext".into(),
+            pod_context(),
+            fields_of::<core::PodSecurityContext>(),
+        ),
+        (main.into(), container(), fields_of::<core::Container>()),
+        (
+            format!("{main}/securityContext"),
+            context(),
+            fields_of::<core::SecurityContext>(),
+        ),
+        (
+            format!("{main}/lifecycle"),
+            lifecycle(),
+            fields_of::<core::Lifecycle>(),
+        ),
+        (
+            format!("{main}/resources"),
+            resources(),
+            fields_of::<core::ResourceRequirements>(),
+        ),
+        (
+            format!("{main}/env/0/valueFrom"),
+            variable_source(),
+            fields_of::<core::EnvVarSource>(),
+        ),
+        (
+            format!("{main}/volumeMounts/0"),
+            volume_mount(),
+            fields_of::<core::VolumeMount>(),
+        ),
+        ("/volumes/0".into(), volume(), fields_of::<core::Volume>()),
+        (
+            "/volumes/0/emptyDir".into(),
+            empty_dir(),
+            fields_of::<core::EmptyDirVolumeSource>(),
+        ),
+    ] {
+        let listed: BTreeSet<String> = table.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(
+            listed.len(),
+            table.len(),
+            "{place}: a field is listed twice"
+        );
+        assert_eq!(listed, fields, "{place}");
+        for (name, verdict) in table {
+            match verdict {
+                Refused(value) => {
+                    let path = format!("{place}/{name}");
+                    let text = refusal(&path, &value);
+                    let text = text.unwrap_or_else(|| panic!("{path}: {value} is accepted"));
+                    assert!(text.contains(name), "{path}: {text}");
+                    let (_, reason) = text.split_once(": ").unwrap();
+                    assert!(!reason.is_empty(), "{text}");
+                }
+                Harmless(reason) => assert!(!reason.is_empty()),
+                Honoured | NoSuchVolume | NotCreated | Parts => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_ask_for_nothing_are_accepted() {
+    for (path, value) in [
+        ("/dnsPolicy", json!("Default")),
+        ("/dnsPolicy", json!("ClusterFirstWithHostNet")),
+        ("/dnsConfig", json!({})),
+        ("/os", json!({"name": "linux"})),
+        ("/runtimeClassName", json!("")),
+        ("/readinessGates", json!([])),
+        ("/containers/0/volumeDevices", json!([])),
+        (
+            "/containers/0/volumeMounts/0/mountPropagation",
+            json!("None"),
+        ),
+        (
+            "/containers/0/volumeMounts/0/recursiveReadOnly",
+            json!("IfPossible"),
+        ),
+        ("/volumes/0/emptyDir/medium", json!("Memory")),
+    ] {
+        assert_eq!(refusal(path, &value), None, "{path} {value}");
+    }
+}

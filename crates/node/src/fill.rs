@@ -1,0 +1,94 @@
+//! What others put into a pod's new volumes before its containers start.
+
+use std::{collections::BTreeMap, fmt, path::Path};
+
+use k8s_openapi::api::core::v1::{Pod, SecurityContext, Volume};
+
+use crate::security::{Powers, owner};
+
+/// A new, empty volume of a pod whose containers all run as the agent's user.
+#[derive(Debug, Clone, Copy)]
+pub struct NewVolume<'a> {
+    /// Its name in the pod.
+    pub name: &'a str,
+    /// The pod's annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+    /// The folder, which nothing else uses yet.
+    pub path: &'a Path,
+}
+
+/// Puts files into new volumes of pods before their containers start.
+pub trait FillVolumes: fmt::Debug + Send + Sync {
+    /// Fills an `emptyDir`, or leaves it empty. It is called once for a volume, on a
+    /// thread that may wait; the pod waits for it.
+    fn fill(&self, volume: &NewVolume<'_>);
+}
+
+/// The pod's volumes of the kind `emptyDir`, by name.
+pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
+    let spec = pod.spec.iter();
+    let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
+    let is_empty = |volume: &&Volume| volume.empty_dir.is_some();
+    volumes.filter(is_empty).map(|volume| volume.name.as_str())
+}
+
+/// Whether files that the agent makes are as if the pod's containers had made them.
+pub(crate) fn is_agents_own(pod: &Pod, powers: &Powers) -> bool {
+    let owner = owner(pod, powers);
+    let Some(spec) = &pod.spec else {
+        return false;
+    };
+    let of_pod = spec.security_context.as_ref();
+    let group = |group: Option<i64>| group.is_none_or(|group| group == i64::from(powers.gid));
+    let of_container = |context: &Option<SecurityContext>| {
+        group(context.as_ref().and_then(|context| context.run_as_group))
+    };
+    let inits = spec.init_containers.iter().flatten();
+    let mut containers = inits.chain(&spec.containers);
+    // Without root there is no other user and no other group on the disk.
+    !powers.is_root()
+        || owner.user == Some(powers.uid)
+            && owner.group.is_none()
+            && group(of_pod.and_then(|context| context.run_as_group))
+            && containers.all(|container| of_container(&container.security_context))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn own(uid: u32, of_pod: Value, of_container: Value) -> bool {
+        let pod = json!({"spec": {
+            "securityContext": of_pod,
+            "initContainers": [{"name": "fetch"}],
+            "containers": [{"name": "main", "securityContext": of_container}],
+        }});
+        let powers = Powers {
+            uid,
+            gid: uid,
+            ..Powers::of_this_process()
+        };
+        is_agents_own(&serde_json::from_value(pod).unwrap(), &powers)
+    }
+
+    #[test]
+    fn pods_of_other_users_and_groups_are_not_the_agents_own() {
+        let none = || json!({});
+        assert!(own(0, none(), none()));
+        assert!(own(0, json!({"runAsUser": 0}), json!({"runAsGroup": 0})));
+        for field in ["runAsUser", "runAsGroup", "fsGroup"] {
+            assert!(!own(0, json!({field: 1000}), none()), "{field} of the pod");
+        }
+        for field in ["runAsUser", "runAsGroup"] {
+            assert!(
+                !own(0, none(), json!({field: 1000})),
+                "{field} of the container"
+            );
+        }
+        // Without root, containers' users are names in their user namespaces.
+        assert!(own(1000, json!({"runAsUser": 1, "fsGroup": 2}), none()));
+    }
+}

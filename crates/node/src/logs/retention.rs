@@ -1,0 +1,331 @@
+//! Which files of a run's log are kept: the latest ones always, older ones for
+//! a bounded time and size while a reader still needs them.
+//!
+//! A reader that is slower than the container makes the node keep up to
+//! [`READER_FILES`] times the usual number of files. Beyond that the container
+//! waits for the reader; a reader that does not finish a file within
+//! [`READER_TIMEOUT`] is given up, so that it neither fills the disk nor stops
+//! the container.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::place::{self, LogLimits};
+
+/// For slow readers up to so many times `max_files` are kept.
+const READER_FILES: u32 = 10;
+
+/// A completed file is kept for so long for readers that are about to connect,
+/// or to connect again, within the same bound.
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+
+/// For so long a container waits until its slowest reader finishes a file.
+const READER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// With less space than this on the file system, in bytes, no more files than
+/// usual are kept.
+const SPARE_SPACE: u64 = 1 << 30;
+
+/// How often files that were kept longer than usual are looked at again.
+const TRIM_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How patient the retention is; shorter in tests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) connect: Duration,
+    pub(super) reader: Duration,
+    pub(super) trim: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: CONNECT_TIME,
+            reader: READER_TIMEOUT,
+            trim: TRIM_INTERVAL,
+        }
+    }
+}
+
+/// The files of one run, shared by its writer and its readers.
+#[derive(Debug, Clone)]
+pub(super) struct Retention(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    run: u32,
+    limits: LogLimits,
+    patience: Patience,
+    state: Mutex<State>,
+    /// A reader moved on or left.
+    moved: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The oldest file that is still there.
+    first: u32,
+    /// The file that is written.
+    current: u32,
+    /// When files were completed, oldest first.
+    completed: VecDeque<(u32, Instant)>,
+    /// The file that each reader reads.
+    readers: HashMap<u64, u32>,
+    next_reader: u64,
+    /// No more is written.
+    ended: bool,
+    trimming: bool,
+}
+
+impl State {
+    fn slowest(&self) -> Option<u32> {
+        self.readers.values().copied().min()
+    }
+
+    /// The oldest file to keep when at most `most` files may be there.
+    fn first_kept(&self, usual: u32, most: u32, young: Duration, now: Instant) -> u32 {
+        let all = self.current.saturating_add(1);
+        let recent = self
+            .completed
+            .iter()
+            .find(|(_, at)| now.saturating_duration_since(*at) < young)
+            .map_or(u32::MAX, |(file, _)| *file);
+        let needed = self.slowest().unwrap_or(u32::MAX).min(recent);
+        let first = needed.min(all.saturating_sub(usual));
+        // After the end the rest is bounded already.
+        let bound = if self.ended {
+            0
+        } else {
+            all.saturating_sub(most)
+        };
+        first.max(bound).max(self.first)
+    }
+}
+
+impl Retention {
+    pub(super) fn new(
+        folder: PathBuf,
+        run: u32,
+        (first, current): (u32, u32),
+        limits: LogLimits,
+        patience: Patience,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            folder,
+            run,
+            limits,
+            patience,
+            state: Mutex::new(State {
+                first,
+                current,
+                completed: VecDeque::new(),
+                readers: HashMap::new(),
+                next_reader: 0,
+                ended: false,
+                trimming: false,
+            }),
+            moved: Notify::new(),
+        }))
+    }
+
+    /// A reader from the oldest file on; what it has yet to read is kept.
+    pub(super) fn join(&self) -> Reader {
+        let mut state = self.0.state.lock();
+        let id = state.next_reader;
+        state.next_reader = state.next_reader.wrapping_add(1);
+        let first = state.first;
+        state.readers.insert(id, first);
+        Reader {
+            id,
+            retention: self.clone(),
+        }
+    }
+
+    /// The usual number of files, and the largest one.
+    fn bounds(&self) -> (u32, u32) {
+        let usual = self.0.limits.max_files.max(2);
+        let free = rustix::fs::statvfs(&self.0.folder).map_or(u64::MAX, |found| {
+            found.f_bavail.saturating_mul(found.f_frsize)
+        });
+        match free < SPARE_SPACE {
+            true => (usual, usual),
+            false => (usual, usual.saturating_mul(READER_FILES)),
+        }
+    }
+
+    /// Waits until another file may be begun. Returns how many readers were
+    /// given up because they did not finish a file in time.
+    pub(super) async fn wait_for_room(&self) -> usize {
+        let most = self.bounds().1;
+        let mut seen = None;
+        let mut give_up_at = Instant::now();
+        loop {
+            let moved = self.0.moved.notified();
+            {
+                let mut state = self.0.state.lock();
+                // With the next file there is one more.
+                let needed = state.current.saturating_add(2).saturating_sub(most);
+                let slowest = state.slowest();
+                if slowest.is_none_or(|slowest| slowest >= needed) {
+                    return 0;
+                }
+                let now = Instant::now();
+                if seen != slowest {
+                    seen = slowest;
+                    give_up_at = now + self.0.patience.reader;
+                } else if now >= give_up_at {
+                    let before = state.readers.len();
+                    state.readers.retain(|_, file| *file >= needed);
+                    return before - state.readers.len();
+                }
+            }
+            tokio::select! {
+                () = moved => {}
+                () = sleep_until(give_up_at) => {}
+            }
+        }
+    }
+
+    /// Another file is begun: files that no one needs go, unless `keep_all`.
+    pub(super) fn rotated(&self, current: u32, keep_all: bool) {
+        {
+            let mut state = self.0.state.lock();
+            let completed = state.current;
+            state.completed.push_back((completed, Instant::now()));
+            state.current = current;
+        }
+        if !keep_all {
+            self.trim();
+        }
+        self.trim_later();
+    }
+
+    /// No more is written.
+    pub(super) fn end(&self) {
+        self.0.state.lock().ended = true;
+        self.trim_later();
+    }
+
+    /// Removes the files that no one needs; whether more than usual are left.
+    fn trim(&self) -> bool {
+        let (usual, most) = self.bounds();
+        let mut state = self.0.state.lock();
+        let first = state.first_kept(usual, most, self.0.patience.connect, Instant::now());
+        // With the lock held, so that no reader joins for a file that goes.
+        for file in state.first..first {
+            let _ = fs::remove_file(place::path(&self.0.folder, self.0.run, file));
+        }
+        state.first = first;
+        while state
+            .completed
+            .front()
+            .is_some_and(|(file, _)| *file < first)
+        {
+            state.completed.pop_front();
+        }
+        state.current.saturating_sub(first) >= usual
+    }
+
+    /// While more files than usual are left, they are looked at again.
+    fn trim_later(&self) {
+        let usual = self.0.limits.max_files.max(2);
+        {
+            let mut state = self.0.state.lock();
+            if state.trimming || state.current.saturating_sub(state.first) < usual {
+                return;
+            }
+            state.trimming = true;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            self.0.state.lock().trimming = false;
+            return;
+        };
+        let retention = self.clone();
+        runtime.spawn(async move {
+            loop {
+                sleep(retention.0.patience.trim).await;
+                if !retention.trim() {
+                    let mut state = retention.0.state.lock();
+                    state.trimming = false;
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// A reader of a run that is being written; what it needs is kept until it is
+/// dropped or given up.
+#[derive(Debug)]
+pub(super) struct Reader {
+    id: u64,
+    retention: Retention,
+}
+
+impl Reader {
+    /// It reads this file now.
+    pub(super) fn move_to(&self, file: u32) {
+        if let Some(own) = self.retention.0.state.lock().readers.get_mut(&self.id) {
+            *own = file;
+        }
+        self.retention.0.moved.notify_waiters();
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.retention.0.state.lock().readers.remove(&self.id);
+        self.retention.0.moved.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(current: u32, readers: &[u32], completed: &[(u32, u64)], now: Instant) -> State {
+        State {
+            first: 0,
+            current,
+            completed: completed
+                .iter()
+                .map(|(file, ago)| (*file, now - Duration::from_secs(*ago)))
+                .collect(),
+            readers: (0..).zip(readers.iter().copied()).collect(),
+            next_reader: 0,
+            ended: false,
+            trimming: false,
+        }
+    }
+
+    #[test]
+    fn which_files_are_kept() {
+        let now = Instant::now() + Duration::from_secs(1000);
+        let kept = |state: State| state.first_kept(3, 30, Duration::from_secs(30), now);
+        // Without readers the latest three.
+        assert_eq!(kept(state(9, &[], &[], now)), 7);
+        assert_eq!(kept(state(1, &[], &[], now)), 0);
+        // With a slow reader what it has yet to read, within the bound.
+        assert_eq!(kept(state(9, &[8, 2], &[], now)), 2);
+        assert_eq!(kept(state(99, &[2], &[], now)), 70);
+        // What was completed a moment ago, within the bound.
+        assert_eq!(kept(state(9, &[], &[(3, 40), (4, 20), (5, 1)], now)), 4);
+        assert_eq!(kept(state(99, &[], &[(4, 20)], now)), 70);
+        // After the end nothing that a reader needs goes.
+        let mut ended = state(99, &[2], &[], now);
+        ended.ended = true;
+        assert_eq!(kept(ended), 2);
+    }
+}

@@ -1,0 +1,151 @@
+//! Tests of what becomes of a pod whose task panics.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
+use longshore_client::Cluster;
+use longshore_engine::Engine;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::*;
+use crate::{
+    LogLimits, address::Addresses, devices::Devices, events::Events, hosts::Hosts,
+    images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
+    security::Powers, streams::Live,
+};
+
+/// Long enough for any step on a busy machine.
+const AT_MOST: Duration = Duration::from_secs(60);
+
+async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
+    let engine = Engine::open(longshore_engine::Options::default()).unwrap();
+    let server = ApiServer::new(longshore_apiserver::Options {
+        engine,
+        token: None,
+        token_key: None,
+        node_logs: Arc::new(NoLogs),
+        node_streams: Arc::new(NoStreams),
+        faults: false,
+    });
+    let cluster = Cluster::from_service(server.service(), "default");
+    for name in ["logs", "pods", "probe"] {
+        fs::create_dir_all(data.join(name)).unwrap();
+    }
+    let (events, write_events) = Events::new(cluster.clone(), "here".to_owned());
+    tokio::spawn(write_events);
+    let devices = Devices::default();
+    Shared {
+        last_end: None,
+        cluster,
+        node: "here".to_owned(),
+        data: data.to_owned(),
+        path_prepend: None,
+        access: None,
+        machine: machine::Facts::read(data, &devices),
+        devices,
+        image_entrypoints: ImageEntrypoints::default(),
+        powers: Powers::of_this_process(),
+        spawner: Spawner::start(&data.join("probe")).await.unwrap(),
+        addresses: Addresses::new(data),
+        hosts: Hosts::new(),
+        logs: LogStore::new(data.join("logs"), LogLimits::default()),
+        live: Live::default(),
+        events,
+        fill_volumes: None,
+        remover: Remover::start().unwrap(),
+        stopping,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_stop, stopping) = watch::channel(false);
+    let shared = Arc::new(shared(folder.path(), stopping).await);
+    let pods = shared.cluster.pods().in_namespace("default").unwrap();
+    let container = json!({"name": "main", "image": "any", "command": ["sleep", "1000"]});
+    let spec = json!({"nodeName": "here", "containers": [container]});
+    let made = json!({"metadata": {"name": "p"}, "spec": spec});
+    let pod: Pod = pods.create(&made).await.unwrap().typed().unwrap();
+    let uid = pod.metadata.uid.clone().unwrap();
+    let (tell, mut messages) = mpsc::unbounded_channel();
+
+    let work = async {
+        tokio::select! {
+            () = worker::run(shared.clone(), pod.clone(), &mut messages) => {}
+            () = async {
+                let runs = |pod: &longshore_client::Item<_>| {
+                    pod.raw().unwrap()["status"]["phase"] == "Running"
+                };
+                pods.wait("p", runs, AT_MOST).await.unwrap();
+                panic!("as a test wants it");
+            } => {}
+        }
+    };
+    let panic = panic_of(work).await.unwrap();
+    let processes = shared.live.processes(&uid);
+    assert_eq!(processes.len(), 1);
+    let ending = async {
+        tokio::join!(ended_by_panic(&shared, &pod, panic, &mut messages), async {
+            let failed =
+                |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Failed";
+            let failed = pods.wait("p", failed, AT_MOST).await.unwrap();
+            let status = failed.raw().unwrap()["status"].clone();
+            assert_eq!(status["reason"], REASON);
+            let text = status["message"].as_str().unwrap();
+            assert!(text.ends_with("as a test wants it"), "{text}");
+            let ended = &status["containerStatuses"][0]["state"]["terminated"];
+            assert_eq!(ended["reason"], "ContainerStatusUnknown");
+            assert!(processes.iter().all(|one| one.upgrade().is_none()));
+            // The deletion is heard of as always.
+            pods.delete("p", &DeleteOptions::default()).await.unwrap();
+            if let Some(found) = pods.find("p").await.unwrap() {
+                let pod = found.typed().unwrap();
+                tell.send(Message::Updated(Box::new(pod))).unwrap();
+            }
+            let gone = async {
+                while pods.find("p").await.unwrap().is_some() {
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+            };
+            tokio::time::timeout(AT_MOST, gone).await.unwrap();
+            tell.send(Message::Removed).unwrap();
+        })
+    };
+    tokio::time::timeout(AT_MOST, ending).await.unwrap();
+    assert!(!shared.pod_folder(&uid).exists());
+}
+
+#[test]
+fn what_ran_is_over_and_what_had_ended_stays() {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "a"}, {"name": "b"}]},
+        "status": {"phase": "Running", "podIP": "127.16.0.9", "containerStatuses": [
+            {"name": "a", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+             "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}},
+            {"name": "b", "image": "", "imageID": "", "ready": false, "restartCount": 2,
+             "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]},
+    }))
+    .unwrap();
+    let status = failed_status(&pod, "it broke", Timestamp::UNIX_EPOCH);
+    assert_eq!(
+        (&status["phase"], &status["reason"]),
+        (&json!("Failed"), &json!(REASON))
+    );
+    let ended = |at: usize| &status["containerStatuses"][at]["state"]["terminated"];
+    assert_eq!(ended(0)["reason"], "ContainerStatusUnknown");
+    assert_eq!(ended(0)["exitCode"], 137);
+    assert_eq!(ended(1)["reason"], "Completed");
+    assert_eq!(status["podIP"], "127.16.0.9");
+}
+
+#[test]
+fn panics_say_what_they_said() {
+    let text = |panic: Box<dyn Any + Send>| panic_text(&*panic);
+    assert_eq!(text(Box::new("plain")), "plain");
+    assert_eq!(text(Box::new("made".to_owned())), "made");
+    assert_eq!(text(Box::new(7)), "a panic without a message");
+}

@@ -1,0 +1,49 @@
+//! What a container may not see or change of the machine.
+
+use std::path::Path;
+
+use super::{Operation, cover::below};
+
+/// Writable although the rest is not, as under container runtimes, which mount
+/// them for each pod.
+const WRITABLE: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
+
+/// Hidden by container runtimes.
+const MASKED: [&str; 9] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+];
+
+/// Read-only under container runtimes.
+const PROTECTED: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// Makes the view below `new` read-only as it is now.
+pub(super) fn read_only(new: &Path, operations: &mut Vec<Operation>) {
+    operations.push(Operation::ReadOnlyTree { at: new.to_owned() });
+    operations.extend(WRITABLE.map(|path| Operation::Writable {
+        at: below(new, Path::new(path)),
+    }));
+}
+
+/// Hides and protects parts of `/proc`.
+pub(super) fn mask(new: &Path, operations: &mut Vec<Operation>) {
+    operations.extend(MASKED.map(|path| Operation::Mask {
+        at: below(new, Path::new(path)),
+    }));
+    operations.extend(PROTECTED.map(|path| Operation::Protect {
+        at: below(new, Path::new(path)),
+    }));
+}

@@ -1,0 +1,49 @@
+//! Users and groups by `/etc/passwd` and `/etc/group`: what a container runtime
+//! reads in an image, here in the machine's own files.
+
+use std::fs;
+
+/// The texts of the two files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Accounts {
+    pub(crate) passwd: String,
+    pub(crate) group: String,
+}
+
+impl Accounts {
+    /// The machine's; empty where there are none.
+    pub(crate) fn of_this_machine() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self {
+            passwd: read("/etc/passwd"),
+            group: read("/etc/group"),
+        }
+    }
+
+    /// A user's primary group.
+    pub(super) fn primary_group(&self, uid: u32) -> Option<u32> {
+        self.user(uid)?.get(3)?.parse().ok()
+    }
+
+    /// The groups that name a user as their member.
+    pub(super) fn groups(&self, uid: u32) -> Vec<u32> {
+        let Some(name) = self.user(uid).and_then(|fields| fields.first().copied()) else {
+            return Vec::new();
+        };
+        let group = |line: &str| {
+            let mut fields = line.split(':');
+            let id = fields.nth(2)?.parse().ok()?;
+            let mut members = fields.next()?.split(',');
+            members.any(|member| member.trim() == name).then_some(id)
+        };
+        self.group.lines().filter_map(group).collect()
+    }
+
+    /// The fields of a user's line.
+    fn user(&self, uid: u32) -> Option<Vec<&str>> {
+        let lines = self.passwd.lines().map(|line| line.split(':').collect());
+        lines
+            .into_iter()
+            .find(|fields: &Vec<&str>| fields.get(2).and_then(|id| id.parse().ok()) == Some(uid))
+    }
+}

@@ -1,0 +1,190 @@
+//! The user and the groups of a container's processes, and who owns its files.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{Accounts, Asked, Powers, Refusal};
+use crate::sandbox::Privileges;
+
+pub(super) fn apply(
+    asked: &Asked<'_>,
+    accounts: &Accounts,
+    privileges: &mut Privileges,
+) -> Result<(), Refusal> {
+    let Asked {
+        of_pod,
+        own,
+        powers,
+        ..
+    } = asked;
+    let (own_user, own_group) = (own.run_as_user.is_some(), own.run_as_group.is_some());
+    let user = own.run_as_user.or(of_pod.run_as_user);
+    let user = number(asked, own_user, "runAsUser", user)?;
+    let group = own.run_as_group.or(of_pod.run_as_group);
+    let group = number(asked, own_group, "runAsGroup", group)?;
+    let mut more = Vec::new();
+    for (field, id) in supplementary(asked) {
+        more.extend(number(asked, false, field, Some(id))?.map(|id| (field, id)));
+    }
+    refuse_root(asked, user)?;
+    if powers.is_root() {
+        privileges.user = user;
+        privileges.group = group.or_else(|| {
+            // A user that is not known here gets a group of its own: group 0 may
+            // read more of this machine's files than of an image's.
+            user.map(|user| accounts.primary_group(user).unwrap_or(user))
+        });
+        privileges.groups = groups(asked, accounts, privileges, &more);
+        return Ok(());
+    }
+    let (may_choose, has): (bool, Vec<u32>) = if powers.user_namespace {
+        let first = more.first().map(|(_, id)| *id);
+        privileges.user = Some(user.unwrap_or(powers.uid));
+        privileges.group = Some(group.or(first).unwrap_or(powers.gid));
+        (true, privileges.group.into_iter().collect())
+    } else {
+        (
+            false,
+            powers.groups.iter().copied().chain([powers.gid]).collect(),
+        )
+    };
+    if !may_choose && user.is_some_and(|user| user != powers.uid) {
+        let reason = format!(
+            "the node agent runs as user {} and may not change to another; run it as root, \
+             allow unprivileged user namespaces, or leave the field out",
+            powers.uid
+        );
+        return Err(asked.refuse_either(own_user, "runAsUser", reason));
+    }
+    if !may_choose && group.is_some_and(|group| group != powers.gid) {
+        let reason = format!(
+            "the node agent runs as group {} and may not change to another; run it as root, \
+             allow unprivileged user namespaces, or leave the field out",
+            powers.gid
+        );
+        return Err(asked.refuse_either(own_group, "runAsGroup", reason));
+    }
+    if let Some((field, _)) = more.iter().find(|(_, id)| !has.contains(id)) {
+        let reason = format!(
+            "the node agent does not run as root and can only give the group {}; run it as root, \
+             or use that group",
+            has.iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        );
+        return Err(asked.refuse_either(false, field, reason));
+    }
+    Ok(())
+}
+
+/// The groups that the pod asks for besides the primary one, with their fields.
+fn supplementary(asked: &Asked<'_>) -> impl Iterator<Item = (&'static str, i64)> {
+    let fs = asked.of_pod.fs_group.map(|id| ("fsGroup", id));
+    let more = asked.of_pod.supplemental_groups.iter().flatten();
+    fs.into_iter()
+        .chain(more.map(|id| ("supplementalGroups", *id)))
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn number(
+    asked: &Asked<'_>,
+    own: bool,
+    field: &str,
+    id: Option<i64>,
+) -> Result<Option<u32>, Refusal> {
+    let Some(id) = id else { return Ok(None) };
+    let number = u32::try_from(id).ok().filter(|number| *number != u32::MAX);
+    match number {
+        Some(number) => Ok(Some(number)),
+        None => Err(asked.refuse_either(own, field, format!("{id} is not the number of an id"))),
+    }
+}
+
+/// `runAsNonRoot`, as the kubelet judges it. The user of an image is here the
+/// agent's own.
+fn refuse_root(asked: &Asked<'_>, user: Option<u32>) -> Result<(), Refusal> {
+    let must_not = asked.own.run_as_non_root.or(asked.of_pod.run_as_non_root);
+    if must_not != Some(true) || user.unwrap_or(asked.powers.uid) != 0 {
+        return Ok(());
+    }
+    let metadata = &asked.pod.metadata;
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    Err(Refusal::Root {
+        reason: match user {
+            Some(_) => "container's runAsUser breaks non-root policy",
+            None => "container has runAsNonRoot and image will run as root",
+        },
+        pod: format!(
+            "{}_{}({})",
+            text(&metadata.name),
+            text(&metadata.namespace),
+            text(&metadata.uid)
+        ),
+        container: asked.container.name.clone(),
+    })
+}
+
+/// The supplementary groups; `None`: those of the agent.
+fn groups(
+    asked: &Asked<'_>,
+    accounts: &Accounts,
+    privileges: &Privileges,
+    more: &[(&str, u32)],
+) -> Option<Vec<u32>> {
+    let strict = asked.of_pod.supplemental_groups_policy.as_deref() == Some("Strict");
+    if privileges.user.is_none() && privileges.group.is_none() && more.is_empty() && !strict {
+        return None;
+    }
+    let mut groups: BTreeSet<u32> = more.iter().map(|(_, id)| *id).collect();
+    groups.extend(privileges.group);
+    if !strict {
+        groups.extend(match privileges.user {
+            Some(user) => accounts.groups(user),
+            None => asked.powers.groups.clone(),
+        });
+    }
+    Some(groups.into_iter().collect())
+}
+
+/// Who owns the files that the node makes for a pod.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The one user of all containers, if there is one.
+    pub(crate) user: Option<u32>,
+    /// The pod's `fsGroup`, where the agent can give files to it. Elsewhere all
+    /// containers run as the agent's user, who owns them.
+    pub(crate) group: Option<u32>,
+}
+
+/// Who owns the files that the node makes for `pod`.
+pub(crate) fn owner(pod: &Pod, powers: &Powers) -> Owner {
+    let Some(spec) = pod.spec.as_ref().filter(|_| powers.is_root()) else {
+        return Owner {
+            user: Some(powers.uid),
+            group: None,
+        };
+    };
+    let of_pod = spec.security_context.as_ref();
+    let inits = spec.init_containers.iter().flatten();
+    let users: BTreeSet<i64> = inits
+        .chain(&spec.containers)
+        .map(|container| {
+            let own = container.security_context.as_ref();
+            let own = own.and_then(|context| context.run_as_user);
+            own.or_else(|| of_pod?.run_as_user)
+                .unwrap_or(i64::from(powers.uid))
+        })
+        .collect();
+    let id = |id: i64| u32::try_from(id).ok();
+    Owner {
+        user: users
+            .first()
+            .filter(|_| users.len() == 1)
+            .copied()
+            .and_then(id),
+        group: of_pod.and_then(|context| context.fs_group).and_then(id),
+    }
+}

@@ -1,0 +1,103 @@
+//! Fields that this node cannot honour refuse a pod, with an event that names them.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_cannot_be_honoured_refuse_the_pod() {
+    let stage = Stage::new().await;
+    let waiting = |pod: &Value| {
+        let state = &pod["status"]["containerStatuses"][0]["state"];
+        state["waiting"]["reason"] == "CreateContainerConfigError"
+    };
+    let hook = json!({"preStop": {"exec": {"command": ["true"]}}});
+    let mounts = json!([{"name": "v", "mountPath": "/m", "mountPropagation": "HostToContainer"}]);
+    for (name, pointer, value, start) in [
+        (
+            "runtime",
+            "/runtimeClassName",
+            json!("gvisor"),
+            "Error: pod runtimeClassName: this node has one runtime",
+        ),
+        (
+            "names",
+            "/dnsConfig",
+            json!({"nameservers": ["10.0.0.1"]}),
+            "Error: pod dnsConfig: ",
+        ),
+        (
+            "hook",
+            "/containers/0/lifecycle",
+            hook,
+            "Error: container \"main\" lifecycle.preStop: this node runs no hooks",
+        ),
+        (
+            "mounts",
+            "/containers/0/volumeMounts",
+            mounts,
+            "Error: container \"main\" volumeMount \"/m\" mountPropagation: ",
+        ),
+        (
+            "message",
+            "/containers/0/terminationMessagePath",
+            json!("/tmp/../etc/passwd"),
+            "Error: container \"main\" terminationMessagePath: this node does not read the file",
+        ),
+    ] {
+        let mut spec = once("echo it ran");
+        spec["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        spec.pointer_mut(parent).unwrap()[key] = value;
+        stage.run(name, spec).await;
+        let pod = stage.until(name, waiting).await;
+        assert_eq!(pod["status"]["phase"], "Pending", "{pod:#}");
+        let message = stage.event(name, "Failed").await;
+        assert!(message.starts_with(start), "{message}");
+    }
+    stage.stop().await;
+}
+
+/// The whole volume is for no one who asks for a part of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_path_that_names_nothing_is_refused() {
+    let stage = Stage::new().await;
+    for (name, text, part) in [
+        (
+            "unset",
+            "$(MISSING)/a",
+            "names the variable \"MISSING\", which is not set",
+        ),
+        ("empty", "$(EMPTY)", "expands to an empty path"),
+        ("up", "$(UP)/other", "must be relative and without"),
+        ("absolute", "$(ROOT)", "must be relative and without"),
+    ] {
+        let mut spec = once("echo it ran");
+        spec["containers"][0]["env"] = json!([
+            {"name": "EMPTY", "value": ""}, {"name": "UP", "value": ".."},
+            {"name": "ROOT", "value": "/etc"},
+        ]);
+        spec["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
+        spec["containers"][0]["volumeMounts"] =
+            json!([{"name": "v", "mountPath": "/tmp/m", "subPathExpr": text}]);
+        stage.run(name, spec).await;
+        let pod = stage.ended(name).await;
+        assert_eq!(terminated(&pod)["reason"], "StartError", "{pod:#}");
+        let message = terminated(&pod)["message"].as_str().unwrap();
+        assert!(message.contains(part), "{message}");
+        let event = stage.event(name, "Failed").await;
+        assert!(event.contains(part), "{event}");
+    }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ephemeral_containers_are_not_accepted() {
+    let stage = Stage::new().await;
+    let mut spec = once("true");
+    spec["ephemeralContainers"] = json!([{"name": "debug", "image": "any"}]);
+    let pods = stage.cluster.pods().in_namespace("default").unwrap();
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+    let refused = pods.create(&pod).await.unwrap_err().to_string();
+    let expected = "spec.ephemeralContainers: Forbidden: cannot be set on create";
+    assert!(refused.contains(expected), "{refused}");
+    stage.stop().await;
+}

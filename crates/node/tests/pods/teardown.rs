@@ -1,0 +1,86 @@
+//! Volumes of pods that are over.
+
+use std::{fs, path::PathBuf};
+
+use super::{helpers::has_namespaces, *};
+
+impl Stage {
+    fn folder_of(&self, pod: &Value) -> PathBuf {
+        let uid = pod["metadata"]["uid"].as_str().unwrap();
+        self.folder.path().join("data/pods").join(uid)
+    }
+}
+
+async fn until_gone(path: &Path) {
+    let gone = async {
+        while path.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let gone = tokio::time::timeout(AT_MOST, gone).await;
+    gone.unwrap_or_else(|_| panic!("{} stays", path.display()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_volumes_of_a_pod_that_is_over_are_removed_and_its_log_stays() {
+    let stage = Stage::new().await;
+    if !has_namespaces(&stage).await {
+        return;
+    }
+    let outside = stage.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "kept").unwrap();
+    let script = format!(
+        "head -c 2000000 /dev/zero > /scratch/big; ln -s {0} /scratch/link; ls /host; sleep 0.2; exit 3",
+        outside.display()
+    );
+    for (name, policy) in [("failed", "Never"), ("again", "OnFailure")] {
+        let script = match policy {
+            "Never" => script.clone(),
+            // The volume is the same after a restart.
+            _ => format!("test -e /scratch/big && {{ ls /host; exit 0; }}; {script}"),
+        };
+        let mut main = shell(&script);
+        main["volumeMounts"] = json!([
+            {"name": "scratch", "mountPath": "/scratch"},
+            {"name": "host", "mountPath": "/host"},
+        ]);
+        let spec = json!({"restartPolicy": policy, "containers": [main], "volumes": [
+            {"name": "scratch", "emptyDir": {}},
+            {"name": "host", "hostPath": {"path": outside}},
+        ]});
+        stage.run(name, spec).await;
+        let running = |pod: &Value| pod["status"]["phase"] == "Running";
+        let pod = stage.until(name, running).await;
+        let folder = stage.folder_of(&pod);
+        assert!(folder.join("volumes/scratch").is_dir(), "{name}");
+
+        let pod = stage.ended(name).await;
+        for part in ["volumes", "work", "serviceaccount"] {
+            until_gone(&folder.join(part)).await;
+        }
+        // What is the machine's is not removed, whatever led to it.
+        assert_eq!(fs::read_to_string(outside.join("kept")).unwrap(), "kept");
+        // The object and its log stay.
+        assert_eq!(stage.log(&pod).await, "kept\n");
+    }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_removes_the_volumes_that_the_one_before_it_left() {
+    let mut stage = Stage::new().await;
+    stage.run("over", once("true")).await;
+    let pod = stage.ended("over").await;
+    let folder = stage.folder_of(&pod);
+    until_gone(&folder.join("work")).await;
+    stage.agent.take().unwrap().stop().await;
+    // As an agent leaves it that is killed before it has removed them.
+    fs::create_dir_all(folder.join("volumes/scratch/sub")).unwrap();
+    fs::write(folder.join("volumes/scratch/sub/file"), "x").unwrap();
+    stage.start().await;
+    until_gone(&folder.join("volumes")).await;
+    let pods = stage.cluster.pods().in_namespace("default").unwrap();
+    assert!(pods.find("over").await.unwrap().is_some());
+    stage.stop().await;
+}

@@ -1,0 +1,456 @@
+"""Values and uses that nobody should try: each is a clear exception, never a crash, a hang or a loss."""
+
+import collections.abc
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+import longshore
+
+from pods import WithCluster
+from test_client import config_map
+
+
+class Own(Exception):
+    """What the hostile values raise."""
+
+
+class RaisingDict(dict):
+    def items(self):
+        raise Own("items")
+
+    def __getitem__(self, key):
+        raise Own("getitem")
+
+
+class RaisingMapping(collections.abc.Mapping):
+    def __getitem__(self, key):
+        raise Own("getitem")
+
+    def __iter__(self):
+        return iter(["a"])
+
+    def __len__(self):
+        return 1
+
+
+class Liar(collections.abc.Sequence):
+    """Says that it is as long as it likes."""
+
+    def __init__(self, length):
+        self.length = length
+
+    def __getitem__(self, index):
+        if index > 2:
+            raise IndexError
+        return "a:1"
+
+    def __len__(self):
+        return self.length
+
+
+class Unprintable:
+    def __str__(self):
+        raise Own("str")
+
+    __repr__ = __str__
+
+
+def nested(make, depth):
+    value = make(None)
+    for _ in range(depth):
+        value = make(value)
+    return value
+
+
+class Values(WithCluster):
+    def refuse(self, error, text, *calls):
+        for call in calls:
+            with self.subTest(text), self.assertRaisesRegex(error, text) as raised:
+                call()
+            self.assertNotIn("Panic", type(raised.exception).__name__)
+            self.assertLess(len(str(raised.exception)), 20_000)
+
+    def test_nested_and_cyclic_values(self):
+        itself = []
+        itself.append(itself)
+        mapping = {}
+        mapping["a"] = mapping
+        create, spec = self.cluster.create, longshore.ClusterSpec
+        for value in (itself, mapping, nested(lambda v: [v], 200_000), nested(lambda v: {"a": v}, 200_000)):
+            self.refuse(
+                ValueError,
+                "nested more than|contains itself",
+                lambda: create({"apiVersion": "v1", "kind": "ConfigMap", "a": value}),
+                lambda: self.cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "a": value}),
+                lambda: self.cluster.view("cm", "default").patch("a", {"data": value}),
+            )
+            self.refuse(TypeError, "must be", lambda: spec({"a": [value]}), lambda: spec([value]))
+
+    def test_a_value_shared_many_times_is_no_cycle(self):
+        shared = {"x": "y"}
+        made = self.cluster.create(config_map("a"))
+        made = made.patch({"metadata": {"labels": shared, "annotations": shared}})
+        self.assertEqual(made.labels, shared)
+
+    def test_numbers_that_json_does_not_have(self):
+        for number in (float("nan"), float("inf"), -float("inf")):
+            self.refuse(ValueError, "only finite", lambda: self.cluster.create(config_map("a", x=number)))
+        for number in (2**64, -(2**63) - 1, 10**5000):
+            self.refuse(ValueError, "64 bits", lambda: self.cluster.create(config_map("a", x=number)))
+        self.assertEqual(list(self.cluster.view("cm", "default")), [])
+
+    def test_numbers_at_the_limits(self):
+        spec = {"containers": [{"name": "main", "image": "a"}], "activeDeadlineSeconds": 2**31 - 1}
+        made = self.cluster.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+        )
+        self.assertEqual(made.field("spec", "activeDeadlineSeconds"), 2**31 - 1)
+        self.assertIs(type(made.field("spec", "activeDeadlineSeconds")), int)
+
+    def test_texts_that_are_none(self):
+        maps = self.cluster.view("cm", "default")
+        lone = "a\ud800"
+        self.refuse(
+            ValueError,
+            "surrogates",
+            lambda: self.cluster.create(config_map(lone)),
+            lambda: self.cluster.create({lone: 1}),
+            lambda: self.cluster.create(lone),
+            lambda: self.cluster.view(lone),
+            lambda: maps.fetch(lone),
+            lambda: maps.filter(labels=lone),
+            lambda: maps.filter(labels={lone: "a"}),
+            lambda: longshore.ClusterSpec({"a": [lone]}),
+            lambda: longshore.ClusterSpec({lone: ["a"]}),
+        )
+        self.refuse(
+            longshore.KubeError,
+            "",
+            lambda: self.cluster.create(config_map("a\0b")),
+            lambda: self.cluster.view("cm\0"),
+            lambda: maps.fetch("a\0b"),
+            lambda: maps.filter(labels="a=\0"),
+            lambda: longshore.Cluster("http://a\0b"),
+            lambda: longshore.Cluster(kubeconfig="/a\0b"),
+            lambda: longshore.EmbeddedCluster(data_dir="/a\0b"),
+        )
+        # A zero byte in a value is JSON as any other.
+        self.assertEqual(self.cluster.create(config_map("z", x="a\0b")).field("data", "x"), "a\0b")
+
+    def test_what_a_value_raises_is_raised(self):
+        maps = self.cluster.view("cm", "default")
+        self.refuse(
+            Own,
+            "items|getitem",
+            lambda: self.cluster.create({"a": RaisingMapping()}),
+            lambda: self.cluster.create(RaisingMapping()),
+            lambda: longshore.ClusterSpec(RaisingMapping()),
+            lambda: maps.filter(labels=RaisingMapping()),
+            lambda: self.cluster.create(RaisingDict(a=1)),
+        )
+
+        def generator():
+            yield "a:1"
+            raise Own("generator")
+
+        self.refuse(Own, "generator", lambda: longshore.ClusterSpec({"a": generator()}))
+
+        class Interrupts(RaisingMapping):
+            def __getitem__(self, key):
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.cluster.create(Interrupts())
+
+    def test_values_of_other_types(self):
+        class Callable:
+            def __call__(self):
+                return 1
+
+        for value in (Unprintable(), (x for x in "ab"), {1}, b"a", bytearray(b"a"), Callable(), 1j):
+            self.refuse(TypeError, "only what JSON has", lambda: self.cluster.create({"a": value}))
+        self.refuse(
+            TypeError,
+            "key must be a text, not Unprintable",
+            lambda: self.cluster.create({Unprintable(): 1}),
+        )
+        self.refuse(TypeError, "not Unprintable", lambda: longshore.ClusterSpec({Unprintable(): ["a"]}))
+        for selector in (1, Unprintable(), {"a": 1}, {1: "a"}, b"a", None, [("a", "b")]):
+            if selector is not None:
+                self.refuse(TypeError, "a selector is", lambda: self.cluster.view("cm").filter(labels=selector))
+
+    def test_sequences_that_lie_about_their_length(self):
+        for length in (0, 1, 2**40, 2**62):
+            made = longshore.ClusterSpec({"a": Liar(length)})
+            self.assertEqual(made.num_tasks("a"), 3)
+            with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
+                longshore._native.assemble(Liar(length), resolver_options())
+            with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
+                longshore._native.assemble([("worker", Liar(length))], resolver_options())
+        # Sent as the list that it is, which no ConfigMap has.
+        with self.assertRaisesRegex(longshore.APIError, "array"):
+            self.cluster.create(config_map("a", x=Liar(-1)))
+
+    def test_texts_of_100_megabytes(self):
+        text = "x" * (100 << 20)
+        maps = self.cluster.view("cm", "default")
+        self.refuse(
+            longshore.KubeError,
+            "",
+            lambda: self.cluster.create(config_map("a", x=text)),
+            lambda: self.cluster.view(text),
+            lambda: maps.fetch(text),
+            lambda: maps.filter(labels=text),
+            lambda: longshore.Cluster("http://" + text),
+            lambda: self.cluster.create(text),
+        )
+
+    def test_selectors_that_select_everything(self):
+        maps = self.cluster.view("cm", "default")
+        for selector in ("", " ", {}, "\t\n"):
+            self.refuse(
+                ValueError,
+                "empty selector|invalid selector",
+                lambda: maps.filter(labels=selector),
+                lambda: maps.filter(fields=selector),
+            )
+
+    def test_timeouts(self):
+        with self.cluster.view("cm", "default").watch() as watch:
+            for limit in (float("nan"), -1, float("inf"), 1e300):
+                self.refuse(ValueError, "a timeout must be", lambda: watch.next(timeout=limit))
+            self.refuse(TypeError, "", lambda: watch.next(timeout="1"))
+            self.cluster.create(config_map("a"))
+            self.assertEqual(watch.next(timeout=1e18).item.name, "a")
+
+
+def resolver_options():
+    return {
+        "port": "8470",
+        "address": "pod_ip",
+        "family": "primary",
+        "order": "natural",
+        "not_running": "fail",
+        "ready": False,
+        "once": False,
+    }
+
+
+class Uses(WithCluster):
+    def test_many_threads(self):
+        failed = []
+
+        def work(number):
+            try:
+                for index in range(20):
+                    self.cluster.create(config_map(f"m{number}-{index}"))
+                    list(self.cluster.view("cm", "default").filter(labels="a=b"))
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        self.assertEqual(failed, [])
+        self.assertEqual(len(list(self.cluster.view("cm", "default"))), 320)
+
+    def test_use_after_the_end(self):
+        maps = self.cluster.view("cm", "default")
+        watch, items = maps.watch(), iter(maps)
+        self.embedded.stop()
+        for use in (
+            lambda: list(maps),
+            lambda: next(items),
+            lambda: watch.next(timeout=1),
+            lambda: maps.watch(),
+            lambda: maps.fetch("a"),
+            lambda: self.cluster.create(config_map("a")),
+            lambda: longshore.KubernetesClusterResolver(override_client=self.cluster).tasks(),
+        ):
+            with self.assertRaises(longshore.ClosedError):
+                use()
+        watch.close()
+        watch.close()
+        self.embedded.stop()
+
+    def test_a_watch_is_closed_by_another_thread(self):
+        watch = self.cluster.view("cm", "default").watch()
+        seen, waits = [], threading.Event()
+
+        def follow():
+            waits.set()
+            seen.append([event.evtype for event in watch])
+
+        follower = threading.Thread(target=follow)
+        follower.start()
+        waits.wait(30)
+        self.cluster.create(config_map("a"))
+        closer = threading.Thread(target=watch.close)
+        closer.start()
+        closer.join(30)
+        self.assertFalse(closer.is_alive(), "close waits for a change")
+        follower.join(30)
+        self.assertFalse(follower.is_alive(), "the loop goes on after close")
+        self.assertIn(seen, ([[]], [["ADDED"]]))
+        with self.assertRaises(longshore.ClosedError):
+            watch.next(timeout=1)
+        self.assertEqual(list(watch), [])
+
+    def test_a_cluster_is_stopped_while_others_wait(self):
+        watch = self.cluster.view("cm", "default").watch()
+        raised = []
+
+        def follow():
+            try:
+                watch.next()
+            except BaseException as error:
+                raised.append(error)
+
+        follower = threading.Thread(target=follow)
+        follower.start()
+        stoppers = [threading.Thread(target=self.embedded.stop) for _ in range(4)]
+        for thread in stoppers:
+            thread.start()
+        for thread in [*stoppers, follower]:
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual([type(error) for error in raised], [longshore.ClosedError])
+
+    def test_garbage_collection_during_watches(self):
+        for index in range(100):
+            watch = self.cluster.view("cm", "default").watch()
+            self.cluster.create(config_map(f"m{index}"))
+            if index % 2:
+                self.assertEqual(watch.next(timeout=30).item.name, f"m{index}")
+            cycle = [watch]
+            cycle.append(cycle)
+            del watch, cycle
+            gc.collect()
+        self.assertEqual(len(list(self.cluster.view("cm", "default"))), 100)
+
+    def test_values_that_use_the_cluster_while_they_are_read(self):
+        cluster, embedded = self.cluster, self.embedded
+
+        class Reentrant(collections.abc.Mapping):
+            def __init__(self, fields):
+                self.fields = fields
+
+            def __getitem__(self, key):
+                list(cluster.view("cm", "default"))
+                embedded.stop()
+                return self.fields[key]
+
+            def __iter__(self):
+                return iter(self.fields)
+
+            def __len__(self):
+                return len(self.fields)
+
+        with self.assertRaises(longshore.KubeError):
+            cluster.create(Reentrant(config_map("a")))
+
+    def test_a_signal_handler_that_raises(self):
+        def handler(*_):
+            raise Own("handler")
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            with self.cluster.view("cm", "default").watch() as watch:
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                with self.assertRaisesRegex(Own, "handler"):
+                    watch.next(timeout=60)
+                self.cluster.create(config_map("a"))
+                self.assertEqual(watch.next(timeout=30).item.name, "a")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+FORK = """
+import os, sys
+import longshore
+
+embedded = longshore.EmbeddedCluster(pods=False)
+cluster = embedded.cluster
+watch = cluster.view("cm", "default").watch()
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        for use in (
+            lambda: list(cluster.view("namespaces")),
+            lambda: watch.next(timeout=1),
+            lambda: longshore.EmbeddedCluster(pods=False),
+            lambda: longshore.Cluster(kubeconfig=embedded.kubeconfig),
+            embedded.stop,
+        ):
+            try:
+                use()
+            except longshore.ClosedError as error:
+                assert "fork" in str(error), error
+            else:
+                raise AssertionError("used after fork")
+        # What is collected here is the parent's.
+        del embedded, cluster, watch, use
+        import gc
+        gc.collect()
+        code = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+deadline = __import__("time").monotonic() + 60
+while True:
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        break
+    if __import__("time").monotonic() > deadline:
+        os.kill(child, 9)
+        raise SystemExit("the child hangs")
+    __import__("time").sleep(0.01)
+assert status == 0, status
+# The parent's is still there, and its folder.
+assert len(list(cluster.view("namespaces"))) >= 1
+assert embedded.kubeconfig.exists()
+embedded.stop()
+print("done")
+"""
+
+DAEMON_THREAD = """
+import threading, time
+import longshore
+
+embedded = longshore.EmbeddedCluster(pods=False)
+watch = embedded.cluster.view("cm", "default").watch()
+started = threading.Event()
+
+def follow():
+    started.set()
+    watch.next()
+
+threading.Thread(target=follow, daemon=True).start()
+started.wait(30)
+time.sleep(0.2)
+print("done", flush=True)
+"""
+
+
+class Processes(unittest.TestCase):
+    def run_program(self, program):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+
+    def test_a_fork(self):
+        self.run_program(FORK)
+
+    def test_an_end_while_a_thread_waits(self):
+        self.run_program(DAEMON_THREAD)
+
+
+if __name__ == "__main__":
+    unittest.main()
