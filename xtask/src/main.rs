@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
-//! tools | real-apiserver | static | wheel`.
+//! tools | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,6 +10,7 @@ mod bench;
 mod conformance;
 mod frameworks;
 mod fuzz;
+mod kubernetes;
 mod leftovers;
 mod real;
 mod run;
@@ -48,6 +49,8 @@ enum Chore {
     Tools,
     /// Build a real kube-apiserver, once, for `test --cluster real`.
     RealApiserver,
+    /// A single-node Kubernetes of today on this machine: build, up, down, status.
+    Real(kubernetes::Arguments),
     /// Build the program without the system's libraries, for images that have others or none.
     Static,
     /// Build the wheel for Python, and run Python's tests on it.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::RealApiserver => real::build(),
+        Chore::Real(arguments) => kubernetes::run(&arguments),
         Chore::Tools => tools::fetch().all(),
         Chore::Static => statically::run(),
         Chore::Wheel => wheel::run(),

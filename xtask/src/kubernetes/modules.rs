@@ -1,0 +1,102 @@
+//! The cluster's programs, built from Go modules.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::{Places, make_folder, sources};
+use crate::run::{Outcome, finish};
+
+/// The version of Kubernetes, as `xtask/kubernetes/kubernetes/go.mod` pins it.
+pub(super) const VERSION: &str = "v1.37.2";
+
+/// What is needed: a program, and Debian's package that it comes in.
+#[rustfmt::skip]
+const NEEDED: &[(&str, &str)] = &[
+    ("go", "golang-go (1.26 or newer)"), ("cc", "gcc"), ("pkg-config", "pkg-config"),
+    ("openssl", "openssl"), ("ip", "iproute2"), ("nsenter", "util-linux"),
+    ("nft", "nftables"), ("iptables", "iptables"),
+];
+
+/// A folder of `xtask/kubernetes`, whose `go.mod` names its programs as tools.
+struct Module {
+    folder: &'static str,
+    /// One of its programs, as built; the last to be.
+    program: &'static str,
+    /// A better name for it.
+    name: Option<&'static str>,
+    cgo: bool,
+    tags: &'static str,
+}
+
+#[rustfmt::skip]
+const MODULES: &[Module] = &[
+    Module { folder: "etcd", program: "server", name: Some("etcd"), cgo: false, tags: "" },
+    Module { folder: "containers", program: "runc", name: None, cgo: true, tags: "seccomp" },
+    Module { folder: "coredns", program: "coredns", name: None, cgo: false, tags: "" },
+    Module { folder: "kubernetes", program: "kubelet", name: None, cgo: false, tags: "" },
+];
+
+/// Builds what is not there yet.
+pub(super) fn build(places: &Places) -> Outcome {
+    let missing: Vec<&str> = NEEDED
+        .iter()
+        .filter(|(program, _)| !is_there(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if !missing.is_empty() {
+        return Err(format!(
+            "these are missing, named by Debian's packages: {}",
+            missing.join(", ")
+        ));
+    }
+    make_folder(&places.programs)?;
+    for module in MODULES {
+        let done = places.program(&format!(".{}", module.folder));
+        if done.exists() {
+            continue;
+        }
+        println!("building {}", module.folder);
+        install(module, &places.programs)?;
+        if let Some(name) = module.name {
+            let from = places.program(module.program);
+            fs::rename(&from, places.program(name))
+                .map_err(|error| format!("cannot rename {}: {error}", from.display()))?;
+        }
+        super::write(&done, "")?;
+    }
+    Ok(())
+}
+
+fn install(module: &Module, programs: &Path) -> Outcome {
+    let package = "k8s.io/component-base/version";
+    let (major, minor) = ("1", VERSION.split('.').nth(1).unwrap_or_default());
+    // What a release's own build sets.
+    let version = format!(
+        "-s -w -X {package}.gitVersion={VERSION} -X {package}.gitMajor={major} \
+         -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
+    );
+    let mut go = Command::new("go");
+    go.current_dir(sources().join(module.folder))
+        .args([
+            "install",
+            "-mod=readonly",
+            "-trimpath",
+            "-tags",
+            module.tags,
+        ])
+        .args(["-ldflags", &version, "tool"])
+        .env("GOBIN", programs)
+        .env("GOFLAGS", "")
+        .env("CGO_ENABLED", if module.cgo { "1" } else { "0" });
+    finish(&mut go)
+}
+
+fn is_there(program: &str) -> bool {
+    let mut which = Command::new("sh");
+    which.args(["-c", "command -v \"$0\"", program]);
+    which.stdout(Stdio::null()).stderr(Stdio::null());
+    which.status().is_ok_and(|status| status.success())
+}
