@@ -120,6 +120,7 @@ impl Engine {
         let limits = Limits {
             events: options.history,
             bytes: options.history_bytes,
+            time: options.history_time,
         };
         let (ids, light) = (options.ids.clone(), options.light);
         let clock = options.clock.clone();

@@ -5,6 +5,7 @@
 //! writer does all writes, one after the other, makes each batch durable and
 //! then publishes it; readers and watches work on published snapshots.
 
+mod ages;
 mod aside;
 mod custom;
 mod decode;

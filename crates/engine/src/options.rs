@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
 
 /// Where the state is kept.
@@ -80,11 +80,14 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The source of ids.
     pub ids: Arc<dyn Ids>,
-    /// How many events of each kind are kept for watches and old lists.
+    /// How many events of each kind are kept for watches and old lists, at most.
     pub history: usize,
     /// How many bytes of replaced and deleted objects of each kind those
     /// events may hold.
     pub history_bytes: usize,
+    /// How long events are kept, at most. Kubernetes has etcd forget what is older
+    /// than five to ten minutes (`--etcd-compaction-interval`).
+    pub history_time: SignedDuration,
     /// Bytes of a request, and of the object that it is about, up to which the
     /// writer does the work itself. Larger ones are worked out beside it.
     pub light: usize,
@@ -98,6 +101,7 @@ impl Default for Options {
             ids: Arc::new(RandomIds),
             history: 100_000,
             history_bytes: 64 << 20,
+            history_time: SignedDuration::from_mins(5),
             light: LIGHT,
         }
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
+use jiff::SignedDuration;
 
 use crate::{
     Error, Object,
@@ -59,6 +60,12 @@ impl Table {
         if revision < self.compacted {
             return None;
         }
+        let first = self.place_after(revision);
+        Some(self.log.focus().narrow(first..).into_iter())
+    }
+
+    /// Where in the log the events after a revision begin.
+    fn place_after(&self, revision: u64) -> usize {
         let (mut low, mut high) = (0, self.log.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -68,7 +75,25 @@ impl Table {
                 high = middle
             }
         }
-        Some(self.log.focus().narrow(low..).into_iter())
+        low
+    }
+
+    /// Whether the log has events up to a revision.
+    fn has_until(&self, revision: u64) -> bool {
+        self.log
+            .front()
+            .is_some_and(|event| event.revision <= revision)
+    }
+
+    /// Forgets the events up to a revision.
+    fn forget_until(&mut self, revision: u64) {
+        let kept = self.log.split_off(self.place_after(revision));
+        let forgotten = std::mem::replace(&mut self.log, kept);
+        if let Some(newest) = forgotten.back() {
+            self.log_bytes -= forgotten.iter().map(Event::weight).sum::<usize>();
+            self.compacted = newest.revision;
+            self.snapshots.forget(self.compacted);
+        }
     }
 
     /// The revision of the newest event in the log; 0 without one.
@@ -109,6 +134,7 @@ impl Table {
 pub(crate) struct Limits {
     pub(crate) events: usize,
     pub(crate) bytes: usize,
+    pub(crate) time: SignedDuration,
 }
 
 /// The whole state at one revision.
@@ -266,6 +292,15 @@ impl State {
             table.log_bytes -= oldest.weight();
             table.compacted = oldest.revision;
             table.snapshots.forget(table.compacted);
+        }
+    }
+
+    /// Forgets the events up to a revision.
+    pub(crate) fn forget_until(&mut self, revision: u64) {
+        for table in &mut self.tables {
+            if table.has_until(revision) {
+                Arc::make_mut(table).forget_until(revision);
+            }
         }
     }
 

@@ -126,6 +126,7 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
             "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data directory"
         )));
     }
+    machine.forget_old();
     shared.current.store(Arc::new(machine.state.clone()));
     for kind in changes.touched {
         let entry = machine.state.kinds.entry(kind);
@@ -166,6 +167,7 @@ mod tests {
         let limits = Limits {
             events: 10,
             bytes: 1000,
+            time: jiff::SignedDuration::MAX,
         };
         let shared = Shared {
             current: ArcSwap::from_pointee(state.clone()),

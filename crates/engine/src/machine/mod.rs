@@ -33,6 +33,7 @@ pub(crate) use update::{ReadUpdate, decode_update, patch, update, update_read};
 
 use crate::{
     Error, Object,
+    ages::Ages,
     custom::Outline,
     facts::KindFacts,
     journal::Record,
@@ -59,6 +60,7 @@ pub(crate) struct Machine {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) limits: Limits,
+    ages: Ages,
     records: Vec<Record>,
     touched: Vec<KindId>,
     /// Whether a write may have left definitions and kinds out of line.
@@ -97,6 +99,7 @@ impl Machine {
             state,
             clock,
             ids,
+            ages: Ages::new(limits.time),
             limits,
             records: Vec::new(),
             touched: Vec::new(),
@@ -170,6 +173,15 @@ impl Machine {
             self.drained = false;
         }
         result
+    }
+
+    /// Forgets history that is too old. Old states go with it, so memory follows
+    /// what is stored and what was written in the last minutes.
+    pub(crate) fn forget_old(&mut self) {
+        let now = self.clock.now();
+        if let Some(revision) = self.ages.note(now, self.state.revision) {
+            self.state.forget_until(revision);
+        }
     }
 
     /// What changed since the last call.

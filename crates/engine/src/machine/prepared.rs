@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use super::{Machine, Transaction, definitions, namespace};
 use crate::{
     Deleted, Error, Object, Written,
@@ -92,6 +94,7 @@ pub(crate) fn prepare<T>(
     let limits = Limits {
         events: usize::MAX,
         bytes: usize::MAX,
+        time: SignedDuration::MAX,
     };
     let mut machine = Machine::new(base.clone(), clock, ids, limits);
     machine.writes = Some(Vec::new());
@@ -238,6 +241,7 @@ mod tests {
         let limits = Limits {
             events: 100,
             bytes: 1 << 20,
+            time: SignedDuration::MAX,
         };
         let state = State::new(Kinds::builtin(), 0);
         Machine::new(state, Arc::new(SystemClock), Arc::new(RandomIds), limits)

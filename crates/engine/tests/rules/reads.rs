@@ -1,6 +1,9 @@
 //! The rules of reads and watches.
 
-use crate::support::{Api, api, config, kind, names, options, pod, status, told};
+use std::sync::Arc;
+
+use crate::support::{Api, ManualClock, api, config, kind, names, options, pod, status, told};
+use jiff::SignedDuration;
 use longshore_engine::{
     Engine, Error, ListRequest, Options, ReadVersion, WatchEvent, WatchRequest, WatchStart,
 };
@@ -390,6 +393,30 @@ async fn history_is_bounded_by_number_and_by_bytes() {
         let pods = WatchRequest::of(kind("pods"), WatchStart::After(start));
         assert!(api.0.watch(&pods).is_ok());
     }
+}
+
+#[tokio::test]
+async fn history_is_bounded_by_time() {
+    let clock = Arc::new(ManualClock::default());
+    let api = Api(Engine::open(Options {
+        clock: clock.clone(),
+        ..options(longshore_engine::Storage::Memory)
+    })
+    .unwrap());
+    let start = api.0.revision();
+    let watch = |after| api.0.watch(&watch_configs(WatchStart::After(after)));
+    api.create("configmaps", config("a")).await.unwrap();
+    let first = api.0.revision();
+    clock.advance(SignedDuration::from_mins(4));
+    api.create("configmaps", config("b")).await.unwrap();
+    assert_eq!(told(&mut watch(start).unwrap()), ["ADDED a", "ADDED b"]);
+    clock.advance(SignedDuration::from_mins(2));
+    // Any write looks after it, also one to another kind.
+    api.create("pods", pod("p")).await.unwrap();
+    assert!(matches!(watch(start), Err(Error::Expired { .. })));
+    assert_eq!(told(&mut watch(first).unwrap()), ["ADDED b"]);
+    let pods = WatchRequest::of(kind("pods"), WatchStart::After(start));
+    assert_eq!(told(&mut api.0.watch(&pods).unwrap()), ["ADDED p"]);
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU64, Ordering},
 };
 
+use jiff::{SignedDuration, Timestamp};
 use longshore_engine::{
     Clock, Create, Delete, DeleteOptions, Deleted, Engine, Error, FieldValidation, Ids,
     ListRequest, Object, Options, Page, Patch, ReadVersion, Storage, Subresource, Target, Update,
@@ -18,8 +19,30 @@ use serde_json::{Value, json};
 pub struct FixedClock;
 
 impl Clock for FixedClock {
-    fn now(&self) -> jiff::Timestamp {
+    fn now(&self) -> Timestamp {
         "2026-01-02T03:04:05.678Z".parse().unwrap()
+    }
+}
+
+/// A clock that is moved by hand.
+pub struct ManualClock(Mutex<Timestamp>);
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self(Mutex::new(FixedClock.now()))
+    }
+}
+
+impl ManualClock {
+    /// Lets time pass.
+    pub fn advance(&self, time: SignedDuration) {
+        *self.0.lock().unwrap() += time;
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
     }
 }
 
