@@ -350,17 +350,15 @@ impl Driver {
                 Step::Ended { uid } => {
                     self.over_of(&uid).send_replace(true);
                 }
-                // Only time has passed: the watch may be behind, as while the
-                // server is away, and the task may have begun long since.
-                Step::Decided { outcome, evidence }
-                    if outcome.ending == Ending::NotStarted
-                        && evidence.is_empty()
-                        && !self.is_fresh() =>
-                {
+                // A task that has not begun, or a failure that no pod shows, may
+                // only not have been seen yet.
+                Step::Decided { unseen: true, .. } if !self.is_fresh() => {
                     self.track.reconsider();
                     self.doubts = true;
                 }
-                Step::Decided { outcome, evidence } => {
+                Step::Decided {
+                    outcome, evidence, ..
+                } => {
                     let outcome = self.retold(outcome).await;
                     self.stop_rest(&outcome).await;
                     self.decided = Some(Decided {

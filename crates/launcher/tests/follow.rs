@@ -481,3 +481,37 @@ async fn no_task_is_given_up_on_what_was_seen_before_the_server_went_away() {
         assert!(begin.elapsed() > Duration::from_secs(4));
     }
 }
+
+/// The watch of Jobs may be ahead of that of pods, as after the server was away.
+#[tokio::test]
+async fn a_job_that_failed_is_not_believed_before_its_pods_were_looked_at_again() {
+    for (later, code) in [(vec![ended("main", 44)], 44), (vec![], 1)] {
+        let mut failed = job("main");
+        failed["metadata"]["resourceVersion"] = json!("6");
+        failed["status"] = json!({"failed": 1, "conditions": [{
+            "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded",
+            "lastTransitionTime": "2026-01-01T00:00:09Z",
+        }]});
+        let fake = cluster(vec![failed.clone()], later, vec![], |_| whole_log());
+        let (jobs, pods) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let running = pod("main", "8", json!({"running": {}}), "Running");
+        let fake = fake.with(move |asked| {
+            let is_watch = asked.query.contains("watch=");
+            match asked.path.as_str() {
+                path if path.ends_with("/jobs") && is_watch => {
+                    let change = event("MODIFIED", failed.clone());
+                    Some(Answer::Stream(vec![change], End::StaysOpen))
+                }
+                path if path.ends_with("/jobs") && jobs.fetch_add(1, Relaxed) == 0 => {
+                    Some(list("Job", "batch/v1", vec![job("main")]))
+                }
+                path if path.ends_with("/pods") && !is_watch && pods.fetch_add(1, Relaxed) == 0 => {
+                    Some(list("Pod", "v1", vec![running.clone()]))
+                }
+                _ => None,
+            }
+        });
+        let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+        assert_eq!(outcome.exit_code, code, "{outcome:?}");
+    }
+}

@@ -20,17 +20,22 @@ impl Track {
         if self.decided {
             return;
         }
-        let found = self
+        let seen = self
             .cluster_stopped()
             .or_else(|| self.overdue())
-            .or_else(|| self.failed_task())
-            .or_else(|| self.failed_job())
-            .or_else(|| self.cancelled())
-            .or_else(|| self.success())
-            .or_else(|| self.not_started(now));
-        if let Some((outcome, evidence)) = found {
+            .or_else(|| self.failed_task());
+        let found = seen
+            .map(|found| (found, false))
+            .or_else(|| Some((self.failed_job()?, true)))
+            .or_else(|| Some((self.cancelled().or_else(|| self.success())?, false)))
+            .or_else(|| Some((self.not_started(now)?, true)));
+        if let Some(((outcome, evidence), unseen)) = found {
             self.decided = true;
-            steps.push(Step::Decided { outcome, evidence });
+            steps.push(Step::Decided {
+                outcome,
+                evidence,
+                unseen,
+            });
         }
     }
 

@@ -64,6 +64,9 @@ pub(crate) enum Step {
     Decided {
         outcome: Outcome,
         evidence: BTreeSet<String>,
+        /// Whether it rests on pods that were not seen: the watch may be behind,
+        /// as after the server was away.
+        unseen: bool,
     },
 }
 

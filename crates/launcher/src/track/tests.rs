@@ -86,9 +86,9 @@ fn ended(code: i32, finished: i64) -> Value {
 
 fn outcome(steps: &[Step]) -> Option<(&Outcome, Vec<&str>)> {
     steps.iter().find_map(|step| match step {
-        Step::Decided { outcome, evidence } => {
-            Some((outcome, evidence.iter().map(String::as_str).collect()))
-        }
+        Step::Decided {
+            outcome, evidence, ..
+        } => Some((outcome, evidence.iter().map(String::as_str).collect())),
         _ => None,
     })
 }
