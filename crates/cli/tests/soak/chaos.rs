@@ -6,7 +6,7 @@ use std::{process::Stdio, thread, time::Duration};
 use rand::{Rng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
-use crate::{Stage, desk, manifests};
+use crate::{Stage, desk, manifests, resources};
 
 fn pause(rng: &mut StdRng, milliseconds: std::ops::Range<u64>) {
     thread::sleep(Duration::from_millis(rng.random_range(milliseconds)));
@@ -25,6 +25,10 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
             return;
         };
         desk::signal(pid, "KILL");
+        // While it dies it still looks alive.
+        while resources::lives(pid) {
+            thread::sleep(Duration::from_millis(1));
+        }
         stage.tally.count("clusters killed");
         pause(&mut rng, 0..1_000);
         // Runs that start meanwhile may be quicker to start it.

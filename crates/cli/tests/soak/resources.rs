@@ -146,7 +146,7 @@ pub(crate) fn assert_no_task(stage: &Stage) {
 }
 
 /// Whether a process is there and has not ended: one that nobody reaps has.
-fn lives(pid: i32) -> bool {
+pub(crate) fn lives(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
 }

@@ -92,6 +92,18 @@ impl Shape {
     }
 }
 
+/// Whether a word is the whole name of a pod of the run.
+fn is_of(word: &str, shape: &Shape) -> bool {
+    // Name, suffix of the run, role, index, suffix of the pod.
+    word.starts_with(&format!("{}-", shape.name)) && word.split('-').count() == 5
+}
+
+/// Whether a line may be the beginning of a line of the run, up to the number.
+fn is_beginning(line: &str, shape: &Shape) -> bool {
+    let name = format!("{}-", shape.name);
+    name.starts_with(line) || line.starts_with(&name) && !line.trim_end().contains(' ')
+}
+
 /// Launches runs until the stage is over.
 pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
     while !stage.is_over() {
@@ -270,7 +282,7 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
     if last["exitCode"] != code || (code != shape.code && !lost) {
         return Err(format!("exit code {code}: {last}\n{errors}"));
     }
-    check_logs(shape, output, lost)?;
+    check_logs(stage, shape, output, lost)?;
     stage.tally.count(if lost {
         "runs lost with their cluster, as expected"
     } else {
@@ -280,29 +292,39 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
 }
 
 /// Of each pod the lines from the first on, without a gap; and of a task that
-/// ended by itself all of them.
-fn check_logs(shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
-    let mut pods: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+/// ended by itself all of them. A task that is killed with its cluster ends anywhere,
+/// in the middle of a line, too.
+fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
+    let mut pods: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events(output).filter(|event| event["event"] == "log") {
         let line = event["line"].as_str().unwrap_or_default();
-        let mut words = line.split(' ');
-        let (Some(pod), Some(number)) = (words.next(), words.next()) else {
-            return Err(format!("an unexpected line: {line:?}"));
-        };
-        let Ok(number) = number.parse() else {
-            return Err(format!("an unexpected line: {line:?}"));
-        };
-        pods.entry(pod.to_owned()).or_default().push(number);
+        match line.split_once(' ') {
+            Some((pod, rest)) if is_of(pod, shape) => {
+                let number = rest.split(' ').next().unwrap_or_default();
+                pods.entry(pod.to_owned()).or_default().push(number.into());
+            }
+            // Cut off before the number.
+            _ if stage.killed && is_beginning(line, shape) => {}
+            _ => return Err(format!("an unexpected line: {line:?}")),
+        }
     }
-    for (pod, numbers) in &pods {
-        let wrong = numbers
-            .iter()
-            .zip(0..)
-            .find(|(number, expected)| *number != expected);
-        if let Some((number, expected)) = wrong {
-            return Err(format!(
-                "{pod}: line {number} where {expected} was expected"
-            ));
+    for (pod, numbers) in &mut pods {
+        let count = numbers.len();
+        for (place, number) in numbers.iter().enumerate() {
+            let expected = place.to_string();
+            let is_cut = stage.killed && place + 1 == count && expected.starts_with(number);
+            if *number != expected && !is_cut {
+                return Err(format!(
+                    "{pod}: line {number:?} where {expected} was expected"
+                ));
+            }
+        }
+        // A number that is cut off is no line.
+        if numbers
+            .last()
+            .is_some_and(|last| *last != (count - 1).to_string())
+        {
+            numbers.pop();
         }
     }
     // The last line has no newline and the number of lines.
