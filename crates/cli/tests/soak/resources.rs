@@ -15,6 +15,8 @@ use crate::{
 
 /// How long usage may take to come down after everything was deleted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same for memory, which holds what was deleted for five minutes more, as history.
+const FORGET_TIMEOUT: Duration = Duration::from_secs(400);
 /// The shortest warm-up after which memory is compared.
 const LONG_WARM_UP: Duration = Duration::from_secs(120);
 /// Growth of the resident memory that counts as a leak: a fifth, and this many kB
@@ -45,10 +47,10 @@ impl Use {
                 now.memory_kb = 0;
             }
             let enough = before.is_some_and(|before| now.excess(before).is_empty());
-            let limit = if before.is_some() {
-                SETTLE_TIMEOUT
-            } else {
-                SETTLE_TIMEOUT / 6
+            let limit = match before {
+                None => SETTLE_TIMEOUT / 6,
+                Some(_) if warm_up < LONG_WARM_UP => SETTLE_TIMEOUT,
+                Some(_) => FORGET_TIMEOUT,
             };
             if enough || begin.elapsed() > limit {
                 return now;

@@ -148,10 +148,17 @@ impl Object {
         bytes.extend_from_slice(&self.bytes[..at.start]);
         bytes.extend_from_slice(digits.as_bytes());
         bytes.extend_from_slice(&self.bytes[at.end..]);
+        let version_at = self.version_at.start..self.version_at.start + digits.len() as u32;
+        // What stands behind the version moves with its length.
+        let moved = |place: u32| match place > self.version_at.start {
+            true => place - self.version_at.end + version_at.end,
+            false => place,
+        };
         Self {
             bytes: bytes.into(),
             revision,
-            version_at: self.version_at.start..self.version_at.start + digits.len() as u32,
+            managed_at: moved(self.managed_at.start)..moved(self.managed_at.end),
+            version_at,
             ..self.clone()
         }
     }
@@ -310,6 +317,32 @@ mod tests {
         a["metadata"]["resourceVersion"] = json!("1000000");
         assert_eq!(a, b);
         assert_eq!(new.with_revision(99).bytes(), old.bytes());
+    }
+
+    /// Of a kind whose managed fields stand behind the version, and of one where they
+    /// stand before it.
+    #[test]
+    fn a_version_of_another_length_leaves_the_managed_fields_where_they_are() {
+        for (version, kind) in [("v1", "Pod"), ("example.com/v1", "Ship")] {
+            let value = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
+            let value = value.as_object().unwrap();
+            for managed in [MANAGED_TEXT, ""] {
+                let old = Object::encode(value, managed, facts::of("", "Pod"), 999, None);
+                for revision in [1, 1_000, 10_000_000] {
+                    let new = old.with_revision(revision);
+                    assert_eq!(new.managed(), managed, "{kind} {revision}");
+                    let map = new.map();
+                    assert_eq!(map["metadata"]["name"], "a");
+                    assert!(
+                        !map["metadata"]
+                            .as_object()
+                            .unwrap()
+                            .contains_key("managedFields")
+                    );
+                    assert_eq!(map["metadata"]["resourceVersion"], revision.to_string());
+                }
+            }
+        }
     }
 
     #[test]
