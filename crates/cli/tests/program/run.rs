@@ -252,6 +252,19 @@ fn a_launcher_image_brings_the_program() {
         "{plan}"
     );
     assert!(plan.contains("/longshore/bin/longshore"), "{plan}");
+
+    // The init container installs the program that the main container then starts.
+    let run = [
+        "run",
+        "--launcher-image",
+        "registry.example/longshore:1",
+        "--",
+        "/longshore/bin/longshore",
+        "--version",
+    ];
+    let said = desk.longshore(&run).expect(0).out;
+    let version = concat!("main/0 | longshore ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(said, version);
 }
 
 /// Its worker alone, as someone tries it first.
