@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
-//! tools | real | real-apiserver | static | wheel`.
+//! tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,6 +10,7 @@ mod bench;
 mod conformance;
 mod frameworks;
 mod fuzz;
+mod image;
 mod kubernetes;
 mod leftovers;
 mod real;
@@ -51,6 +52,8 @@ enum Chore {
     RealApiserver,
     /// A single-node Kubernetes of today on this machine: build, up, down, status.
     Real(kubernetes::Arguments),
+    /// Make OCI archives of the static program, and of Python for examples.
+    Image(image::Arguments),
     /// Build the program without the system's libraries, for images that have others or none.
     Static,
     /// Build the wheel for Python, and run Python's tests on it.
@@ -67,7 +70,8 @@ fn main() -> ExitCode {
         Chore::RealApiserver => real::build(),
         Chore::Real(arguments) => kubernetes::run(&arguments),
         Chore::Tools => tools::fetch().all(),
-        Chore::Static => statically::run(),
+        Chore::Image(arguments) => image::run(&arguments),
+        Chore::Static => statically::run().map(drop),
         Chore::Wheel => wheel::run(),
     };
     match done {

@@ -1,12 +1,16 @@
 //! `cargo xtask static`: the program alone, with no library of the system's.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::run::{Outcome, cargo, finish, output, target};
 
 /// Builds the program into `target/static`, looks whether it needs a loader, and
 /// starts it once.
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run() -> Outcome<PathBuf> {
     let triple = host()?;
     finish(
         cargo()
@@ -34,7 +38,7 @@ pub(crate) fn run() -> Outcome {
     fs::copy(&built, &program).map_err(failed)?;
     finish(Command::new(&program).arg("--version"))?;
     println!("built {} ({} MiB)", program.display(), bytes.len() >> 20);
-    Ok(())
+    Ok(program)
 }
 
 /// The triple of the machine that builds.

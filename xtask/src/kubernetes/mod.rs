@@ -8,7 +8,6 @@
 
 mod certificates;
 mod cgroups;
-mod image;
 mod modules;
 mod network;
 mod process;

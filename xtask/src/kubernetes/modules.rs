@@ -45,6 +45,7 @@ pub(super) fn build(places: &Places) -> Outcome {
         .iter()
         .filter(|(program, _)| !is_there(program))
         .map(|(_, package)| *package)
+        .chain((!has_seccomp()).then_some("libseccomp-dev"))
         .collect();
     if !missing.is_empty() {
         return Err(format!(
@@ -92,6 +93,13 @@ fn install(module: &Module, programs: &Path) -> Outcome {
         .env("GOFLAGS", "")
         .env("CGO_ENABLED", if module.cgo { "1" } else { "0" });
     finish(&mut go)
+}
+
+/// Whether runc can be built, which filters system calls.
+fn has_seccomp() -> bool {
+    let mut look = Command::new("pkg-config");
+    look.args(["--exists", "libseccomp"]);
+    look.status().is_ok_and(|status| status.success())
 }
 
 fn is_there(program: &str) -> bool {

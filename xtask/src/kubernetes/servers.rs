@@ -7,11 +7,11 @@ use serde_json::json;
 use super::{
     Places,
     certificates::{API_SERVICE, NODE_NAME},
-    cgroups, image, make_folder,
+    cgroups, make_folder,
     network::{NODE, enter},
     process, until, write,
 };
-use crate::run::Outcome;
+use crate::{image, run::Outcome};
 
 /// All of them, in the order of their start.
 pub(super) const NAMES: [&str; 8] = [
@@ -159,12 +159,13 @@ SystemdCgroup = false
         &[("config", &settings.display().to_string())],
     )?;
     until("containerd answers", || ctr(places, &["version"]).is_ok())?;
-    let archive = image::pause(&places.state)?;
-    ctr(
-        places,
-        &["images", "import", &archive.display().to_string()],
-    )
-    .map(drop)
+    let mut archives = vec![image::pause(&places.state)?];
+    archives.extend(image::made());
+    for archive in archives {
+        let archive = archive.display().to_string();
+        ctr(places, &["images", "import", &archive])?;
+    }
+    Ok(())
 }
 
 fn apiserver(places: &Places) -> Outcome {

@@ -1,0 +1,161 @@
+//! An image with Python and a shell, unpacked from Debian's packages.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::{Image, PYTHON, empty, make_folder, save};
+use crate::run::{Outcome, finish};
+
+/// What is in the image, beside what these need.
+const PACKAGES: &[&str] = &[
+    "python3",
+    "base-files",
+    "bash",
+    "coreutils",
+    "libc-bin",
+    "sed",
+    "grep",
+    "gawk",
+    "findutils",
+    "hostname",
+    "procps",
+    "ca-certificates",
+];
+
+/// Where the packages' own scripts, which are not run, would have put something.
+const LINKS: &[(&str, &str)] = &[
+    ("usr/bin/sh", "bash"),
+    ("usr/bin/awk", "gawk"),
+    ("usr/local/bin/python3", "/usr/bin/python3"),
+    ("usr/local/bin/python", "/usr/bin/python3"),
+];
+
+const USERS: &str =
+    "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
+const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\n";
+
+/// Makes the image of [`PYTHON`].
+pub(super) fn image(folder: &Path) -> Outcome<PathBuf> {
+    let (root, packages) = (folder.join("python"), folder.join("packages"));
+    download(&packages)?;
+    unpack(&packages, &root)?;
+    complete(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+    let path = folder.join("python.tar");
+    let image = Image {
+        name: PYTHON,
+        entrypoint: &[],
+        command: &["python3"],
+        keeps_owners: true,
+    };
+    save(&path, &image, &root)?;
+    Ok(path)
+}
+
+/// Downloads the packages and all that they need, as for a machine that has none.
+fn download(folder: &Path) -> Outcome {
+    make_folder(&folder.join("partial"))?;
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut apt = Command::new("apt-get");
+    apt.args([
+        "-o",
+        "Dir::State::status=/dev/null",
+        "-o",
+        "Debug::NoLocking=1",
+    ])
+    .args(["-o", "APT::Sandbox::User=root", "-o"])
+    .arg(format!("Dir::Cache::archives={}", folder.display()))
+    .args([
+        "--no-install-recommends",
+        "--yes",
+        "--quiet",
+        "--download-only",
+        "install",
+    ])
+    .args(PACKAGES)
+    .stdout(Stdio::null());
+    finish(&mut apt).map_err(|problem| {
+        format!("{problem}; Debian's packages are needed: try `apt-get update` first")
+    })
+}
+
+fn unpack(packages: &Path, root: &Path) -> Outcome {
+    empty(root)?;
+    let found =
+        fs::read_dir(packages).map_err(|error| format!("{}: {error}", packages.display()))?;
+    let mut found: Vec<PathBuf> = found.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "deb"));
+    found.sort();
+    // In this release some packages still have files in `/bin` and `/lib`, which are links
+    // to those in `/usr`.
+    for name in ["bin", "lib", "lib64", "sbin"] {
+        make_folder(&root.join("usr").join(name))?;
+        symlink(Path::new("usr").join(name), root.join(name))
+            .map_err(|error| format!("{}: {error}", root.join(name).display()))?;
+    }
+    for package in found {
+        let mut contents = Command::new("dpkg-deb");
+        contents
+            .arg("--fsys-tarfile")
+            .arg(&package)
+            .stdout(Stdio::piped());
+        let mut contents = contents
+            .spawn()
+            .map_err(|error| format!("`dpkg-deb` cannot be started: {error}"))?;
+        let mut tar = Command::new("tar");
+        tar.args([
+            "--extract",
+            "--keep-directory-symlink",
+            "--preserve-permissions",
+        ])
+        .args(["--exclude=./usr/share/doc/*", "--exclude=./usr/share/man/*"])
+        .arg("--exclude=./usr/share/locale/*")
+        .arg("--directory")
+        .arg(root);
+        if let Some(from) = contents.stdout.take() {
+            tar.stdin(from);
+        }
+        finish(&mut tar)?;
+        let status = contents.wait();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("{} cannot be read", package.display()));
+        }
+    }
+    Ok(())
+}
+
+fn complete(root: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(root.join("usr/local/bin"))?;
+    for (link, to) in LINKS {
+        let link = root.join(link);
+        if link.symlink_metadata().is_err() {
+            symlink(to, link)?;
+        }
+    }
+    fs::write(root.join("etc/passwd"), USERS)?;
+    fs::write(root.join("etc/group"), GROUPS)?;
+    fs::create_dir_all(root.join("tmp"))?;
+    fs::set_permissions(root.join("tmp"), Permissions::from_mode(0o1777))?;
+    certificates(root)
+}
+
+/// All of Mozilla's certificates in one file, as a script of the package would have it.
+fn certificates(root: &Path) -> std::io::Result<()> {
+    let mut all = String::new();
+    let source = root.join("usr/share/ca-certificates/mozilla");
+    let mut paths: Vec<PathBuf> = fs::read_dir(source)?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        all += &fs::read_to_string(path)?;
+    }
+    fs::create_dir_all(root.join("etc/ssl/certs"))?;
+    fs::write(root.join("etc/ssl/certs/ca-certificates.crt"), all)
+}
