@@ -29,7 +29,11 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> Result<()
     name.push(".new");
     let new = path.with_file_name(name);
     let written = write_new(&new, content, durability)
-        .and_then(|()| fs::rename(&new, path))
+        .and_then(|()| {
+            #[cfg(test)]
+            tests::done("rename");
+            fs::rename(&new, path)
+        })
         .map_err(Error::io("write", path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
@@ -68,8 +72,10 @@ pub fn replace_output(path: &Path, content: &[u8]) -> Result<(), Error> {
     // tempfile creates with mode 0600, under a name that did not exist.
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(Error::io("write in", dir))?;
     file.write_all(content)
-        .and_then(|()| file.as_file().sync_all())
+        .and_then(|()| sync(file.as_file()))
         .map_err(Error::io("write", path))?;
+    #[cfg(test)]
+    tests::done("rename");
     file.persist(path)
         .map_err(|error| Error::io("write", path)(error.error))?;
     sync_dir(dir)
@@ -87,7 +93,7 @@ fn write_new(path: &Path, content: &[u8], durability: Durability) -> io::Result<
         .open(path)?;
     file.write_all(content)?;
     match durability {
-        Durability::Durable => file.sync_all(),
+        Durability::Durable => sync(&file),
         Durability::Volatile => Ok(()),
     }
 }
@@ -97,11 +103,20 @@ fn write_new(path: &Path, content: &[u8], durability: Durability) -> io::Result<
 /// # Errors
 /// [`Error::Io`].
 pub fn sync_dir(dir: &Path) -> Result<(), Error> {
-    match File::open(dir).and_then(|dir| dir.sync_all()) {
+    match File::open(dir).and_then(|dir| sync(&dir)) {
         // A file system that cannot do it, as some in user space.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result.map_err(Error::io("sync", dir)),
     }
+}
+
+fn sync(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    tests::done(match file.metadata()?.is_dir() {
+        true => "sync directory",
+        false => "sync file",
+    });
+    file.sync_all()
 }
 
 fn parent(path: &Path) -> &Path {
@@ -114,9 +129,42 @@ fn parent(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::{
+        cell::RefCell,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    };
 
     use super::*;
+
+    thread_local! {
+        static DONE: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Notes a step of this thread.
+    pub(super) fn done(step: &'static str) {
+        DONE.with_borrow_mut(|done| done.push(step));
+    }
+
+    fn steps(write: impl FnOnce()) -> Vec<&'static str> {
+        DONE.take();
+        write();
+        DONE.take()
+    }
+
+    #[test]
+    fn a_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_it_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings");
+        let durable = ["sync file", "rename", "sync directory"];
+        let done = steps(|| replace(&path, b"one", Durability::Durable).unwrap());
+        assert_eq!(done, durable);
+        let done = steps(|| replace_if_changed(&path, b"two", Durability::Durable).unwrap());
+        assert_eq!(done, durable);
+        let done = steps(|| replace_output(&path, b"three").unwrap());
+        assert_eq!(done, durable);
+        let done = steps(|| replace(&path, b"four", Durability::Volatile).unwrap());
+        assert_eq!(done, ["rename"]);
+    }
 
     #[test]
     fn a_file_is_replaced_and_private_and_nothing_else_is_left() {
