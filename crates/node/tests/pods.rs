@@ -24,6 +24,8 @@ mod grace;
 mod helpers;
 #[path = "pods/hostile.rs"]
 mod hostile;
+#[path = "pods/ports.rs"]
+mod ports;
 #[path = "pods/teardown.rs"]
 mod teardown;
 #[path = "pods/tokens.rs"]

@@ -102,6 +102,8 @@ causes! {
 
     /// The command ended with an exit code.
     ExitCode = "exit-code",
+    /// The command could not bind its port, which another program has.
+    AddressInUse = "address-in-use",
     /// The command was ended by a signal.
     Signal = "signal",
     /// It had more memory than it may.

@@ -1,7 +1,7 @@
 //! Why a pod failed.
 
 use super::{
-    Around, Cause, Explanation, code, disrupted,
+    Around, Cause, Explanation, code, disrupted, port,
     text::{last_line as last_of, or, short, with_message},
 };
 use crate::{
@@ -41,6 +41,7 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
         }
         Some(ended) => {
             let (explanation, ran) = container(pod, pod.main_name(), ended, last_line);
+            let explanation = port::taken(pod, explanation, ended, last_line, around);
             (disrupted::killed(pod, explanation, around), ran)
         }
         None => {

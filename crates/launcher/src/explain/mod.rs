@@ -10,6 +10,7 @@ mod image;
 mod job;
 mod missing;
 mod mount;
+mod port;
 mod refused;
 mod schedule;
 #[cfg(test)]

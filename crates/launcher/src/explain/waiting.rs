@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Around, Cause, Explanation, Patience, code, ended, image, missing, mount, schedule,
+    Around, Cause, Explanation, Patience, code, ended, image, missing, mount, port, schedule,
     text::{short, with_message},
 };
 use crate::evidence::{ContainerStatus, PodEvidence};
@@ -62,7 +62,10 @@ fn waiting(
         "CrashLoopBackOff" => {
             let last = status.last_state.terminated.as_ref();
             let explanation = match last {
-                Some(last) => ended::container(pod, &status.name, last, None).0,
+                Some(last) => {
+                    let known = ended::container(pod, &status.name, last, None).0;
+                    port::taken(pod, known, last, None, around)
+                }
                 None => code::not_started(pod, &status.name, message),
             };
             (explanation, Patience::seconds(20))

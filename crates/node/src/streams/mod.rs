@@ -171,7 +171,12 @@ impl Sessions {
                 Ok(stream)
             }
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                Err(failed(&"connect: connection refused"))
+                let own = address.ip();
+                Err(failed(&format_args!(
+                    "connect: connection refused: nothing listens there; pods share this \
+                     machine's network, so a server must listen on its pod's own address \
+                     ($POD_IP, {own}) or on all addresses (0.0.0.0), not on 127.0.0.1"
+                )))
             }
             Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(failed(&"i/o timeout")),

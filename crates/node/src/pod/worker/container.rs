@@ -310,12 +310,17 @@ impl Worker {
     }
 }
 
+/// Whether a command's last words are of a port that another program has.
 fn names_taken_port(tail: &str) -> bool {
-    [
-        "Address already in use",
-        "EADDRINUSE",
-        "address already in use",
-    ]
-    .iter()
-    .any(|text| tail.contains(text))
+    tail.lines().any(|line| {
+        let line = line.to_ascii_lowercase();
+        line.contains("address already in use")
+            || line.contains("eaddrinuse")
+            || has_word(&line, "port") && line.contains(" in use")
+    })
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let mut words = line.split(|letter: char| !letter.is_alphanumeric());
+    words.any(|known| known == word)
 }
