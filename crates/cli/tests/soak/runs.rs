@@ -292,9 +292,10 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
 }
 
 /// Of each pod the lines from the first on, without a gap; and of a task that
-/// ended by itself all of them. A task that is killed with its cluster ends anywhere,
-/// in the middle of a line, too.
+/// ended by itself all of them. A task that is killed, with its cluster or because
+/// another one of its run has failed, ends anywhere, in the middle of a line, too.
 fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
+    let may_be_cut = stage.killed || shape.code != 0;
     let mut pods: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events(output).filter(|event| event["event"] == "log") {
         let line = event["line"].as_str().unwrap_or_default();
@@ -304,7 +305,7 @@ fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Resu
                 pods.entry(pod.to_owned()).or_default().push(number.into());
             }
             // Cut off before the number.
-            _ if stage.killed && is_beginning(line, shape) => {}
+            _ if may_be_cut && is_beginning(line, shape) => {}
             _ => return Err(format!("an unexpected line: {line:?}")),
         }
     }
@@ -312,7 +313,7 @@ fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Resu
         let count = numbers.len();
         for (place, number) in numbers.iter().enumerate() {
             let expected = place.to_string();
-            let is_cut = stage.killed && place + 1 == count && expected.starts_with(number);
+            let is_cut = may_be_cut && place + 1 == count && expected.starts_with(number);
             if *number != expected && !is_cut {
                 return Err(format!(
                     "{pod}: line {number:?} where {expected} was expected"
