@@ -1,6 +1,10 @@
 //! `longshore create` and `longshore apply`: create or change the objects of manifests.
 
-use std::{io::Read as _, path::PathBuf, process::ExitCode};
+use std::{
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use longshore::{
@@ -18,6 +22,8 @@ use crate::{
     ui,
 };
 
+/// More than any manifest has: bundles of operators have a few MiB.
+const LARGEST_MANIFEST: u64 = 64 << 20;
 /// The name under which `apply` owns fields.
 const MANAGER: &str = "longshore";
 
@@ -104,19 +110,27 @@ pub(super) fn read_all(files: &[PathBuf]) -> Result<Vec<serde_json::Value>> {
     Ok(objects)
 }
 
-fn read(file: &PathBuf) -> Result<String> {
-    let outcome = if file.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
+fn read(file: &Path) -> Result<String> {
+    let (name, content) = match file.as_os_str() == "-" {
+        true => ("the standard input".into(), read_stdin()),
+        false => (
+            file.to_string_lossy(),
+            longshore_files::read_limited(file, LARGEST_MANIFEST),
+        ),
     };
-    outcome.map_err(|error| {
-        Error::new(
-            Kind::Usage,
-            format!("cannot read {}: {error}", file.display()),
-        )
-    })
+    let text = content.and_then(|content| String::from_utf8(content).map_err(io::Error::other));
+    text.map_err(|error| Error::new(Kind::Usage, format!("cannot read {name}: {error}")))
+}
+
+/// Whoever writes to it may take any time.
+fn read_stdin() -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let mut stdin = io::stdin().lock().take(LARGEST_MANIFEST + 1);
+    if stdin.read_to_end(&mut content)? as u64 > LARGEST_MANIFEST {
+        let text = format!("it is larger than {LARGEST_MANIFEST} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(content)
 }
 
 async fn send_all(

@@ -177,6 +177,39 @@ fn bomb() -> String {
 }
 
 #[test]
+fn manifests_without_end_are_refused() {
+    let desk = Desk::new();
+    let folder = desk.code();
+    pipe(&folder.join("pipe"));
+    sparse(&folder.join("sparse"));
+    desk.write("bomb", &format!("---\n{}", bomb()));
+    let large = "it is larger than 67108864 bytes";
+    let desk = &desk;
+    thread::scope(|scope| {
+        for (file, part) in [
+            ("pipe", "cannot read pipe: it is a pipe, and nothing"),
+            ("sparse", &format!("cannot read sparse: {large}")),
+            ("/dev/zero", &format!("cannot read /dev/zero: {large}")),
+            ("bomb", "bomb: cannot read the manifest"),
+        ] {
+            for verb in ["apply", "create", "delete"] {
+                let part = part.to_owned();
+                scope.spawn(move || {
+                    let answer = bounded(desk, &[verb, "-f", file], &[]).expect(2);
+                    assert!(answer.err.contains(&part), "{file}: {}", answer.err);
+                });
+            }
+        }
+    });
+    let mut command = desk.command(&["apply", "-f", "-"]);
+    let endless = std::fs::File::open("/dev/zero").unwrap();
+    let answer = Answer::new(&command.stdin(endless).output().unwrap()).expect(2);
+    let part = format!("cannot read the standard input: {large}");
+    assert!(answer.err.contains(&part), "{}", answer.err);
+    assert!(!desk.data().join("cluster.log").exists());
+}
+
+#[test]
 fn kubeconfigs_without_end_are_refused() {
     let desk = Desk::new();
     let folder = desk.code();
