@@ -47,8 +47,8 @@ const SUBMISSION: Duration = Duration::from_secs(10);
 /// command's own exit code. What is typed every time may stand in the folder's
 /// longshore.toml.
 ///
-/// Files that .gitignore or .longshoreignore match are not packed. An unchanged
-/// folder is neither packed nor sent again.
+/// Files that .gitignore or .longshoreignore match are not packed: --dry-run lists them.
+/// An unchanged folder is neither packed nor sent again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore run -- python train.py
@@ -169,7 +169,8 @@ pub(crate) struct RunArgs {
     /// Send no code; the command is in the image
     #[arg(long, help_heading = "Code")]
     no_code: bool,
-    /// Write what would be sent to the cluster, as YAML, and send nothing
+    /// Write what would be sent to the cluster, as YAML, and send nothing; list the files
+    /// that are left out on standard error
     #[arg(long)]
     dry_run: bool,
     /// Print the run's name and return; do not follow the run
@@ -264,7 +265,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     };
     ui::note(format!("{} {cluster}", follow::head("cluster")));
     let mut interrupt = follow::Interrupt::listen()?;
-    let bundle = packing::pack(&args.folder, &spec, &mut interrupt).await?;
+    let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
     if let Some(here) = &here {
         shell::record(&mut spec, here, &args.folder, bundle.as_ref());
     }

@@ -18,6 +18,7 @@ mod interrupt;
 mod jobset;
 mod kept;
 mod kills;
+mod left_out;
 mod lifecycle;
 mod names;
 mod objects;

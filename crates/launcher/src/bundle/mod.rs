@@ -45,6 +45,8 @@ pub struct PackOptions {
     /// A folder in which to remember what folders were packed to: an unchanged
     /// one is not packed again before its archive is asked for.
     pub cache: Option<PathBuf>,
+    /// Whether the report names all that was left out, not only the first.
+    pub names_all: bool,
     /// Set it from another thread when the archive is not wanted any more: packing ends
     /// within milliseconds with [`BundleError::Stopped`], and leaves no file.
     pub stop: Arc<AtomicBool>,
@@ -73,7 +75,8 @@ pub struct Report {
     pub bytes: u64,
     /// Files and whole folders left out.
     pub left_out: u64,
-    /// The first of them, folders with a `/` at the end.
+    /// The first of them, or all with [`PackOptions::names_all`]; folders with a `/` at
+    /// the end.
     pub left_out_examples: Vec<String>,
     /// The largest files packed, largest first.
     pub largest: Vec<(PathBuf, u64)>,

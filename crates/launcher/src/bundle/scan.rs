@@ -44,7 +44,7 @@ pub struct Scan {
 pub fn scan(folder: &Path, options: &PackOptions) -> Result<Scan, BundleError> {
     check_folder(folder)?;
     let begun = SystemTime::now();
-    let found = walk::walk(folder, &options.ignore, &options.stop)?;
+    let found = walk::walk(folder, options)?;
     let cache = options.cache.as_deref();
     let cache = cache.map(|cache| Cache::of(cache, folder, &found, &options.allow_secrets));
     // What is remembered has passed the checks.

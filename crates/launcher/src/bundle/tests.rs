@@ -146,6 +146,26 @@ fn ignored_files_stay_at_home_and_are_reported() {
 }
 
 #[test]
+fn all_that_is_left_out_can_be_named() {
+    let names: Vec<String> = (10..35).map(|n| format!("{n}.log")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    files.push(("train.py", ""));
+    let folder = folder(&files);
+    let report = |names_all| {
+        let options = PackOptions {
+            ignore: vec!["*.log".into()],
+            names_all,
+            ..PackOptions::default()
+        };
+        pack(folder.path(), &options, |_| {}).unwrap().report
+    };
+    let (some, all) = (report(false), report(true));
+    assert_eq!((some.left_out, all.left_out), (25, 25));
+    assert_eq!(some.left_out_examples, names[..10]);
+    assert_eq!(all.left_out_examples, names);
+}
+
+#[test]
 fn the_rules_of_the_repository_above_hold_and_those_beyond_do_not() {
     let outer = folder(&[
         (".gitignore", "*\n"),

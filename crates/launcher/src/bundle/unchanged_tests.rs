@@ -191,7 +191,7 @@ fn secrets_that_are_no_longer_allowed_are_refused() {
 fn cache_at(place: &Path, folder: &Path) -> Cache {
     let sparse = fs::File::create(folder.join("large")).unwrap();
     sparse.set_len(5 << 20).unwrap();
-    let walked = walk::walk(folder, &[], &AtomicBool::new(false)).unwrap();
+    let walked = walk::walk(folder, &PackOptions::default()).unwrap();
     Cache::of(place, folder, &walked, &[])
 }
 

@@ -13,7 +13,7 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
-use super::{BundleError, EXAMPLES};
+use super::{BundleError, EXAMPLES, PackOptions};
 
 /// What is left out unless an ignore file says `!pattern`.
 pub const DEFAULT_IGNORES: &[&str] = &[
@@ -77,12 +77,14 @@ pub(super) struct Walked {
     pub(super) entries: Vec<Found>,
     pub(super) left_out: u64,
     pub(super) examples: Vec<String>,
+    /// How many examples are kept.
+    named: usize,
 }
 
 impl Walked {
     fn leave_out(&mut self, path: &Path, is_folder: bool) {
         self.left_out += 1;
-        if self.examples.len() < EXAMPLES {
+        if self.examples.len() < self.named {
             let slash = if is_folder { "/" } else { "" };
             self.examples.push(format!("{}{slash}", path.display()));
         }
@@ -123,11 +125,7 @@ impl Rules {
     }
 }
 
-pub(super) fn walk(
-    folder: &Path,
-    patterns: &[String],
-    stop: &AtomicBool,
-) -> Result<Walked, BundleError> {
+pub(super) fn walk(folder: &Path, options: &PackOptions) -> Result<Walked, BundleError> {
     // Matching is by path prefix, so all paths must begin alike.
     let root = folder
         .canonicalize()
@@ -138,10 +136,16 @@ pub(super) fn walk(
         defaults: from_lines("the defaults", &defaults)?,
         git: inherited(&root)?,
         own: Vec::new(),
-        flags: from_lines("the `ignore` setting", patterns)?,
+        flags: from_lines("the `ignore` setting", &options.ignore)?,
     };
-    let mut walked = Walked::default();
-    descend(&root, Path::new(""), &mut rules, &mut walked, stop)?;
+    let mut walked = Walked {
+        named: match options.names_all {
+            true => usize::MAX,
+            false => EXAMPLES,
+        },
+        ..Walked::default()
+    };
+    descend(&root, Path::new(""), &mut rules, &mut walked, &options.stop)?;
     Ok(walked)
 }
 

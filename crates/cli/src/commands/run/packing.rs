@@ -9,6 +9,7 @@ use std::{
 use longshore::launcher::{
     Bundle, PackOptions, RunSpec,
     bundle::{self, BundleError, Report},
+    terminal_text::escaped,
 };
 
 use super::{failed, usage};
@@ -29,10 +30,12 @@ const NAMED: usize = 5;
 /// file system does not answer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Packs the folder. After Ctrl-C no temporary file is left.
+/// Packs the folder. After Ctrl-C no temporary file is left. `lists`: whether all that is
+/// left out is named, a line each.
 pub(super) async fn pack(
     folder: &Path,
     spec: &RunSpec,
+    lists: bool,
     interrupt: &mut Interrupt,
 ) -> Result<Option<Bundle>> {
     if !spec.code {
@@ -46,6 +49,7 @@ pub(super) async fn pack(
             ignore: spec.ignore.clone(),
             allow_secrets: spec.allow_secrets.clone(),
             cache: env::cache_dir().map(|cache| cache.join("bundles")),
+            names_all: lists,
             ..PackOptions::default()
         },
     );
@@ -72,7 +76,7 @@ pub(super) async fn pack(
     let bundle = packed
         .map_err(|error| failed(&error))?
         .map_err(|error| not_packed(&error))?;
-    ui::note(format!("{} {}", head("code"), summary(&bundle)));
+    ui::note(format!("{} {}", head("code"), summary(&bundle, lists)));
     Ok(Some(bundle))
 }
 
@@ -119,7 +123,7 @@ fn announcement(report: &Report) -> Option<String> {
 }
 
 /// What was packed and what was left out.
-fn summary(bundle: &Bundle) -> String {
+fn summary(bundle: &Bundle, lists: bool) -> String {
     let report = &bundle.report;
     let text = format!(
         "{}, {} ({} packed)",
@@ -130,12 +134,18 @@ fn summary(bundle: &Bundle) -> String {
     if report.left_out == 0 {
         return text;
     }
-    let examples = &report.left_out_examples;
-    let more = match report.left_out.saturating_sub(examples.len() as u64) {
+    let paths = report.left_out_examples.iter();
+    let paths: Vec<String> = paths
+        .map(|path| escaped(path).replace('\n', "\\n"))
+        .collect();
+    if lists {
+        return format!("{text}; left out:\n  {}", paths.join("\n  "));
+    }
+    let more = match report.left_out.saturating_sub(paths.len() as u64) {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        more => format!(" and {more} more (--dry-run lists them)"),
     };
-    format!("{text}; left out {}{more}", examples.join(", "))
+    format!("{text}; left out {}{more}", paths.join(", "))
 }
 
 #[cfg(test)]
