@@ -50,7 +50,7 @@ pub(crate) enum Telling {
     #[default]
     Text,
     /// A JSON object a line on standard output, whose `event` is started, progress,
-    /// waiting, log or finished
+    /// waiting, retry, log, gap or finished
     Json,
 }
 
@@ -432,5 +432,22 @@ pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()>
             return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
         }
         tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_all_events() {
+        let help = Telling::Json
+            .to_possible_value()
+            .and_then(|value| Some(value.get_help()?.to_string()));
+        let help = help.unwrap_or_default();
+        let words: Vec<&str> = help.split([' ', ',']).collect();
+        for kind in Event::KINDS.iter().chain(&["started"]) {
+            assert!(words.contains(kind), "{kind}: {help}");
+        }
     }
 }

@@ -12,6 +12,7 @@ mod desk;
 mod documents;
 mod down;
 mod examples;
+mod gaps;
 mod help;
 mod history;
 mod interrupt;

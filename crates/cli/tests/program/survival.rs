@@ -211,16 +211,7 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     let desk = Desk::new();
     let up = [&UP[..], &["--kubeconfig", "direct"]].concat();
     desk.longshore(&up).expect(0);
-    let direct = std::fs::read_to_string(desk.code().join("direct")).unwrap();
-    let (before, rest) = direct.split_once("https://127.0.0.1:").unwrap();
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
-    let cutter = Cutter::new(rest[..digits].parse().unwrap());
-    let around = format!(
-        "{before}https://127.0.0.1:{}{}",
-        cutter.port,
-        &rest[digits..]
-    );
-    desk.write("around", &around);
+    let cutter = Cutter::around(&desk, "direct", "around");
 
     let script = format!(
         "i=0; while test $i -lt {LINES}; do

@@ -38,6 +38,11 @@ pub enum Event {
     Finished(Outcome),
 }
 
+impl Event {
+    /// What `event` may be in JSON, in the order of the variants.
+    pub const KINDS: &[&str] = &["progress", "waiting", "retry", "log", "gap", "finished"];
+}
+
 /// How far the roles have come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
@@ -218,6 +223,71 @@ pub struct Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::Cause;
+
+    /// Where its kind stands in the list.
+    fn place(event: &Event) -> usize {
+        match event {
+            Event::Progress(_) => 0,
+            Event::Waiting(_) => 1,
+            Event::Retry(_) => 2,
+            Event::Log(_) => 3,
+            Event::Gap(_) => 4,
+            Event::Finished(_) => 5,
+        }
+    }
+
+    #[test]
+    fn the_kinds_are_those_of_json() {
+        let task = Task {
+            role: "worker".into(),
+            index: 1,
+        };
+        let explanation = Explanation::new(Cause::Queued, "it waits", "wait");
+        let retry = Retry {
+            explanation: explanation.clone(),
+            attempt: 1,
+            attempts: 2,
+        };
+        let line = LogLine {
+            task: task.clone(),
+            container: None,
+            time: None,
+            line: String::new(),
+        };
+        let gap = LogGap {
+            task,
+            container: None,
+            from: None,
+            to: None,
+            bytes: None,
+            cause: GapCause::Rotated,
+        };
+        let outcome = Outcome {
+            ending: Ending::Succeeded,
+            exit_code: 0,
+            task: None,
+            reason: String::new(),
+            remedy: None,
+            explanation: None,
+            gaps: 0,
+            began: None,
+            finished: None,
+        };
+        let events = [
+            Event::Progress(Progress::default()),
+            Event::Waiting(explanation),
+            Event::Retry(retry),
+            Event::Log(line),
+            Event::Gap(gap),
+            Event::Finished(outcome),
+        ];
+        assert_eq!(events.len(), Event::KINDS.len());
+        for event in events {
+            let json = serde_json::to_value(&event).unwrap_or_default();
+            assert_eq!(json["event"], Event::KINDS[place(&event)]);
+        }
+    }
 
     #[test]
     fn progress_in_words() {
