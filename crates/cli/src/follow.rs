@@ -27,6 +27,7 @@ use crate::{
     error::{Error, Kind, Result, exit_code},
     printer::{Batch, Printer},
     show::Show,
+    stdin::{self, IgnoredInput},
     target::{Gone, Target},
     ui,
 };
@@ -114,6 +115,17 @@ enum Next {
     Draw,
     /// The embedded cluster's process is gone.
     Gone(Gone),
+    /// Something came from the standard input, which is not sent to the task.
+    InputIgnored,
+}
+
+/// How a run is followed, apart from what is read of it.
+#[derive(Default)]
+pub(crate) struct How {
+    pub(crate) telling: Telling,
+    pub(crate) on_interrupt: OnInterrupt,
+    /// The standard input, if it is not sent to the task.
+    pub(crate) ignored: IgnoredInput,
 }
 
 /// How often unfinished lines are drawn.
@@ -148,9 +160,14 @@ pub(crate) async fn to_the_end(
     target: &Target,
     run: &Run,
     options: FollowOptions,
-    (telling, on_interrupt): (Telling, OnInterrupt),
+    how: How,
     mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
+    let How {
+        telling,
+        on_interrupt,
+        mut ignored,
+    } = how;
     let cluster = target.cluster();
     let tail = options.tail;
     let options = FollowOptions {
@@ -177,10 +194,15 @@ pub(crate) async fn to_the_end(
             () = printer.write(&mut batch), if !batch.is_empty() => Next::Written,
             event = follow.next(), if !batch.is_full() => Next::Event(Box::new(event)),
             gone = target.gone(&mut told_died) => Next::Gone(gone),
+            () = ignored.arrives() => Next::InputIgnored,
         };
         let mut event = match next {
             Next::Event(event) => *event,
             Next::Written => continue,
+            Next::InputIgnored => {
+                batch.note(&ui::warned(stdin::IGNORED));
+                continue;
+            }
             Next::Gone(Gone::Died) => {
                 batch.note(&format!(
                     "{} the process of the embedded cluster has ended; `longshore up` starts it again",
@@ -268,6 +290,9 @@ pub(crate) async fn to_the_end(
     if let Err(left) = interrupt.unless(finished).await {
         ui::abandon_output();
         return Err(left);
+    }
+    if ignored.has_come() {
+        ui::warning(stdin::IGNORED);
     }
     match outcome? {
         Some(outcome) => conclude(cluster, run, &outcome, &show, tail).await,

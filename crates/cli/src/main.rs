@@ -18,6 +18,7 @@ mod progress;
 mod ready;
 mod select;
 mod show;
+mod stdin;
 mod target;
 mod terminal;
 mod ui;

@@ -144,11 +144,13 @@ pub(crate) fn prompt(text: &str) {
 
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: impl AsRef<str>) {
-    note(format!(
-        "{} {}",
-        Paint::stderr().yellow("warning:"),
-        escaped(text.as_ref())
-    ));
+    note(warned(text.as_ref()));
+}
+
+/// A warning's line.
+pub(crate) fn warned(text: &str) -> String {
+    let head = Paint::stderr().yellow("warning:");
+    format!("{head} {}", escaped(text))
 }
 
 /// Writes an error to standard error.

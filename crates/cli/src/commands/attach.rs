@@ -9,7 +9,7 @@ use super::exec::{self, ContainerArgs};
 use crate::{
     config,
     error::Result,
-    follow::{self, OnInterrupt, Telling},
+    follow::{self, How, OnInterrupt, Telling},
     place::{self, Container, Place},
     target::{self, Target},
     ui,
@@ -82,7 +82,11 @@ async fn again(target: Target, run: &Run, args: &AttachArgs) -> Result<ExitCode>
         OnInterrupt::Ask if !ui::is_interactive() => OnInterrupt::Detach,
         chosen => chosen,
     };
-    let how = (args.output, on_interrupt);
+    let how = How {
+        telling: args.output,
+        on_interrupt,
+        ..How::default()
+    };
     let result = follow::to_the_end(&target, run, options, how, interrupt).await;
     let closed = target.close().await;
     let code = result?;

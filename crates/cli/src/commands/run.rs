@@ -29,8 +29,9 @@ pub(crate) use misplaced::misplaced_command;
 use crate::{
     config as folder_config, env,
     error::{Error, Kind, Result},
-    follow::{self, OnInterrupt},
+    follow::{self, How, OnInterrupt},
     hints,
+    stdin::IgnoredInput,
     target::{Chosen, ClusterArgs, Target},
     terminal::Terminal,
     ui,
@@ -341,7 +342,11 @@ async fn launch(
                     start_timeout: spec.start_timeout,
                     ..FollowOptions::default()
                 };
-                let how = (args.output, args.on_interrupt);
+                let how = How {
+                    telling: args.output,
+                    on_interrupt: args.on_interrupt,
+                    ..How::default()
+                };
                 follow_run(&target, &run, spec.input, options, how, interrupt).await
             }
         }
@@ -361,7 +366,7 @@ async fn follow_run(
     run: &Run,
     input: Input,
     options: FollowOptions,
-    how: (follow::Telling, follow::OnInterrupt),
+    mut how: How,
     interrupt: follow::Interrupt,
 ) -> Result<ExitCode> {
     let sending = match input {
@@ -370,7 +375,7 @@ async fn follow_run(
         }
         Input::Piped => Some(input::send(target.cluster(), run)),
         Input::None => {
-            input::warn_if_ignored();
+            how.ignored = IgnoredInput::watch();
             None
         }
     };

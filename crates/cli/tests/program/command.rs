@@ -2,13 +2,13 @@
 //! terminal.
 
 use std::{
-    io::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
     process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
-use crate::desk::{Answer, Desk};
+use crate::desk::{Answer, Desk, eventually};
 
 /// Prints its arguments and the variable `NASTY`, as JSON in ASCII.
 const SHOW: &str = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['NASTY']]))";
@@ -141,6 +141,42 @@ fn piped_input_is_sent_or_said_to_be_ignored() {
     // A task that does not read it ends all the same.
     piped(&desk, &["run", "-i", "--", "true"], &much).expect(0);
     piped(&desk, &["run", "-i", "--", "false"], b"").expect(1);
+}
+
+#[test]
+fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let (began, end) = (desk.code().join("began"), desk.code().join("end"));
+    let script = format!(
+        "touch {}; while test ! -e {}; do sleep 0.05; done",
+        began.display(),
+        end.display()
+    );
+    let words = ["run", "--no-code", "--", "sh", "-c", &script];
+    let mut command = desk.command(&words);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the task runs", || began.exists());
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"hallo\n").unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let is_told = |line: &String| line.contains("the standard input is not sent to the task");
+    assert!(told.any(|line| is_told(&line.unwrap())));
+    stdin.write_all(b"welt\n").unwrap();
+    std::fs::write(end, "").unwrap();
+    let rest: Vec<String> = told.map(Result::unwrap).collect();
+    assert!(!rest.iter().any(is_told), "{rest:?}");
+    assert!(child.wait().unwrap().success());
+
+    // To this one nothing is written, as to those that programs pass on.
+    let mut command = desk.command(&["run", "--no-code", "--", "true"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    let idle = Answer::new(&child.wait_with_output().unwrap()).expect(0);
+    drop(stdin);
+    assert!(!idle.err.contains("standard input"), "{}", idle.err);
 }
 
 #[test]

@@ -1,13 +1,11 @@
-//! The standard input of `run`: sent to the one task, as a terminal or to its end; or not
-//! sent, which is then said.
+//! The standard input of `run`, sent to the one task: as a terminal, or to its end.
 
-use std::{cell::Cell, os::fd::AsFd as _, time::Duration};
+use std::{cell::Cell, time::Duration};
 
 use longshore::{
     client::{Cluster, ExecOptions, Session, typed::PodPhase},
     launcher::{Event, Follow, FollowOptions, Run, names},
 };
-use rustix::fs::FileType;
 use tokio::{
     io::AsyncWriteExt as _,
     signal::unix::{SignalKind, signal},
@@ -30,21 +28,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// know the container yet.
 const ATTACH_ATTEMPTS: u32 = 20;
 const ATTACH_PAUSE: Duration = Duration::from_millis(250);
-
-/// Says that the standard input is not sent, if there is any.
-pub(super) fn warn_if_ignored() {
-    let stdin = std::io::stdin();
-    let is_data = rustix::fs::fstat(stdin.as_fd()).is_ok_and(|found| {
-        let kind = FileType::from_raw_mode(found.st_mode);
-        matches!(
-            kind,
-            FileType::Fifo | FileType::RegularFile | FileType::Socket
-        )
-    });
-    if is_data && rustix::io::ioctl_fionread(stdin.as_fd()).is_ok_and(|bytes| bytes > 0) {
-        ui::warning("the standard input is not sent to the task: add -i to send it");
-    }
-}
 
 /// Waits until the run's task runs, and attaches to it.
 async fn attach(cluster: &Cluster, run: &Run, tty: bool) -> Result<(String, Session)> {
@@ -123,7 +106,7 @@ pub(super) async fn interactive(
     target: &Target,
     run: &Run,
     options: FollowOptions,
-    how: (follow::Telling, follow::OnInterrupt),
+    how: follow::How,
     mut interrupt: follow::Interrupt,
 ) -> Result<std::process::ExitCode> {
     let mut hangup =
