@@ -13,12 +13,14 @@ use longshore_embedded::{
 use crate::{
     env,
     error::{Error, Kind, Result},
+    hints,
 };
 
 /// The folder of an instance, checked as far as can be without touching it.
 pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
     let dir = match data_dir.filter(|dir| !dir.as_os_str().is_empty()) {
         Some(dir) => {
+            hints::remember_folder(dir);
             std::path::absolute(dir).map_err(|error| Error::from_source(Kind::Usage, &error))?
         }
         None => env::default_data_dir().ok_or_else(|| {

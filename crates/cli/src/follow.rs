@@ -25,6 +25,7 @@ use tokio::{
 pub(crate) use crate::show::Lines;
 use crate::{
     error::{Error, Kind, Result, exit_code},
+    hints,
     printer::{Batch, Printer},
     show::Show,
     stdin::{self, IgnoredInput},
@@ -147,9 +148,9 @@ pub(crate) fn report_not_started(error: &Error, telling: Telling) {
             "event": "finished",
             "ending": "notStarted",
             "exitCode": error.kind().code(),
-            "reason": error.message(),
-            "details": error.details_given(),
-            "remedy": error.remedy(),
+            "reason": hints::complete(error.message()),
+            "details": error.details_given().iter().map(|line| hints::complete(line)).collect::<Vec<_>>(),
+            "remedy": error.remedy().map(hints::complete),
         });
         ui::json(&finished.to_string());
     }
@@ -205,8 +206,9 @@ pub(crate) async fn to_the_end(
             }
             Next::Gone(Gone::Died) => {
                 batch.note(&format!(
-                    "{} the process of the embedded cluster has ended; `longshore up` starts it again",
-                    head("waits")
+                    "{} the process of the embedded cluster has ended; {}",
+                    head("waits"),
+                    hints::complete("`longshore up` starts it again")
                 ));
                 continue;
             }
@@ -244,11 +246,7 @@ pub(crate) async fn to_the_end(
                     }
                     Wish::Detach => {
                         printer.leave(batch).await;
-                        let name = run.name.as_str();
-                        ui::note(format!(
-                            "{} {name} goes on: `longshore logs {name} --follow` shows it, `longshore cancel {name}` ends it",
-                            head("left")
-                        ));
+                        left(run, "`longshore logs RUN --follow` shows it");
                         return Ok(exit_code(Kind::Interrupted));
                     }
                     Wish::Cancel => {
@@ -301,6 +299,15 @@ pub(crate) async fn to_the_end(
             "the run's events ended before the run did",
         )),
     }
+}
+
+/// Says that a run goes on without this program, and how it is seen and ended. `RUN` is
+/// the run's name.
+pub(crate) fn left(run: &Run, shows: &str) {
+    let name = run.name.as_str();
+    let text = format!("RUN goes on: {shows}, `longshore cancel RUN` ends it");
+    let text = hints::complete(&text.replace("RUN", name));
+    ui::note(format!("{} {text}", head("left")));
 }
 
 /// How following ends when the cluster was stopped without a word about the run.

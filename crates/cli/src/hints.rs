@@ -3,6 +3,10 @@
 
 use std::{path::Path, sync::Mutex};
 
+use longshore::launcher::{Event, explain::Explanation};
+
+use crate::env;
+
 /// Verbs that know nothing of a kubeconfig or a namespace.
 const WITHOUT_CLUSTER: [&str; 5] = ["up", "down", "status", "completions", "bootstrap"];
 
@@ -33,6 +37,17 @@ pub(crate) fn remember_cluster(options: Vec<(&'static str, String)>) {
     scope().cluster = options;
 }
 
+/// Remembers the embedded cluster's folder, unless other commands find it in the
+/// environment, too.
+pub(crate) fn remember_folder(dir: &Path) {
+    let known = std::env::var_os(env::DATA_DIR);
+    let mut scope = scope();
+    let is_said = scope.cluster.iter().any(|(name, _)| *name == "--data-dir");
+    if !is_said && known.is_none_or(|known| known != *dir.as_os_str()) {
+        scope.cluster.push(("--data-dir", of_path(dir)));
+    }
+}
+
 /// Remembers options that lead kubectl to the cluster, as `--kubeconfig` and its value.
 pub(crate) fn remember_kubectl(options: Vec<(&'static str, String)>) {
     scope().kubectl = options;
@@ -53,6 +68,26 @@ pub(crate) fn complete(text: &str) -> String {
     completed(text, &scope())
 }
 
+/// An explanation for programs, whose users copy commands, too.
+pub(crate) fn in_explanation(known: &mut Explanation) {
+    known.remedy = complete(&known.remedy);
+}
+
+/// The same in an event.
+pub(crate) fn in_event(event: &Event) -> Event {
+    let mut event = event.clone();
+    match &mut event {
+        Event::Waiting(why) => in_explanation(why),
+        Event::Retry(retry) => in_explanation(&mut retry.explanation),
+        Event::Finished(outcome) => {
+            outcome.remedy = outcome.remedy.as_deref().map(complete);
+            outcome.explanation.iter_mut().for_each(in_explanation);
+        }
+        _ => {}
+    }
+    event
+}
+
 fn completed(text: &str, scope: &Scope) -> String {
     // Commands stand between backquotes: every second part is within.
     let parts: Vec<&str> = text.split('`').collect();
@@ -63,11 +98,17 @@ fn completed(text: &str, scope: &Scope) -> String {
         .map(|(n, part)| match part.split_once(' ') {
             Some(("longshore", _)) if n % 2 == 1 && n < last => with_scope(part, scope),
             Some(("kubectl", rest)) if n % 2 == 1 && n < last => {
-                let options: String = scope
+                let mut options: String = scope
                     .kubectl
                     .iter()
                     .map(|(name, value)| format!(" {name} {}", quoted(value)))
                     .collect();
+                let names_one = ["--namespace", "-n", "namespace"];
+                if let Some(namespace) = &scope.namespace
+                    && !names_one.iter().any(|name| has(rest, name))
+                {
+                    options += &format!(" --namespace {namespace}");
+                }
                 format!("kubectl{options} {rest}")
             }
             _ => (*part).to_owned(),
@@ -79,19 +120,10 @@ fn with_scope(command: &str, scope: &Scope) -> String {
     let mut words = command.split(' ').skip(1);
     let verb = words.next().unwrap_or_default();
     let mut added = String::new();
-    let has = |name: &str| {
-        let mut words = command.split(' ');
-        words.any(|word| {
-            word == name
-                || word
-                    .strip_prefix(name)
-                    .is_some_and(|rest| rest.starts_with('='))
-        })
-    };
     for (name, value) in &scope.cluster {
         let known =
             !WITHOUT_CLUSTER.contains(&verb) || *name == "--data-dir" && verb != "completions";
-        if known && !has(name) {
+        if known && !has(command, name) {
             added += &format!(" {name}");
             if !value.is_empty() {
                 added += &format!(" {}", quoted(value));
@@ -102,7 +134,7 @@ fn with_scope(command: &str, scope: &Scope) -> String {
         && !WITHOUT_CLUSTER.contains(&verb)
         && !["--namespace", "-n", "--all-namespaces", "-A"]
             .iter()
-            .any(|name| has(name))
+            .any(|name| has(command, name))
     {
         added += &format!(" --namespace {namespace}");
     }
@@ -110,6 +142,15 @@ fn with_scope(command: &str, scope: &Scope) -> String {
         Some((options, rest)) => format!("{options}{added} -- {rest}"),
         None => format!("{command}{added}"),
     }
+}
+
+/// Whether a command has an option, or another word.
+fn has(command: &str, name: &str) -> bool {
+    let is_it = |word: &str| {
+        let rest = word.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    command.split(' ').any(is_it)
 }
 
 /// A word as a shell takes it.
@@ -147,7 +188,11 @@ mod tests {
             ),
             (
                 "`longshore run -- true`; `kubectl get pods`; `longshore get pods -n other`",
-                "`longshore run --context production --namespace team -- true`; `kubectl --kubeconfig /x/config get pods`; `longshore get pods -n other --context production`",
+                "`longshore run --context production --namespace team -- true`; `kubectl --kubeconfig /x/config --namespace team get pods`; `longshore get pods -n other --context production`",
+            ),
+            (
+                "`kubectl create namespace team`",
+                "`kubectl --kubeconfig /x/config create namespace team`",
             ),
             ("`longshore up` starts one", "`longshore up` starts one"),
             ("an open `longshore logs", "an open `longshore logs"),

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     follow::{Telling, head},
+    hints,
     printer::Batch,
     ui,
 };
@@ -67,8 +68,12 @@ impl Show {
     pub(crate) fn event(&mut self, event: &Event, batch: &mut Batch) {
         let is_text = self.telling == Telling::Text;
         if !is_text {
-            let text = serde_json::to_string(event).unwrap_or_default();
-            batch.output(|out| ui::write_json(&text, out));
+            let text = match event {
+                // Most of them are lines, which are not copied.
+                Event::Log(_) => serde_json::to_string(event),
+                _ => serde_json::to_string(&hints::in_event(event)),
+            };
+            batch.output(|out| ui::write_json(&text.unwrap_or_default(), out));
         }
         match event {
             Event::Log(line) if is_text => batch.output(|out| self.lines.write(line, out)),
@@ -86,7 +91,7 @@ impl Show {
                     "{} {}; {}",
                     head("waits"),
                     why.sentence(),
-                    why.remedy
+                    hints::complete(&why.remedy)
                 ));
             }
             Event::Retry(retry) => batch.note(&format!(

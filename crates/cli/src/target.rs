@@ -395,7 +395,7 @@ impl Target {
             "folder": embedded.layout.dir(),
             "startedForThis": embedded.is_new,
             "lifetime": lifetime.as_str(),
-            "until": lifetime.until(),
+            "until": hints::complete(lifetime.until()),
         })
     }
 

@@ -264,6 +264,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         true => chosen.name().to_owned(),
         false => chosen.describe().await?,
     };
+    let cluster = hints::complete(&cluster);
     ui::note(format!("{} {cluster}", follow::head("cluster")));
     let mut interrupt = follow::Interrupt::listen()?;
     let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
@@ -278,6 +279,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         .namespace
         .as_deref()
         .unwrap_or_else(|| chosen.default_namespace());
+    if namespace != chosen.default_namespace() {
+        hints::remember_namespace(namespace);
+    }
     let info = bundle
         .as_ref()
         .map(|bundle| store::describe(bundle, store.as_ref()))

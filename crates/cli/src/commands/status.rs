@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::{
     embedded, env,
     error::{Error, Kind, Result, exit_code},
+    hints,
     output::{self, Format},
     target::{Lifetime, age},
     ui,
@@ -109,7 +110,7 @@ fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Valu
         let lifetime = Lifetime::of(record, layout);
         value["runs"] = json!(runs.unwrap_or_default());
         value["lifetime"] = json!(lifetime.as_str());
-        value["until"] = json!(lifetime.until());
+        value["until"] = json!(hints::complete(lifetime.until()));
         value["url"] = json!(record.url);
         value["kubeconfig"] = json!(record.kubeconfig);
         value["pid"] = json!(record.pid);
@@ -142,7 +143,7 @@ fn describe(layout: &Layout, seen: Seen<'_>) {
         age(record),
         record.pid
     ));
-    let until = Lifetime::of(record, layout).until();
+    let until = hints::complete(Lifetime::of(record, layout).until());
     ui::line(format!("  until       {until}"));
     match runs {
         Some([]) => ui::line("  runs        none in progress"),

@@ -16,7 +16,7 @@ use crate::{
     embedded::{self, NodeArgs, Wish},
     env,
     error::{self, Error, Kind, Result},
-    leftovers,
+    hints, leftovers,
     ready::ReadyCode,
     ui,
 };
@@ -156,7 +156,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
         ..record
     };
     describe(news, &record, layout);
-    ui::line("Stop it with `longshore down`.");
+    ui::line(hints::complete("Stop it with `longshore down`."));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -69,7 +69,11 @@ pub(crate) async fn why(args: WhyArgs) -> Result<ExitCode> {
 async fn ask(cluster: &Cluster, args: &WhyArgs) -> Result<ExitCode> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find_made(cluster, namespace, &args.run).await?;
-    let answer = why::why(cluster, &found.run).await.map_err(Error::from)?;
+    let mut answer = why::why(cluster, &found.run).await.map_err(Error::from)?;
+    answer
+        .explanation
+        .iter_mut()
+        .for_each(hints::in_explanation);
     match args.output {
         WhyFormat::Text => show(&answer),
         WhyFormat::Json => output::value(Format::Json, &answer)?,
@@ -97,7 +101,7 @@ fn show(why: &Why) {
         ui::line(format!(
             "{} {}",
             paint.cyan("remedy:"),
-            hints::complete(&escaped(&known.remedy))
+            escaped(&known.remedy)
         ));
         for fact in &known.evidence {
             ui::line(format!("  seen: {}", escaped(fact)));

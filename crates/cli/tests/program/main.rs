@@ -14,6 +14,7 @@ mod down;
 mod examples;
 mod gaps;
 mod help;
+mod hints;
 mod history;
 mod interrupt;
 mod jobset;

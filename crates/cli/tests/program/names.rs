@@ -549,30 +549,3 @@ fn usage_lines_are_those_of_the_help() {
         assert!(answer.err.contains(usage), "{}", answer.err);
     }
 }
-
-#[test]
-fn hints_reach_the_same_cluster_and_namespace() {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--kubeconfig", "config"]).expect(0);
-    desk.write(
-        "team.yaml",
-        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n",
-    );
-    desk.longshore(&["create", "-f", "team.yaml"]).expect(0);
-    let words = ["logs", "nothing", "--kubeconfig", "config", "-n", "team"];
-    let answer = desk.longshore(&words).expect(1);
-    assert!(
-        answer
-            .err
-            .contains("`longshore runs --kubeconfig config --namespace team` lists"),
-        "{}",
-        answer.err
-    );
-    // What the environment says, the next command reads, too.
-    let answer = desk.longshore(&["logs", "nothing"]).expect(1);
-    assert!(
-        answer.err.contains("`longshore runs` lists"),
-        "{}",
-        answer.err
-    );
-}

@@ -15,7 +15,7 @@ use tokio::{
 use super::super::exec;
 use crate::{
     error::{Error, Kind, Result, exit_code},
-    follow,
+    follow, hints,
     progress::Spinner,
     target::Target,
     terminal::Terminal,
@@ -68,9 +68,9 @@ pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
             Err(error) => {
                 let name = run.name.as_str();
                 ui::error(&error);
-                ui::note(format!(
+                ui::note(hints::complete(&format!(
                     "the standard input is not sent; a task that waits for it does not end: `longshore cancel {name}` ends the run"
-                ));
+                )));
                 return;
             }
         };
@@ -132,11 +132,8 @@ pub(super) async fn interactive(
     };
     let options = match ended {
         None => {
-            let name = run.name.as_str();
-            ui::note(format!(
-                "{} {name} goes on: `longshore attach -it POD` gives it a terminal again (`longshore get pods` names the pod), `longshore cancel {name}` ends it",
-                follow::head("left")
-            ));
+            let shows = "`longshore attach -it POD` gives it a terminal again (`longshore get pods` names the pod)";
+            follow::left(run, shows);
             return Ok(exit_code(Kind::Interrupted));
         }
         Some(Ended::Run) => options,
@@ -202,7 +199,7 @@ async fn wait_for_end(
                     "{} {}; {}",
                     follow::head("waits"),
                     why.sentence(),
-                    why.remedy
+                    hints::complete(&why.remedy)
                 ));
             }),
             Event::Finished(_) => return Ok(()),

@@ -1,0 +1,151 @@
+//! Commands that messages advise lead to the cluster and the namespace of the command
+//! that says so.
+
+use serde_json::Value;
+
+use crate::desk::{Answer, Desk, Running, eventually, signal};
+
+/// How the namespace `team` is reached.
+const THERE: [&str; 4] = ["--kubeconfig", "../config", "-n", "team"];
+
+/// A desk whose cluster is reached by options.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.longshore(&["up", "--kubeconfig", "../config"])
+        .expect(0);
+    desk.write(
+        "team.yaml",
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n",
+    );
+    desk.longshore(&["create", "-f", "team.yaml"]).expect(0);
+    desk
+}
+
+fn there(verb: &[&str], rest: &[&str]) -> Vec<String> {
+    let words = [verb, &THERE, rest].concat();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn assert_has(text: &str, wanted: &str) {
+    assert!(text.contains(wanted), "{wanted}\n--- in\n{text}");
+}
+
+#[test]
+fn hints_reach_the_same_cluster_and_namespace() {
+    let desk = desk();
+    let answer = desk.longshore(&there(&["logs", "nothing"], &[])).expect(1);
+    assert!(
+        answer
+            .err
+            .contains("`longshore runs --kubeconfig ../config --namespace team` lists"),
+        "{}",
+        answer.err
+    );
+    // What the environment says, the next command reads, too.
+    let answer = desk.longshore(&["logs", "nothing"]).expect(1);
+    assert!(
+        answer.err.contains("`longshore runs` lists"),
+        "{}",
+        answer.err
+    );
+}
+
+/// The last event of a run that is told as JSON.
+fn finished(answer: &Answer) -> Value {
+    let last = answer.out.lines().next_back().unwrap();
+    serde_json::from_str(last).unwrap()
+}
+
+#[test]
+fn remedies_for_programs_do_so_too() {
+    let desk = desk();
+    let failing = there(&["run", "--output", "json"], &["--", "false"]);
+    let ended = finished(&desk.longshore(&failing).expect(1));
+    let run = desk
+        .longshore(&there(&["runs", "-o", "name"], &[]))
+        .expect(0);
+    let read = format!(
+        "`longshore logs {} --role main --index 0 --kubeconfig ../config --namespace team`",
+        run.out.trim()
+    );
+    assert_has(ended["remedy"].as_str().unwrap(), &read);
+    assert_has(ended["explanation"]["remedy"].as_str().unwrap(), &read);
+    for format in ["json", "yaml", "text"] {
+        let why = there(&["why", "last", "--output", format], &[]);
+        let why = desk.longshore(&why).expect(0).out;
+        assert_has(&why.replace("\n      ", " "), &read);
+    }
+
+    let refused = there(
+        &["run", "--output", "json", "--service-account", "trainer"],
+        &["--", "true"],
+    );
+    let ended = finished(&desk.longshore(&refused).expect(4));
+    assert_eq!(ended["ending"], "notStarted");
+    assert_has(
+        ended["remedy"].as_str().unwrap(),
+        "`kubectl --kubeconfig ../config --namespace team create serviceaccount trainer`",
+    );
+}
+
+/// Starts a run, and waits until its task runs.
+fn follow(desk: &Desk, options: &[&str]) -> Running {
+    let began = desk.code().join("began");
+    let script = format!("touch {}; sleep 300", began.display());
+    let words = [
+        &["run", "--on-interrupt", "detach"][..],
+        options,
+        &["--", "sh", "-c", &script],
+    ];
+    let running = Running::start(desk.command(&words.concat()));
+    eventually("the task runs", || began.exists());
+    running
+}
+
+#[test]
+fn a_run_that_is_left_is_found_again() {
+    let desk = desk();
+    let running = follow(&desk, &THERE);
+    running.signal("INT");
+    let left = running.end().expect(130).err;
+    let run = desk
+        .longshore(&there(&["runs", "-o", "name"], &[]))
+        .expect(0);
+    let run = run.out.trim();
+    assert_has(
+        &left,
+        &format!(
+            "{run} goes on: `longshore logs {run} --follow --kubeconfig ../config --namespace team` \
+             shows it, `longshore cancel {run} --kubeconfig ../config --namespace team` ends it"
+        ),
+    );
+}
+
+#[test]
+fn a_cluster_in_another_folder_is_named() {
+    let desk = Desk::new();
+    let folder = ["--data-dir", "../other"];
+    let of = |verb: &[&'static str]| [verb, &folder].concat();
+    let up = desk.longshore(&of(&["up"])).expect(0);
+    assert_has(
+        &up.out,
+        "Stop it with `longshore down --data-dir ../other`.",
+    );
+    let running = follow(&desk, &folder);
+    let status = desk.longshore(&of(&["status", "--output", "json"])).json();
+    assert_eq!(status["until"], "`longshore down --data-dir ../other`");
+    signal(
+        i32::try_from(status["pid"].as_i64().unwrap()).unwrap(),
+        "KILL",
+    );
+    eventually("the cluster is gone", || {
+        desk.longshore(&of(&["status"])).code == 3
+    });
+    // So that the follower sees it, too.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    running.signal("INT");
+    let told = running.end().expect(130).err;
+    assert_has(&told, "stays until `longshore down --data-dir ../other`");
+    assert_has(&told, "`longshore up --data-dir ../other` starts it again");
+}
