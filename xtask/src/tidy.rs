@@ -32,7 +32,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("node", &["client", "model"], &["engine", "apiserver"]),
     ("embedded", &["apiserver", "engine", "controllers", "files", "node", "client", "model"], &[]),
     ("longshore", &["client", "resolver", "launcher", "model", "embedded"], &[]),
-    ("cli", &["longshore", "embedded"], &[]),
+    ("cli", &["longshore", "embedded", "files"], &[]),
     ("python", &["longshore", "embedded"], &[]),
     ("conformance", &["longshore", "embedded"], &["node"]),
     ("bench", &["longshore", "embedded"], &[]),
