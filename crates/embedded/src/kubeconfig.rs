@@ -4,6 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use longshore_apiserver::ClientCertificate;
+use longshore_client::model::yaml;
 use serde::Deserialize;
 
 use crate::{Error, NAME};
@@ -72,11 +73,13 @@ pub fn check_place(path: &Path) -> Result<(), Error> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
-    let ours = serde_yaml_ng::from_slice::<Config>(&bytes).is_ok_and(|config| {
+    let only_ours = |config: Config| {
         let mut names = config.clusters.iter().chain(&config.contexts);
         !config.clusters.is_empty() && names.all(|named| named.name == NAME)
-    });
-    if ours {
+    };
+    // What grows without end when it is read is not ours.
+    let bounded = yaml::check(&bytes).is_ok();
+    if bounded && serde_yaml_ng::from_slice(&bytes).is_ok_and(only_ours) {
         Ok(())
     } else {
         Err(Error::ForeignKubeconfig(path.to_owned()))
@@ -118,6 +121,28 @@ mod tests {
                 "{foreign:?}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_that_grows_without_end_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let again = format!("*a{}, ", level - 1).repeat(10);
+            aliases += &format!("a{level}: &a{level} [{again}]\n");
+        }
+        let ours = format!("clusters: [{{name: {NAME}}}]\n");
+        let deep = format!("{ours}a: {}{}\n", "[".repeat(50_000), "]".repeat(50_000));
+        for bomb in [format!("{aliases}{ours}"), deep] {
+            std::fs::write(&path, bomb).unwrap();
+            let begin = std::time::Instant::now();
+            let error = check_place(&path).unwrap_err();
+            assert!(matches!(error, Error::ForeignKubeconfig(_)), "{error}");
+            assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+        }
+        std::fs::write(&path, ours).unwrap();
+        check_place(&path).unwrap();
     }
 
     #[test]
