@@ -1,6 +1,11 @@
 //! Commands that messages advise lead to the cluster and the namespace of the command
 //! that says so.
 
+use std::{
+    io::{BufRead as _, BufReader},
+    time::Duration,
+};
+
 use serde_json::Value;
 
 use crate::desk::{Answer, Desk, Running, eventually, signal};
@@ -143,9 +148,64 @@ fn a_cluster_in_another_folder_is_named() {
         desk.longshore(&of(&["status"])).code == 3
     });
     // So that the follower sees it, too.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     running.signal("INT");
     let told = running.end().expect(130).err;
     assert_has(&told, "stays until `longshore down --data-dir ../other`");
     assert_has(&told, "`longshore up --data-dir ../other` starts it again");
+}
+
+/// A run whose task waits for a ConfigMap.
+const WAITS: &str = r#"
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: digits-x7k2p-worker
+  labels: &labels
+    app.kubernetes.io/managed-by: longshore
+    longshore.dev/run: digits-x7k2p
+    longshore.dev/role: worker
+spec:
+  completionMode: Indexed
+  completions: 1
+  parallelism: 1
+  template:
+    metadata: {labels: *labels}
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: trainer:1
+        command: ["true"]
+        envFrom: [{configMapRef: {name: settings}}]
+"#;
+
+#[test]
+fn what_a_task_waits_for_is_made_in_its_namespace() {
+    let desk = desk();
+    desk.write("waits.yaml", WAITS);
+    desk.longshore(&there(&["create", "-f", "waits.yaml"], &[]))
+        .expect(0);
+    let attach = |output: &str| {
+        let words = there(&["attach", "digits", "--output", output], &[]);
+        Running::start(desk.command(&words))
+    };
+    let (text, mut json) = (attach("text"), attach("json"));
+    let events = BufReader::new(json.output()).lines().map(|line| {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        event
+    });
+    let waiting = { events }
+        .find(|event| event["event"] == "waiting")
+        .unwrap();
+    let wanted = "`kubectl --kubeconfig ../config --namespace team create configmap settings …`";
+    assert_has(waiting["remedy"].as_str().unwrap(), wanted);
+    // So that the other one sees it, too.
+    std::thread::sleep(Duration::from_secs(2));
+    for follower in [text, json] {
+        follower.signal("INT");
+        let told = follower.end().expect(130).err;
+        assert_has(&told, "--namespace team` ends it");
+        assert_has(&told, wanted);
+    }
 }
