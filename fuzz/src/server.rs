@@ -101,6 +101,7 @@ impl Server {
             node_logs: Arc::new(NoLogs),
             node_streams,
             faults: false,
+            warn_idle: false,
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -22,6 +22,7 @@
 //!     node_logs,
 //!     node_streams,
 //!     faults: false,
+//!     warn_idle: false,
 //! });
 //! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
 //! let response = server.service().oneshot(request).await?;

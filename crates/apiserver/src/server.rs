@@ -46,6 +46,9 @@ pub struct Options {
     pub node_streams: Arc<dyn NodeStreams>,
     /// Whether faults on demand can be had over HTTP, see [`Faults`].
     pub faults: bool,
+    /// Whether who creates an object is warned when the embedded cluster's own
+    /// controllers do not act on its kind.
+    pub warn_idle: bool,
 }
 
 /// Kubernetes' API server over an engine. Cheap to clone.
@@ -68,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
+    pub(crate) warn_idle: bool,
     /// The administrator's; the network's clients need none without it.
     pub(crate) token: Option<Token>,
     pub(crate) token_key: Option<TokenKey>,
@@ -129,6 +133,7 @@ impl ApiServer {
             faults: Faults::new(options.engine.clone()),
             metrics: Metrics::default(),
             faults_endpoint: options.faults,
+            warn_idle: options.warn_idle,
             engine: options.engine,
             node_logs: options.node_logs,
             node_streams: options.node_streams,

@@ -82,6 +82,8 @@ pub(crate) struct Call {
     pub(crate) upgrade: Option<OnUpgrade>,
     /// The kind the path names.
     pub(crate) custom: Option<longshore_engine::Served>,
+    /// Whether a part of the cluster itself asks.
+    pub(crate) sheltered: bool,
 }
 
 impl Call {
@@ -194,6 +196,7 @@ impl ApiService {
             stopping: self.stopping.clone(),
             upgrade,
             custom: None,
+            sheltered: !self.feels_faults,
         };
         let response = in_time(call, route, body).await?;
         match asked {

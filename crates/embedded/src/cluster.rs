@@ -83,6 +83,8 @@ impl EmbeddedCluster {
             node_logs: Arc::new(bridges.0.clone()),
             node_streams: Arc::new(bridges.1.clone()),
             faults: options.faults,
+            // Without our controllers, those of others may act.
+            warn_idle: options.controllers,
         });
         let mut started = Self {
             cluster: Cluster::from_service(server.service(), "default"),

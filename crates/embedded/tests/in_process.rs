@@ -415,3 +415,48 @@ async fn tokens_and_certificates_survive_a_restart() {
     }
     second.stop().await;
 }
+
+/// The warnings that come with a new object.
+async fn warnings(
+    embedded: &EmbeddedCluster,
+    path: &str,
+    object: serde_json::Value,
+) -> Vec<String> {
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request
+        .body(object.to_string().into_bytes().into())
+        .unwrap();
+    let client = embedded.cluster().kube_client();
+    let response = client.send(request).await.unwrap();
+    assert_eq!(response.status(), 201, "{path}");
+    let all = response.headers().get_all("warning").iter();
+    all.map(|text| text.to_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn who_creates_what_nothing_acts_on_is_told_unless_others_may_act() {
+    const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let resources = json!({"requests": {"storage": "1Gi"}});
+    let claim = json!({
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
+    });
+    let map = json!({"metadata": {"name": "a"}});
+
+    let whole = EmbeddedCluster::start(Options {
+        node: false,
+        ..Options::default()
+    });
+    let whole = whole.await.unwrap();
+    let told = warnings(&whole, CLAIMS, claim.clone()).await;
+    let expected = "299 - \"persistentvolumeclaims are stored, but this cluster does not act on \
+                    them: it is never bound, and pods that mount it do not start; see docs/kinds.md\"";
+    assert_eq!(told, [expected]);
+    assert!(warnings(&whole, MAPS, map).await.is_empty());
+    whole.stop().await;
+
+    let alone = longshore_embedded::start_server().await.unwrap();
+    assert!(warnings(&alone, CLAIMS, claim).await.is_empty());
+    alone.stop().await;
+}

@@ -2,7 +2,11 @@
 //! hang together. [`BUILTIN`] is the table of the kinds the embedded cluster
 //! serves and the client has views for.
 
+mod deed;
+
 use std::{borrow::Cow, fmt, sync::Arc};
+
+pub use deed::{Deed, deed, idle};
 
 type Text = Cow<'static, str>;
 

@@ -63,6 +63,7 @@ impl Stage {
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
+            warn_idle: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
-use longshore_model::{KindInfo, PatchKind, Status};
+use longshore_model::{KindInfo, PatchKind, Status, kind};
 use longshore_schema::parse;
 use serde_json::Value;
 
@@ -38,13 +38,14 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let twice = twice.in_object(&info, &options, &object)?;
     let create = Create {
-        kind: info,
+        kind: info.clone(),
         namespace,
         object,
         options,
     };
     let mut written = call.shared.engine.create(create).await?;
     written.warnings.splice(0..0, twice);
+    written.warnings.extend(idle(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
@@ -66,6 +67,12 @@ fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(
     }
 }
 
+/// What is told who creates an object on which nothing here acts.
+fn idle(call: &Call, kind: &KindInfo) -> Option<String> {
+    let tells = call.shared.warn_idle && !call.sheltered;
+    tells.then(|| kind::idle(kind)).flatten()
+}
+
 pub(super) async fn update(
     call: Call,
     target: Target,
@@ -80,6 +87,7 @@ pub(super) async fn update(
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
     let twice = twice.in_object(&kind, &options, &object)?;
+    let idle = idle(&call, &target.kind);
     let update = Update {
         target,
         subresource,
@@ -88,6 +96,9 @@ pub(super) async fn update(
     };
     let mut written = call.shared.engine.update(update).await?;
     written.warnings.splice(0..0, twice);
+    if written.created {
+        written.warnings.extend(idle);
+    }
     answer(code(&written), wanted, &presenter, &written)
 }
 
@@ -111,6 +122,7 @@ pub(super) async fn patch(
         input::aside(move || read_patch(kind, &bytes)).await??
     };
     let twice = twice.in_patch(&bytes, &options)?;
+    let idle = idle(&call, &target.kind);
     let patch = Patch {
         target,
         subresource,
@@ -120,6 +132,9 @@ pub(super) async fn patch(
     };
     let mut written = call.shared.engine.patch(patch).await?;
     written.warnings.splice(0..0, twice);
+    if written.created {
+        written.warnings.extend(idle);
+    }
     answer(code(&written), wanted, &presenter, &written)
 }
 

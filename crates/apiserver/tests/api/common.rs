@@ -107,10 +107,24 @@ impl Server {
         Self::with(Arc::new(NoLogs), Arc::new(NoStreams), true)
     }
 
+    /// That warns of kinds on which nothing acts.
+    pub fn with_idle_warnings() -> Self {
+        Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), false, true)
+    }
+
     fn with(
         node_logs: Arc<dyn NodeLogs>,
         node_streams: Arc<dyn NodeStreams>,
         faults: bool,
+    ) -> Self {
+        Self::made_of(node_logs, node_streams, faults, false)
+    }
+
+    fn made_of(
+        node_logs: Arc<dyn NodeLogs>,
+        node_streams: Arc<dyn NodeStreams>,
+        faults: bool,
+        warn_idle: bool,
     ) -> Self {
         let clock = Arc::new(Past::default());
         let engine = Engine::open(longshore_engine::Options {
@@ -127,6 +141,7 @@ impl Server {
             node_logs,
             node_streams,
             faults,
+            warn_idle,
         });
         Self { api, engine, clock }
     }

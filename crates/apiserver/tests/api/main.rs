@@ -13,6 +13,7 @@ mod crowd;
 mod discovery;
 mod faults;
 mod floods;
+mod idle;
 mod lists;
 mod logs;
 mod named_twice;

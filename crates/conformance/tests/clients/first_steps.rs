@@ -226,3 +226,80 @@ async fn a_cron_job_runs_and_goes_with_its_jobs() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_is_run_from_an_image_can_be_entered() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let n = ["--namespace", namespace];
+        let run = async |words: &[&str]| kubectl.ok(&[&n[..], words].concat()).await;
+        let image = "--image=busybox";
+        run(&[
+            "run",
+            "shell",
+            image,
+            "--restart=Never",
+            "--",
+            "sleep",
+            "100",
+        ])
+        .await;
+        let ready = "--for=condition=Ready";
+        run(&["wait", ready, "pod/shell", "--timeout=60s"]).await;
+        assert_eq!(
+            run(&["exec", "shell", "--", "echo", "inside"]).await,
+            "inside\n"
+        );
+        let debug = ["debug", "shell", image, "--container=more", "--", "true"];
+        let debug = kubectl.run(&[&n[..], &debug].concat()).await;
+        assert_eq!(debug.code, Some(1), "{debug:?}");
+        let told = "ephemeral containers are disabled";
+        assert!(debug.stderr.contains(told), "{debug:?}");
+        run(&["delete", "pod", "shell", "--grace-period=1"]).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_warns_of_what_nothing_acts_on_and_its_rollout_waits() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let n = ["--namespace", namespace];
+        let run = async |words: &[&str]| kubectl.run(&[&n[..], words].concat()).await;
+        let told = "Warning: deployments.apps are stored, but this cluster does not act on them";
+        let made = run(&["create", "deployment", "web", "--image=x"]).await;
+        assert_eq!(made.code, Some(0), "{made:?}");
+        assert!(made.stderr.contains(told), "{made:?}");
+        let scaled = run(&["scale", "deployment/web", "--replicas=2"]).await;
+        assert_eq!((scaled.code, scaled.stderr.as_str()), (Some(0), ""));
+        let waited = run(&["rollout", "status", "deployment/web", "--timeout=1s"]).await;
+        assert_eq!(waited.code, Some(1), "{waited:?}");
+        let none = run(&["get", "pods", "--output=name"]).await;
+        assert_eq!(none.stdout, "");
+        let autoscaled = run(&["autoscale", "deployment/web", "--max=3"]).await;
+        assert_eq!(autoscaled.code, Some(1), "{autoscaled:?}");
+        let top = run(&["top", "pods"]).await;
+        assert!(top.stderr.contains("Metrics API not available"), "{top:?}");
+
+        let manifest = kubectl
+            .ok(&[
+                "create",
+                "role",
+                "r",
+                "--verb=get",
+                "--resource=pods",
+                "--dry-run=client",
+                "-o",
+                "yaml",
+            ])
+            .await;
+        let apply = [&n[..], &["apply", "-f", "-"]].concat();
+        let applied = kubectl.run_with(&apply, &manifest).await;
+        assert_eq!(applied.code, Some(0), "{applied:?}");
+        assert!(
+            applied.stderr.contains("rights are not enforced"),
+            "{applied:?}"
+        );
+        let again = kubectl.run_with(&apply, &manifest).await;
+        assert!(!again.stderr.contains("rights"), "{again:?}");
+    })
+    .await;
+}

@@ -49,6 +49,7 @@ impl Fixture {
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
+            warn_idle: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         let mut fixture = Self {

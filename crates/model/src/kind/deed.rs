@@ -1,0 +1,124 @@
+//! What the embedded cluster does with the objects of each built-in kind. Its
+//! API server warns by this table, and `docs/kinds.md` is written from it.
+
+use super::KindInfo;
+
+/// What the embedded cluster does with the objects of a kind, beside storing
+/// them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Something acts on them: what.
+    Acts(&'static str),
+    /// Nothing acts on them in any Kubernetes.
+    Data,
+    /// Nothing acts on them here: what does not happen.
+    Stored(&'static str),
+}
+
+use Deed::{Acts, Data, Stored};
+
+const NO_PODS: Deed = Stored("no pods are made");
+const NO_RIGHTS: Deed =
+    Stored("rights are not enforced, and every authenticated user may do everything");
+const NO_ROUTES: Deed = Stored("nothing routes requests by it");
+const NO_STORAGE: Deed = Stored("there is no storage to manage");
+
+/// Group, kind, deed; in the order of [`BUILTIN`](super::BUILTIN).
+#[rustfmt::skip]
+static DEEDS: &[(&str, &str, Deed)] = &[
+    ("", "ConfigMap", Acts("pods read it")),
+    ("", "Endpoints", Stored("nothing leads to its addresses")),
+    ("", "Event", Acts("written by controllers and the node; goes an hour after its last write")),
+    ("", "LimitRange", Stored("pods get neither its defaults nor its bounds")),
+    ("", "Namespace", Acts("a controller gives it a service account and empties it in the end")),
+    ("", "Node", Acts("the node agent registers itself")),
+    ("", "PersistentVolume", Stored("no claim is bound to it")),
+    ("", "PersistentVolumeClaim", Stored("it is never bound, and pods that mount it do not start")),
+    ("", "Pod", Acts("a scheduler assigns it, the node runs it as processes")),
+    ("", "PodTemplate", Data),
+    ("", "ReplicationController", NO_PODS),
+    ("", "ResourceQuota", Stored("it is not enforced")),
+    ("", "Secret", Acts("pods read it")),
+    ("", "Service", Acts("gets an address and ports; pods find each other by the names it gives")),
+    ("", "ServiceAccount", Acts("pods name it")),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", Acts("makes a kind that is served")),
+    ("apps", "ControllerRevision", Data),
+    ("apps", "DaemonSet", NO_PODS),
+    ("apps", "Deployment", NO_PODS),
+    ("apps", "ReplicaSet", NO_PODS),
+    ("apps", "StatefulSet", NO_PODS),
+    ("batch", "CronJob", Acts("a controller makes its Jobs, by UTC where no `timeZone` is set")),
+    ("batch", "Job", Acts("a controller makes and counts its pods")),
+    ("coordination.k8s.io", "Lease", Acts("the node agent renews its own")),
+    ("discovery.k8s.io", "EndpointSlice", Stored("nothing leads to its addresses")),
+    ("networking.k8s.io", "IPAddress", Stored("it reserves no address")),
+    ("networking.k8s.io", "Ingress", NO_ROUTES),
+    ("networking.k8s.io", "IngressClass", NO_ROUTES),
+    ("networking.k8s.io", "NetworkPolicy", Stored("it is not enforced")),
+    ("networking.k8s.io", "ServiceCIDR", Stored("Services get no addresses of it")),
+    ("policy", "PodDisruptionBudget", Acts("evictions ask it and count in its status; nobody else fills the status")),
+    ("rbac.authorization.k8s.io", "ClusterRole", NO_RIGHTS),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", NO_RIGHTS),
+    ("rbac.authorization.k8s.io", "Role", NO_RIGHTS),
+    ("rbac.authorization.k8s.io", "RoleBinding", NO_RIGHTS),
+    ("scheduling.k8s.io", "PriorityClass", Acts("new pods get its priority")),
+    ("storage.k8s.io", "CSIDriver", NO_STORAGE),
+    ("storage.k8s.io", "CSINode", NO_STORAGE),
+    ("storage.k8s.io", "CSIStorageCapacity", NO_STORAGE),
+    ("storage.k8s.io", "StorageClass", NO_STORAGE),
+    ("storage.k8s.io", "VolumeAttachment", NO_STORAGE),
+    ("storage.k8s.io", "VolumeAttributesClass", NO_STORAGE),
+];
+
+/// What the embedded cluster does with the objects of a kind; `None` for kinds
+/// that are not built in.
+#[must_use]
+pub fn deed(kind: &KindInfo) -> Option<Deed> {
+    let gvk = &kind.gvk;
+    let mut deeds = DEEDS.iter();
+    let known = deeds.find(|(group, name, _)| *group == gvk.group && *name == gvk.kind);
+    known.map(|(.., deed)| *deed)
+}
+
+/// What one is told who creates an object on which the embedded cluster does
+/// not act.
+///
+/// ```
+/// use longshore_model::kind::{builtin, idle};
+/// let told = idle(builtin("apps", "Deployment").unwrap()).unwrap();
+/// assert!(told.starts_with("deployments.apps are stored, but"), "{told}");
+/// assert_eq!(idle(builtin("batch", "Job").unwrap()), None);
+/// ```
+#[must_use]
+pub fn idle(kind: &KindInfo) -> Option<String> {
+    match deed(kind)? {
+        Acts(_) | Data => None,
+        Stored(missing) => Some(format!(
+            "{} are stored, but this cluster does not act on them: {missing}; see docs/kinds.md",
+            kind.qualified()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::BUILTIN;
+
+    #[test]
+    fn each_built_in_kind_has_one_deed_and_no_other_kind_has() {
+        let named = DEEDS.iter().map(|(group, kind, _)| (*group, *kind));
+        let built_in = BUILTIN.iter();
+        let built_in = built_in.map(|info| (&*info.gvk.group, &*info.gvk.kind));
+        assert!(named.eq(built_in));
+    }
+
+    #[test]
+    fn a_kind_of_that_name_in_another_group_is_another() {
+        for info in BUILTIN {
+            let mut other = info.clone();
+            other.gvk.group = "example.com".into();
+            assert_eq!((deed(&other), idle(&other)), (None, None));
+        }
+    }
+}
