@@ -36,7 +36,7 @@ impl Cluster {
 
     /// Makes all objects of a manifest, in its order: see [`manifest::read`].
     /// A namespace in the manifest stands before `namespace`, unless they
-    /// contradict each other.
+    /// contradict each other; where neither is there, [`Cluster::home`] tells it.
     ///
     /// Nothing is sent unless the whole manifest can be read. The first object
     /// that is refused ends it; those before it are there.
@@ -147,7 +147,7 @@ impl Cluster {
     async fn placed(&self, data: &Value, namespace: Option<&str>) -> Result<View<Any>> {
         match namespace {
             Some(namespace) => self.place(data, namespace).await,
-            None => self.view_for(data, None).await,
+            None => self.home(data).await,
         }
     }
 
@@ -172,6 +172,32 @@ impl Cluster {
         let view = self.view_for(data, None).await?;
         if view.kind().is_namespaced() {
             self.view_for(data, Some(namespace)).await
+        } else {
+            Ok(view)
+        }
+    }
+
+    /// The view that an object belongs into for who names no namespace: its own, or
+    /// else the cluster's default, as kubectl takes it.
+    ///
+    /// # Errors
+    /// As [`Cluster::create`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use serde_json::json;
+    /// let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    /// assert_eq!(cluster.home(&map).await?.namespace(), Some("default"));
+    /// let named = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "shop"}});
+    /// assert_eq!(cluster.home(&named).await?.namespace(), Some("shop"));
+    /// let namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+    /// assert_eq!(cluster.home(&namespace).await?.namespace(), None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn home(&self, data: &Value) -> Result<View<Any>> {
+        let view = self.view_for(data, None).await?;
+        if view.kind().is_namespaced() && view.namespace().is_none() {
+            view.in_namespace(self.default_namespace())
         } else {
             Ok(view)
         }

@@ -98,6 +98,24 @@ impl<K: Kind> View<K> {
         self.tabled(self.selection()).await
     }
 
+    /// The first objects, `most` of them at most, as the server shows them to people.
+    ///
+    /// # Errors
+    /// As [`View::table`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// assert_eq!(cluster.namespaces().table_of_first(2).await?.rows.len(), 2);
+    /// # Ok(()) });
+    /// ```
+    pub async fn table_of_first(&self, most: u32) -> Result<Table> {
+        let call = self.selection().with("limit", most.max(1).to_string());
+        let mut table = self.tabled(call).await?;
+        // Servers may send more than they are asked for.
+        table.rows.truncate(most as usize);
+        Ok(table)
+    }
+
     /// One object, as the server shows it to people.
     ///
     /// # Errors

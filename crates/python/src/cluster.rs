@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use longshore::{Cluster as Inner, Error};
+use longshore::{Cluster as Inner, Error, kinds::Any};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use serde_json::Value;
 
 use crate::{
     errors::{one, raise},
@@ -101,7 +102,8 @@ impl Cluster {
             return items(py, made);
         }
         let data = to_json(data)?;
-        item(py, wait(py, self.inner.create(&data, namespace))?)
+        let creating = async { self.placed(&data, namespace).await?.create(&data).await };
+        item(py, wait(py, creating)?)
     }
 
     /// Applies what a mapping describes, or every document of a YAML text.
@@ -121,10 +123,11 @@ impl Cluster {
             return items(py, wait(py, applying)?);
         }
         let data = to_json(data)?;
-        item(
-            py,
-            wait(py, self.inner.apply(&data, namespace, manager, force))?,
-        )
+        let applying = async {
+            let view = self.placed(&data, namespace).await?;
+            view.apply(&data, manager, force).await
+        };
+        item(py, wait(py, applying)?)
     }
 }
 
@@ -132,7 +135,7 @@ impl Cluster {
 /// is not compared with all that there are.
 const MAX_KIND: usize = 512;
 
-type Made = longshore::Item<longshore::kinds::Any>;
+type Made = longshore::Item<Any>;
 
 fn item(py: Python<'_>, made: Made) -> PyResult<Py<PyAny>> {
     Ok(Item::new(made).into_pyobject(py)?.into_any().unbind())
@@ -145,6 +148,18 @@ fn items(py: Python<'_>, made: Vec<Made>) -> PyResult<Py<PyAny>> {
 
 /// What `override_client` and friends may be.
 impl Cluster {
+    /// Where an object belongs that names no place itself: as kubectl has it.
+    async fn placed(
+        &self,
+        data: &Value,
+        namespace: Option<&str>,
+    ) -> Result<longshore::View<Any>, Error> {
+        match namespace {
+            Some(_) => self.inner.view_for(data, namespace).await,
+            None => self.inner.home(data).await,
+        }
+    }
+
     pub(crate) fn ready(&self, py: Python<'_>) -> PyResult<Inner> {
         if self.inner.is_closed() {
             return Err(crate::errors::raised(py, Error::Closed.into()));

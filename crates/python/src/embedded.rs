@@ -81,6 +81,17 @@ impl EmbeddedCluster {
         })
     }
 
+    /// Where it is, and whether it runs: no token.
+    fn __repr__(&self) -> String {
+        let place = self.url.as_deref().unwrap_or("this process");
+        let state = match self.inner.try_lock() {
+            Ok(running) if running.is_some() => "",
+            // Who holds the lock is about to stop it.
+            _ => ", stopped",
+        };
+        format!("<EmbeddedCluster at {place}{state}>")
+    }
+
     fn __enter__(this: Py<Self>) -> Py<Self> {
         this
     }

@@ -6,6 +6,7 @@
 mod cluster;
 mod embedded;
 mod errors;
+mod html;
 mod item;
 mod options;
 mod resolver;

@@ -15,6 +15,7 @@ use pyo3::{
 
 use crate::{
     errors::raise,
+    html,
     item::{Item, patch},
     value::{text, to_json, type_name},
     wait::wait,
@@ -176,6 +177,25 @@ impl View {
     /// Changes from now on.
     fn watch(&self, py: Python<'_>) -> PyResult<Watch> {
         wait(py, self.inner.watch()).map(Watch::new)
+    }
+
+    /// How many objects there are now.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        wait(py, self.inner.count())
+    }
+
+    /// A view is one, whether or not there is something to see: asking this costs nothing.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// The first objects as a table, for notebooks.
+    #[pyo3(name = "_repr_html_")]
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        let most = u32::try_from(html::ROWS).unwrap_or(u32::MAX);
+        let table = wait(py, self.inner.table_of_first(most.saturating_add(1)))?;
+        let places = self.inner.kind().is_namespaced() && self.inner.namespace().is_none();
+        Ok(html::table(&table, places))
     }
 
     fn __repr__(&self) -> String {

@@ -101,6 +101,7 @@ files! {
     test_client,
     test_documents,
     test_hostile,
+    test_html,
     test_official_client,
     test_pod,
     test_resolver,

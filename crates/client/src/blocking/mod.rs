@@ -147,6 +147,7 @@ macro_rules! same {
 
 same!(
     (),
+    usize,
     serde_json::Value,
     bytes::Bytes,
     crate::Scale,

@@ -98,7 +98,9 @@ impl<K: Kind> View<K> {
 
     waits! {
         "View": list() -> List<K>;
+        "View": count() -> usize;
         "View": table() -> Table;
+        "View": table_of_first(most: u32) -> Table;
         "View": table_of(name: &str) -> Table;
         "View": fetch(name: &str) -> Item<K>;
         "View": find(name: &str) -> Option<Item<K>>;

@@ -3,6 +3,7 @@
 mod pages;
 
 use futures::{Stream, StreamExt, stream};
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{answer, decode, error::Result, item::Item, kinds::Kind, transport::Call, view::View};
 use pages::Pages;
@@ -142,6 +143,48 @@ impl<K: Kind> View<K> {
         let whole = of_one_moment(self.clone(), limit, |item| item);
         let (items, version) = Box::pin(whole).await?;
         Ok(List { items, version })
+    }
+
+    /// How many objects there are now. Of a view without selectors the server tells the
+    /// number, and sends one object at most; of others all are read.
+    ///
+    /// # Errors
+    /// As [`View::list`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// assert_eq!(cluster.namespaces().count().await?, 4);
+    /// let one = cluster.namespaces().filter("kubernetes.io/metadata.name=default")?;
+    /// assert_eq!(one.count().await?, 1);
+    /// # Ok(()) });
+    /// ```
+    pub async fn count(&self) -> Result<usize> {
+        #[derive(Deserialize)]
+        struct Counted {
+            #[serde(default)]
+            metadata: Rest,
+            items: Option<Vec<IgnoredAny>>,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Rest {
+            r#continue: String,
+            remaining_item_count: Option<usize>,
+        }
+        let call = self.selection().with("limit", "1");
+        let counted: Counted = self.cluster().json(&call).await?;
+        let here = counted.items.map_or(0, |items| items.len());
+        match counted.metadata {
+            rest if rest.r#continue.is_empty() => Ok(here),
+            Rest {
+                remaining_item_count: Some(remaining),
+                ..
+            } => Ok(here.saturating_add(remaining)),
+            _ => {
+                let all = of_one_moment(self.clone(), PAGE, |_| ());
+                Ok(Box::pin(all).await?.0.len())
+            }
+        }
     }
 
     /// The version of the collection now, without its objects.

@@ -9,6 +9,8 @@
 ['a']
 """
 
+from typing import TYPE_CHECKING
+
 from . import errors
 from ._native import (
     Cluster,
@@ -45,6 +47,50 @@ from .errors import (
 )
 from .events import Generation, WatchEvent, WatchEventType
 
+if TYPE_CHECKING:
+    from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
+    from .zenml import OrchestratorKubernetesBackend, PipelineRun
+
+__all__ = [
+    "APIError",
+    "AlreadyExistsError",
+    "ClosedError",
+    "Cluster",
+    "ClusterSpec",
+    "ConfigError",
+    "ConflictError",
+    "EmbeddedCluster",
+    "EmbeddedError",
+    "ExecutableLocation",
+    "ForbiddenError",
+    "Generation",
+    "Generations",
+    "InvalidError",
+    "Item",
+    "KubeError",
+    "KubernetesClusterResolver",
+    "LaunchError",
+    "MissingTasksError",
+    "NamespaceError",
+    "NoSuchTaskError",
+    "NotATaskError",
+    "NotFoundError",
+    "OrchestratorKubernetesBackend",
+    "PipelineRun",
+    "PodError",
+    "SpecError",
+    "StatusError",
+    "Tasks",
+    "UnreachableError",
+    "View",
+    "WaitTimeoutError",
+    "Watch",
+    "WatchEvent",
+    "WatchEventType",
+    "__version__",
+    "errors",
+]
+
 #: Found when first asked for: where TensorFlow or ZenML is installed, they import it.
 _LATER = {
     "ExecutableLocation": "cluster_resolver",
@@ -53,18 +99,23 @@ _LATER = {
     "PipelineRun": "zenml",
 }
 
-__all__ = sorted(
-    [name for name in globals() if name[0].isupper()] + [*_LATER, "errors", "__version__"]
-)
+#: What one may look for in vain, and what there is instead.
+_MISSING = {
+    "run": "runs cannot be launched from Python yet, but for ZenML's pipelines: use the command `longshore run`",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name in _LATER:
+            from importlib import import_module
+
+            return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        text = f"module {__name__!r} has no attribute {name!r}"
+        if name in _MISSING:
+            text += f": {_MISSING[name]}"
+        raise AttributeError(text)
 
 
-def __getattr__(name):
-    if name in _LATER:
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -1,7 +1,10 @@
 """What watches tell."""
 
 import enum
-from typing import NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+if TYPE_CHECKING:
+    from ._native import ClusterSpec, Item, Tasks
 
 
 class WatchEventType(str, enum.Enum):
@@ -19,8 +22,8 @@ class WatchEvent(NamedTuple):
     """A change of one object, or all objects after a gap."""
 
     evtype: str
-    item: object
-    items: Optional[list] = None
+    item: "Optional[Item]"
+    items: "Optional[list[Item]]" = None
 
     ADDED = WatchEventType.ADDED
     MODIFIED = WatchEventType.MODIFIED
@@ -33,12 +36,12 @@ class Generation(NamedTuple):
 
     #: Counts from 1, without gaps.
     number: int
-    tasks: object
+    tasks: "Tasks"
     #: Tasks whose pod was not there before, and those whose pod is there no longer.
-    joined: list
-    left: list
+    joined: "list[dict[str, Any]]"
+    left: "list[dict[str, Any]]"
 
     @property
-    def spec(self):
+    def spec(self) -> "ClusterSpec":
         """The addresses of those who are there."""
         return self.tasks.spec()

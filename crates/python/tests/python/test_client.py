@@ -1,8 +1,10 @@
 """The client: objects, views, watches, errors."""
 
+import tempfile
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import longshore
 
@@ -54,6 +56,45 @@ class Client(WithCluster):
             self.cluster.create(config_map(f"m{index:04}"))
         names = [item.name for item in self.cluster.view("cm", "default")]
         self.assertEqual(names, [f"m{index:04}" for index in range(1_100)])
+
+    def test_views_tell_how_many_there_are(self):
+        maps = self.cluster.view("configmaps", "default")
+        self.assertEqual(len(maps), 0)
+        for index in range(510):
+            labels = {"all": "yes", "odd": str(index % 2)}
+            self.cluster.create({**config_map(f"m{index}"), "metadata": {"name": f"m{index}", "labels": labels}})
+        self.assertEqual((len(maps), len(self.cluster.view("configmaps"))), (510, 510))
+        self.assertEqual((len(maps.filter(labels="odd=1")), len(maps.filter(labels="all"))), (255, 510))
+        self.assertEqual(len(maps.filter(labels="odd=2")), 0)
+        # A view is never false, and asking so asks no server.
+        self.assertTrue(maps.filter(labels="odd=2"))
+        self.cluster.close()
+        self.assertTrue(maps)
+        with self.assertRaises(longshore.ClosedError):
+            len(maps)
+
+    def test_an_object_without_a_namespace_is_made_in_the_clusters_default(self):
+        text = self.embedded.kubeconfig.read_text()
+        self.assertIn("namespace: default", text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "config")
+            path.write_text(text.replace("namespace: default", "namespace: kube-public"))
+            path.chmod(0o600)
+            cluster = longshore.Cluster(kubeconfig=path)
+        with cluster:
+            bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+            manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\n" \
+                "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+            self.assertEqual(cluster.create(bare).namespace, "kube-public")
+            self.assertEqual(cluster.apply(bare).namespace, "kube-public")
+            self.assertEqual([item.namespace for item in cluster.create(manifest)], ["kube-public", None])
+            self.assertEqual([item.namespace for item in cluster.apply(manifest)], ["kube-public", None])
+            # Who names one has it there.
+            self.assertEqual(cluster.create(bare, "shop").namespace, "shop")
+            self.assertEqual(cluster.create(config_map("a")).namespace, "default")
+            self.assertEqual([item.namespace for item in cluster.apply(manifest, "shop")], ["shop", None])
+        bare["metadata"]["name"] = "c"
+        self.assertEqual(self.cluster.create(bare).namespace, "default")
 
     def test_watches(self):
         maps = self.cluster.view("configmaps", "default")
@@ -124,6 +165,12 @@ class Embedded(unittest.TestCase):
                 self.assertIn("default", [item.name for item in cluster.view("namespaces")])
         self.assertFalse(embedded.kubeconfig.exists())
         embedded.stop()
+
+    def test_it_says_where_it_is_and_no_secret(self):
+        with longshore.EmbeddedCluster(pods=False) as embedded:
+            self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}>")
+            self.assertRegex(embedded.url, r"\Ahttps://127\.0\.0\.1:\d+\Z")
+        self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}, stopped>")
 
     def test_a_folder_of_another(self):
         with longshore.EmbeddedCluster(pods=False) as one:

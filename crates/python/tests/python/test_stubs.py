@@ -1,11 +1,17 @@
 """The type stubs say what the native part has: the same names, the same arguments."""
 
 import ast
+import importlib.util
 import inspect
+import os
+import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 import longshore
+import longshore.cluster_resolver
+import longshore.zenml
 from longshore import _native
 
 STUBS = Path(longshore.__file__).with_name("_native.pyi")
@@ -33,6 +39,26 @@ class Stubs(unittest.TestCase):
                 if callable(value):
                     with self.subTest(f"{name}.{member}"):
                         self.agree(value, members[member])
+        for module in [longshore.cluster_resolver, longshore.zenml]:
+            tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
+            stubs = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+            self.assertEqual(sorted(stubs), module.__all__)
+            for name, stub in stubs.items():
+                with self.subTest(name):
+                    self.complete(getattr(module, name), stub)
+
+    def complete(self, own, stub):
+        """The methods of a class of Python's and those of its stub."""
+        members = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+        for member, value in vars(own).items():
+            if inspect.isfunction(value) and (member == "__init__" or not member.startswith("_")):
+                self.agree(value, members[member])
+            elif isinstance(value, property):
+                self.assertIn(member, members)
+        self.assertEqual({one for one in members if one not in vars(own)}, set())
+
+    def test_functions(self):
+        tree = ast.parse(STUBS.read_text())
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.agree(_native.assemble, functions["assemble"])
 
@@ -41,6 +67,43 @@ class Stubs(unittest.TestCase):
         by_place = [one.name for one in signature if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
         by_name = [one.name for one in signature if one.kind is one.KEYWORD_ONLY]
         self.assertEqual(([one for one in by_place if one != "self"], by_name), arguments(stub))
+
+    def test_the_names_of_the_package_are_a_list_that_checkers_read(self):
+        tree = ast.parse(Path(longshore.__file__).read_text())
+        assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+        (listed,) = [node.value for node in assigned if node.targets[0].id == "__all__"]
+        self.assertEqual(ast.literal_eval(listed), longshore.__all__)
+        self.assertEqual(longshore.__all__, sorted(set(longshore.__all__)))
+        known = [name for name in vars(longshore) if name[0].isupper() and name != "TYPE_CHECKING"]
+        own = {*known, *longshore._LATER, "errors", "__version__"}
+        self.assertEqual(set(longshore.__all__), own)
+        for name in longshore.__all__:
+            self.assertIsNotNone(getattr(longshore, name))
+        # What is found later is imported where checkers look.
+        (checked,) = [node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name)]
+        imported = {alias.name: node.module for node in checked.body for alias in node.names}
+        self.assertEqual(imported, longshore._LATER)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "there is no mypy")
+    def test_checkers_see_them(self):
+        uses = "".join(f"longshore.{name}\n" for name in longshore.__all__)
+        code = f"import longshore\nfrom longshore import *\n{uses}"
+        code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
+        silent = ["--strict", "--no-incremental", "--follow-imports=silent", "-c"]
+        found = {**os.environ, "MYPYPATH": str(Path(longshore.__file__).parents[1])}
+        for text, expected in [(code, 0), ("import longshore\nlongshore.run()\n", 1)]:
+            words = [sys.executable, "-m", "mypy", *silent, text]
+            checked = subprocess.run(words, capture_output=True, text=True, env=found)
+            self.assertEqual(checked.returncode, expected, checked.stdout + checked.stderr)
+
+    def test_what_is_not_there_yet_is_said(self):
+        for ask in [lambda: longshore.run, lambda: longshore.run(["true"])]:
+            with self.assertRaisesRegex(AttributeError, "no attribute 'run'.*use the command `longshore run`"):
+                ask()
+        self.assertFalse(hasattr(longshore, "run"))
+        self.assertNotIn("run", dir(longshore))
+        with self.assertRaisesRegex(AttributeError, "^module 'longshore' has no attribute 'walk'$"):
+            longshore.walk
 
 
 if __name__ == "__main__":
