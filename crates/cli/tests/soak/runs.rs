@@ -3,8 +3,12 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     process::{Child, Output, Stdio},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -126,7 +130,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
     let begin = Instant::now();
     let mut output = loop {
         if rng.random_bool(0.5) {
-            break follower.wait_with_output().unwrap();
+            break output_of(stage, shape, follower);
         }
         // The follower goes, the run stays.
         let moment = Duration::from_millis(rng.random_range(20..2_000));
@@ -171,11 +175,57 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
             return Ok(());
         }
         let attach = attach(stage, shape, begin)?;
-        output = follow(stage, &attach).wait_with_output().unwrap();
+        output = output_of(stage, shape, follow(stage, &attach));
     }
     check(stage, shape, &output)?;
     remove(stage, shape);
     Ok(())
+}
+
+/// What a follower printed until its end. A run that takes too long is examined, fails
+/// the test, and is removed.
+fn output_of(stage: &Stage, shape: &Shape, follower: Child) -> Output {
+    thread::scope(|scope| {
+        let (ended, end) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if end.recv_timeout(RUN_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+                let found = examine(stage, shape);
+                stage.tally.fail(format!(
+                    "run {} ({} tasks, {} lines, {} s, leaves a process: {}) takes too long:\n{found}",
+                    shape.name, shape.tasks, shape.lines, shape.seconds, shape.leave_process
+                ));
+                remove(stage, shape);
+            }
+        });
+        let output = follower.wait_with_output().unwrap();
+        drop(ended);
+        output
+    })
+}
+
+/// What a run's pods and processes are doing.
+fn examine(stage: &Stage, shape: &Shape) -> String {
+    let mut found = String::new();
+    for arguments in [
+        &["runs"][..],
+        &["why", &shape.name],
+        &["logs", &shape.name],
+        &["get", "pods", "-o", "json"],
+        &["get", "jobs", "-o", "json"],
+        &["get", "events", "-o", "json"],
+    ] {
+        let answer = stage.desk.longshore(arguments);
+        found += &format!("--- {arguments:?}\n{}{}\n", answer.out, answer.err);
+    }
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let read = |name: &str| fs::read(process.path().join(name)).unwrap_or_default();
+        let text = |name| String::from_utf8_lossy(&read(name)).replace('\0', " ");
+        if text("environ").contains(&format!("POD_NAME={}-", shape.name)) {
+            let (command, state) = (text("cmdline"), text("status"));
+            found += &format!("--- {command}\n{state}{}\n", text("stack"));
+        }
+    }
+    found
 }
 
 /// The arguments that follow the run again.
