@@ -127,6 +127,15 @@ impl Hosts {
         Ok(())
     }
 
+    /// Adds a pod that was over when the agent began: its name alone.
+    pub(crate) fn add_retired(&self, uid: &str, host: Host) {
+        let named = host.subdomain.is_some();
+        self.table.lock().insert(uid.to_owned(), (host, None));
+        if named {
+            self.changed.notify_one();
+        }
+    }
+
     /// A pod is over: its file is left as it is, its name stays.
     pub(crate) fn retire(&self, uid: &str) {
         if let Some((_, file)) = self.table.lock().get_mut(uid) {

@@ -24,6 +24,8 @@ mod grace;
 mod helpers;
 #[path = "pods/hostile.rs"]
 mod hostile;
+#[path = "pods/names.rs"]
+mod names;
 #[path = "pods/ports.rs"]
 mod ports;
 #[path = "pods/teardown.rs"]
@@ -459,40 +461,6 @@ async fn deadlines_and_restarts_of_the_agent() {
         status["restartCount"] == 1 && status["ready"] == true
     };
     stage.until("always", restarted).await;
-    stage.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn peers_find_each_other_by_name() {
-    let stage = Stage::new().await;
-    let peer = |index: usize| {
-        let other = 1 - index;
-        let script = format!("until getent hosts w-{other}.w; do sleep 0.01; done");
-        let mut spec = once(&script);
-        spec["hostname"] = json!(format!("w-{index}"));
-        spec["subdomain"] = json!("w");
-        spec
-    };
-    stage.run("first", peer(0)).await;
-    let first = stage
-        .until("first", |pod| pod["status"]["phase"] == "Running")
-        .await;
-    let mut second = peer(1);
-    // Both must live until the other has looked.
-    second["containers"][0]["command"][2] = json!(
-        "until getent hosts w-0.w.default.svc.cluster.local; do sleep 0.01; done; sleep 1000"
-    );
-    stage.run("second", second).await;
-    let ended = stage.ended("first").await;
-    let second = stage
-        .until("second", |pod| pod["status"]["phase"] == "Running")
-        .await;
-    let log = stage.log(&ended).await;
-    assert!(
-        log.starts_with(second["status"]["podIP"].as_str().unwrap()),
-        "{log}"
-    );
-    assert_ne!(first["status"]["podIP"], second["status"]["podIP"]);
     stage.stop().await;
 }
 

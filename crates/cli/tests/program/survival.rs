@@ -202,6 +202,39 @@ fn a_run_survives_desk_cluster_and_pod() {
     desk.longshore(&["attach", &names[1]]).expect(7);
 }
 
+/// One task has ended when the cluster dies, the other starts again, and does not wait in
+/// vain for its peer.
+#[test]
+fn a_task_that_starts_again_needs_no_peer_that_has_ended() {
+    let desk = Desk::new();
+    desk.longshore(&["up"]).expect(0);
+    let end = desk.code().join("pair.end").display().to_string();
+    let script = r#"test "$LONGSHORE_INDEX" = 0 || until test -e "$END"; do sleep 0.02; done"#;
+    let text = format!(
+        "retries = 1\n[env]\nEND = {end:?}\n[roles.main]\ncount = 2\ncommand = [\"sh\", \"task.sh\"]\n"
+    );
+    std::fs::create_dir(desk.code().join("pair")).unwrap();
+    desk.write("pair/task.sh", script);
+    desk.write("pair/longshore.toml", &text);
+    let follower = Follower::start(&desk, &["run", "pair"]);
+    eventually("one task has ended, and the other runs", || {
+        let pods = desk.longshore(&["get", "pods", "-o", "json"]);
+        let pods: Value = serde_json::from_str(&pods.out).unwrap_or_default();
+        let phases = pods["items"].as_array().into_iter().flatten();
+        let mut phases: Vec<_> = phases.map(|pod| pod["status"]["phase"].clone()).collect();
+        phases.sort_by_key(Value::to_string);
+        phases == ["Running", "Succeeded"]
+    });
+    signal(desk.pid().unwrap(), "KILL");
+    eventually("the killed cluster counts as stopped", || {
+        desk.pid().is_none()
+    });
+    desk.write("pair.end", "");
+    desk.longshore(&["up"]).expect(0);
+    let (last, _) = follower.end();
+    assert_eq!(last["exitCode"], 0, "{last}");
+}
+
 /// The server cannot be reached now and then, and each time connections break;
 /// what runs, goes on. The logs go over many files meanwhile.
 #[test]

@@ -97,6 +97,7 @@ pub(super) async fn run(
     let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
+    worker.keep_name();
     let removed = tokio::select! {
         removed = worker.live(messages, &mut reports) => removed,
         _ = stopping.wait_for(|stop| *stop) => false,

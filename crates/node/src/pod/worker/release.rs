@@ -13,6 +13,19 @@ impl Worker {
         self.shared.hosts.retire(&self.uid);
     }
 
+    /// Keeps the name of a pod that was over before this agent began: a peer that is
+    /// started again after the agent waits for it like the first time.
+    pub(super) fn keep_name(&mut self) {
+        let status = self.pod.status.as_ref();
+        let had_address = status.is_some_and(|status| status.pod_ip.is_some());
+        if !self.phase.is_terminal() || !had_address {
+            return;
+        }
+        if let Some(address) = self.take_address() {
+            self.shared.hosts.add_retired(&self.uid, self.host(address));
+        }
+    }
+
     /// Removes the volumes of a pod that is over. Not before its end has been reported:
     /// until then, an agent that starts anew may start its containers again.
     pub(super) fn tear_down(&mut self) {

@@ -184,7 +184,7 @@ impl Worker {
         sources::fetch(&self.shared.cluster, &self.namespace, references).await
     }
 
-    fn take_address(&mut self) -> Option<Ipv4Addr> {
+    pub(super) fn take_address(&mut self) -> Option<Ipv4Addr> {
         if self.address.is_none() {
             let spec = self.pod.spec.as_ref();
             let status = self.pod.status.as_ref();
@@ -201,7 +201,7 @@ impl Worker {
         self.address
     }
 
-    fn host(&self, address: Ipv4Addr) -> Host {
+    pub(super) fn host(&self, address: Ipv4Addr) -> Host {
         let spec = self.pod.spec.as_ref();
         let aliases = spec
             .into_iter()
