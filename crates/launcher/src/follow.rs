@@ -360,9 +360,14 @@ impl Driver {
                     outcome, evidence, ..
                 } => {
                     let outcome = self.retold(outcome).await;
-                    self.stop_rest(&outcome).await;
-                    self.decided = Some(Decided {
+                    let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
+                    let decided = runs::Decided {
+                        by_task: is_bad && !evidence.is_empty(),
                         outcome,
+                    };
+                    self.stop_rest(&decided).await;
+                    self.decided = Some(Decided {
+                        outcome: decided.outcome,
                         evidence,
                         quiet_since: Instant::now(),
                         progress: self.liveness.progress(),
@@ -413,19 +418,20 @@ impl Driver {
     }
 
     /// Stops the Jobs that go on after the run is decided.
-    async fn stop_rest(&self, outcome: &Outcome) {
-        if !self.options.stop || outcome.ending == Ending::Cancelled {
+    async fn stop_rest(&self, decided: &runs::Decided) {
+        let ending = decided.outcome.ending;
+        if !self.options.stop || ending == Ending::Cancelled {
             return;
         }
-        let notes = runs::notes(outcome, Timestamp::now());
+        let now = Timestamp::now();
         let mut jobs = self.track.going_on();
-        if outcome.ending == Ending::Succeeded {
+        if ending == Ending::Succeeded {
             // A JobSet ends by itself what served the others.
             jobs.retain(|job| job.jobset().is_none());
         }
         let begin = Instant::now();
         let stopped = loop {
-            let stopped = runs::stop(&self.cluster, &self.run, &jobs, &notes).await;
+            let stopped = runs::stop_decided(&self.cluster, &self.run, &jobs, decided, now).await;
             match stopped {
                 Err(error) if error.is_unreachable() && begin.elapsed() < AWAY => {
                     tokio::time::sleep(PAUSE).await;

@@ -39,6 +39,9 @@ pub const STOPPED: &str = "longshore.dev/stopped";
 /// Annotation: the explanation that goes with [`STOPPED`], as JSON.
 pub const WHY: &str = "longshore.dev/why";
 
+/// Annotation: how the run ended that goes with [`STOPPED`], as JSON.
+pub const ENDED: &str = "longshore.dev/ended";
+
 /// Label: the queue that admits a Job. Kueue's.
 pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 

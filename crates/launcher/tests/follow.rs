@@ -123,9 +123,40 @@ async fn the_first_failure_is_told_and_the_rest_is_stopped() {
         .iter()
         .map(|asked| asked.path.rsplit('/').next().unwrap())
         .collect();
-    assert_eq!(paths, ["demo-ab2cd-ps", "demo-ab2cd-worker"]);
-    assert_eq!(patches[0].body["spec"]["suspend"], true);
-    assert!(patches[0].body["metadata"]["annotations"]["longshore.dev/stopped"].is_string());
+    // The Job of the task that failed fails by itself, and keeps the pod with its log.
+    assert_eq!(paths, ["demo-ab2cd-worker", "demo-ab2cd-ps"]);
+    for (patch, suspend) in patches.iter().zip([Value::Null, Value::Bool(true)]) {
+        assert_eq!(patch.body["spec"]["suspend"], suspend);
+        let notes = &patch.body["metadata"]["annotations"];
+        assert!(notes["longshore.dev/stopped"].is_string());
+        assert_eq!(
+            notes["longshore.dev/ended"],
+            r#"{"ending":"failed","exitCode":3}"#
+        );
+    }
+}
+
+/// Its follower was gone before it could tell the end, and its pods are, too.
+#[tokio::test]
+async fn the_end_of_a_run_that_was_stopped_is_told_though_no_pod_is_left() {
+    let mut stopped = job("worker");
+    stopped["spec"]["suspend"] = json!(true);
+    let why = json!({
+        "kind": "exit-code", "role": "worker", "index": 0,
+        "cause": "its command ended with exit code 76", "remedy": "read its log",
+    });
+    stopped["metadata"]["annotations"] = json!({
+        "longshore.dev/stopped": "2026-01-01T00:00:00Z: worker/0: its command ended with exit code 76",
+        "longshore.dev/why": why.to_string(),
+        "longshore.dev/ended": r#"{"ending":"failed","exitCode":76}"#,
+    });
+    let fake = cluster(vec![stopped], vec![], vec![], |_| {
+        Answer::Stream(vec![], End::Ends)
+    });
+    let (_, outcome) = follow(&fake, &run(&[("worker", 1, false)])).await;
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::Failed, 76));
+    assert_eq!(outcome.task.unwrap().to_string(), "worker/0");
+    assert_eq!(fake.writes(), [""; 0]);
 }
 
 #[tokio::test]
@@ -432,13 +463,10 @@ async fn the_rest_is_stopped_when_the_server_is_there_again() {
     let fake = fake.with(move |asked| (asked.method == "PATCH" && away()).then_some(Answer::Away));
     let (_, outcome) = follow(&fake, &run(&[("ps", 1, true), ("worker", 1, false)])).await;
     assert_eq!(outcome.exit_code, 3);
-    assert!(
-        fake.writes()
-            .iter()
-            .filter(|path| path.ends_with("-ps"))
-            .count()
-            > 2
-    );
+    let writes = fake.writes();
+    let of = |job: &str| writes.iter().filter(|path| path.ends_with(job)).count();
+    assert!(of("-worker") > 2, "{writes:?}");
+    assert!(of("-ps") > 0, "{writes:?}");
 }
 
 #[tokio::test]

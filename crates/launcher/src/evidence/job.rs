@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Condition, Meta, PodSpec};
-use crate::{explain::Explanation, names};
+use crate::{explain::Explanation, names, runs::End};
 
 /// A Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -27,6 +27,7 @@ pub struct JobSpec {
     pub active_deadline_seconds: Option<i64>,
     pub backoff_limit: Option<u32>,
     pub suspend: bool,
+    pub pod_failure_policy: Option<Value>,
     pub template: Template,
 }
 
@@ -141,6 +142,19 @@ impl JobEvidence {
         serde_json::from_str(text).ok()
     }
 
+    /// How the run ended that it was stopped with.
+    pub(crate) fn end(&self) -> Option<End> {
+        let text = self.metadata.annotations.get(names::ENDED)?;
+        serde_json::from_str(text).ok()
+    }
+
+    /// Whether it was stopped with its run before it came to an end of its own.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        let noted = self.metadata.annotations.contains_key(names::STOPPED);
+        noted && self.spec.suspend && !self.is_over()
+    }
+
     /// When it was stopped with its run, see [`names::STOPPED`].
     #[must_use]
     pub fn stopped_at(&self) -> Option<Timestamp> {
@@ -162,5 +176,13 @@ impl JobEvidence {
     #[must_use]
     pub fn gives_up(&self) -> bool {
         self.spec.backoff_limit == Some(0) || self.failure().is_some()
+    }
+
+    /// Whether it comes to its end by itself when a task has failed.
+    #[must_use]
+    pub fn fails_by_itself(&self) -> bool {
+        self.spec.backoff_limit == Some(0)
+            && self.spec.pod_failure_policy.is_none()
+            && self.jobset().is_none()
     }
 }

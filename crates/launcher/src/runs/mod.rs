@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub use code::{CodePlace, code_place};
 pub use name::{LAST, pick};
 pub use schedule::ScheduleSummary;
+pub(crate) use stop::{Decided, End, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
-pub(crate) use stop::{notes, stop};
 pub use task::TaskError;
 pub use watch::WatchedRuns;
 

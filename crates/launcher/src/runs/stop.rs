@@ -1,17 +1,21 @@
 //! Ends runs, and removes them.
 
-use std::collections::BTreeSet;
+use std::{borrow::Borrow, collections::BTreeSet};
 
 use futures::future::try_join_all;
 use jiff::Timestamp;
-use longshore_client::{Cluster, DeleteOptions, Error, Patch, kinds::Any};
+use longshore_client::{
+    Cluster, DeleteOptions, Error, Patch, View,
+    kinds::{self, Any},
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Run, RunState};
 use crate::{
     evidence::JobEvidence,
     explain::{Cause, Explanation},
-    follow::Outcome,
+    follow::{Ending, Outcome},
     names,
     plan::jobset,
 };
@@ -74,20 +78,72 @@ pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, 
         let mut jobs = going_on(cluster, &found.run).await?;
         // A JobSet ends by itself what served the others.
         jobs.retain(|job| job.jobset().is_none());
-        stop(cluster, &found.run, &jobs, &notes(&outcome, now)).await?;
+        let decided = Decided {
+            by_task: outcome.ending == Ending::Failed,
+            outcome,
+        };
+        stop_decided(cluster, &found.run, &jobs, &decided, now).await?;
         stopped += jobs.len();
     }
     Ok(stopped)
 }
 
 /// What is left on the Jobs that are stopped because of how their run ended.
-pub(crate) fn notes(outcome: &Outcome, now: Timestamp) -> Value {
+fn notes(outcome: &Outcome, now: Timestamp) -> Value {
     let mut notes = json!({names::STOPPED: format!("{now}: {}", outcome.reason)});
     let why = outcome.explanation.as_ref();
     if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
         notes[names::WHY] = why.into();
     }
+    let end = End {
+        ending: outcome.ending,
+        exit_code: outcome.exit_code,
+    };
+    if let Ok(end) = serde_json::to_string(&end) {
+        notes[names::ENDED] = end.into();
+    }
     notes
+}
+
+/// The end of a run, as the Jobs that it stops keep it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct End {
+    pub(crate) ending: Ending,
+    pub(crate) exit_code: i32,
+}
+
+/// How a run has come to its end.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) outcome: Outcome,
+    /// By a task that has failed.
+    pub(crate) by_task: bool,
+}
+
+/// Stops what goes on of a run that has come to its end.
+pub(crate) async fn stop_decided(
+    cluster: &Cluster,
+    run: &Run,
+    jobs: &[impl Borrow<JobEvidence>],
+    decided: &Decided,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Decided { outcome, by_task } = decided;
+    let notes = notes(outcome, now);
+    let failed = outcome.task.as_ref().filter(|_| *by_task);
+    let failed = failed.map(|task| task.role.as_str());
+    // The Job of the task that failed fails by itself, and keeps the pod with its log.
+    // Suspended before it has counted the failure, it would delete the pod.
+    let (own, rest): (Vec<_>, Vec<_>) = jobs
+        .iter()
+        .map(Borrow::borrow)
+        .partition(|job| failed.is_some() && job.role() == failed && job.fails_by_itself());
+    let view = cluster.jobs().in_namespace(&run.namespace)?;
+    let annotations = Patch::merge(json!({"metadata": {"annotations": notes}}));
+    let note = own.iter().map(|job| patch(&view, job, &annotations));
+    let stop = stop(cluster, run, &rest, &notes);
+    futures::try_join!(try_join_all(note), stop).map(drop)
 }
 
 /// The Jobs of a run that may have pods.
@@ -98,24 +154,21 @@ async fn going_on(cluster: &Cluster, run: &Run) -> Result<Vec<JobEvidence>, Erro
 }
 
 /// Ends the pods of Jobs and keeps the Jobs, with notes about it.
-pub(crate) async fn stop(
+async fn stop(
     cluster: &Cluster,
     run: &Run,
-    jobs: &[impl std::borrow::Borrow<JobEvidence>],
+    jobs: &[impl Borrow<JobEvidence>],
     notes: &Value,
 ) -> Result<(), Error> {
     let view = cluster.jobs().in_namespace(&run.namespace)?;
-    let jobs: Vec<&JobEvidence> = jobs.iter().map(std::borrow::Borrow::borrow).collect();
+    let jobs: Vec<&JobEvidence> = jobs.iter().map(Borrow::borrow).collect();
     let patches = jobs.iter().map(async |job| {
-        let patch = match job.jobset() {
+        let change = match job.jobset() {
             // It would let the Job go again.
             Some(_) => Patch::merge(json!({"metadata": {"annotations": notes}})),
             None => suspension(notes),
         };
-        match view.patch(&job.metadata.name, &patch).await {
-            Err(error) if !error.is_not_found() => Err(error),
-            _ => Ok(()),
-        }
+        patch(&view, job, &change).await
     });
     try_join_all(patches).await?;
     let sets: BTreeSet<&str> = jobs.iter().filter_map(|job| job.jobset()).collect();
@@ -124,6 +177,14 @@ pub(crate) async fn stop(
     let suspension = suspension(notes);
     try_join_all(sets.iter().map(|set| view.patch(set, &suspension))).await?;
     Ok(())
+}
+
+/// Changes a Job, if it is still there.
+async fn patch(view: &View<kinds::Job>, job: &JobEvidence, change: &Patch) -> Result<(), Error> {
+    match view.patch(&job.metadata.name, change).await {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Suspending a Job ends its pods and keeps the Job.
@@ -138,7 +199,7 @@ fn suspension(annotations: &Value) -> Patch {
 pub(super) async fn schedules(
     cluster: &Cluster,
     run: &Run,
-) -> Result<Vec<longshore_client::kinds::CronJobItem>, Error> {
+) -> Result<Vec<kinds::CronJobItem>, Error> {
     if run.schedule.is_some() {
         return Ok(Vec::new());
     }

@@ -201,6 +201,24 @@ fn a_run_whose_cluster_was_stopped_says_so() {
 }
 
 #[test]
+fn a_run_whose_pods_are_gone_keeps_its_exit_code() {
+    let mut jobs = pair("a-1");
+    for job in &mut jobs {
+        job.spec.suspend = true;
+        let reason = "worker/0: its command ended with exit code 76";
+        job.metadata.annotations.extend([
+            (names::STOPPED.to_owned(), format!("{LATE}: {reason}")),
+            (
+                names::ENDED.to_owned(),
+                json!({"ending": "failed", "exitCode": 76}).to_string(),
+            ),
+        ]);
+    }
+    let found = &summaries(&jobs, &[])[0];
+    assert_eq!((found.state, found.exit_code), (RunState::Failed, Some(76)));
+}
+
+#[test]
 fn runs_of_one_second_are_listed_in_the_order_of_their_submission() {
     let submitted = |run: &str, time: &str| {
         let mut job = job(run, "worker", EARLY, json!({}));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
-    outcome::{job_outcome, not_started, stopped_with_cluster, was_killed},
+    outcome::{job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed},
     waited,
 };
 use crate::{
@@ -28,7 +28,7 @@ impl Track {
             .map(|found| (found, false))
             .or_else(|| Some((self.failed_job()?, true)))
             .or_else(|| Some((self.cancelled().or_else(|| self.success())?, false)))
-            .or_else(|| Some((self.not_started(now)?, true)));
+            .or_else(|| Some((self.stopped().or_else(|| self.not_started(now))?, true)));
         if let Some(((outcome, evidence), unseen)) = found {
             self.decided = true;
             steps.push(Step::Decided {
@@ -108,6 +108,15 @@ impl Track {
         let mut notes = self.jobs.values().filter_map(JobEvidence::note);
         let why = notes.find(|why| why.kind == Cause::ClusterStopped)?;
         Some((stopped_with_cluster(why), BTreeSet::new()))
+    }
+
+    /// Whoever has followed the run has stopped it, and no pod is left that tells why.
+    fn stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
+        let roles = self.roles.iter().filter(|role| !role.service);
+        let settled = roles.filter(|role| self.settled.contains(&role.name));
+        let mut jobs = settled.filter_map(|role| self.jobs.get(&role.name));
+        let job = jobs.find(|job| job.is_stopped())?;
+        Some((noted_outcome(job), BTreeSet::new()))
     }
 
     fn all_done(&self) -> bool {

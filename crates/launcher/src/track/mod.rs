@@ -90,7 +90,7 @@ pub(crate) struct Track {
     ended: BTreeSet<String>,
     progress: Option<Progress>,
     decided: bool,
-    /// When a role's Job was first seen to be over.
+    /// When a role's Job was first seen to be over, or stopped.
     job_over: BTreeMap<String, Timestamp>,
     /// Roles whose Job is believed without its pods.
     settled: BTreeSet<String>,
@@ -199,9 +199,11 @@ impl Track {
     }
 
     fn settle(&mut self, now: Timestamp) {
-        for (role, job) in self.jobs.iter().filter(|(_, job)| job.is_over()) {
+        let is_over = |job: &JobEvidence| job.is_over() || job.is_stopped();
+        for (role, job) in self.jobs.iter().filter(|(_, job)| is_over(job)) {
             let seen = *self.job_over.entry(role.clone()).or_insert(now);
-            let since = job.over_since().map_or(seen, |since| since.min(seen));
+            let since = job.over_since().or_else(|| job.stopped_at());
+            let since = since.map_or(seen, |since| since.min(seen));
             if waited(since, now) >= self.grace {
                 self.settled.insert(role.clone());
             }

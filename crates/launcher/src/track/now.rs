@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Seen, Step, Track, finished, outcome::not_started};
+use super::{Seen, Step, Track, finished};
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{self, Around, Cause, Explanation},
+    explain::{self, Around, Explanation},
     follow::{Outcome, Progress},
-    names,
     runs::RunRole,
 };
 
@@ -57,9 +56,6 @@ pub(crate) fn decide_now(
             _ => {}
         }
     }
-    if verdict.outcome.is_none() {
-        verdict.outcome = stopped(roles, jobs);
-    }
     let waits = track.stuck_first().into_iter().next();
     verdict.waits = waits.map(|(_, stuck)| track.with_others(stuck.why.clone()));
     let failed = pods.iter().filter(|pod| pod.has_failed());
@@ -67,27 +63,4 @@ pub(crate) fn decide_now(
         .max_by_key(|pod| finished(pod))
         .map(|pod| explain::failure(pod, None, around).0);
     verdict
-}
-
-/// A run that was given up before its tasks began leaves no pods; what stopped
-/// it is written on its Jobs.
-fn stopped(roles: &[RunRole], jobs: &[&JobEvidence]) -> Option<Outcome> {
-    let is_service = |job: &JobEvidence| {
-        let mut roles = roles.iter();
-        roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
-    };
-    let job = jobs.iter().find(|job| {
-        job.spec.suspend
-            && !job.is_over()
-            && !is_service(job)
-            && job.metadata.annotations.contains_key(names::STOPPED)
-    })?;
-    let explanation = job.note().unwrap_or_else(|| {
-        let text = job.metadata.annotations.get(names::STOPPED);
-        let text = text.map_or("", String::as_str);
-        // The time stands before it.
-        let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
-        Explanation::new(Cause::Unknown, reason, "run it again")
-    });
-    Some(not_started(explanation))
 }

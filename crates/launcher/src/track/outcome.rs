@@ -2,8 +2,9 @@
 
 use crate::{
     evidence::{Condition, JobEvidence, PodEvidence},
-    explain::{self, Around, Explanation},
+    explain::{self, Around, Cause, Explanation},
     follow::{Ending, Outcome},
+    names,
 };
 
 use super::Track;
@@ -70,6 +71,24 @@ const CLUSTER_STOPPED: i32 = 3;
 
 pub(super) fn stopped_with_cluster(explanation: Explanation) -> Outcome {
     explained(Ending::Failed, CLUSTER_STOPPED, explanation)
+}
+
+/// The outcome that was noted on a Job when it was stopped. A run that was given up
+/// before its tasks began leaves no pods, and one that failed may have lost them.
+pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
+    let explanation = job.note().unwrap_or_else(|| {
+        let text = job.metadata.annotations.get(names::STOPPED);
+        let text = text.map_or("", String::as_str);
+        // The time stands before it.
+        let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
+        Explanation::new(Cause::Unknown, reason, "run it again")
+    });
+    match job.end() {
+        Some(end) if end.ending != Ending::NotStarted => {
+            explained(end.ending, end.exit_code, explanation)
+        }
+        _ => not_started(explanation),
+    }
 }
 
 pub(super) fn not_started(explanation: Explanation) -> Outcome {
