@@ -1,7 +1,12 @@
 //! Which cluster a command works on. By default the embedded one, so that
 //! nobody's first try lands on a cluster that others depend on.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use clap::Args;
 use longshore::{
@@ -176,6 +181,7 @@ impl ClusterArgs {
             }
         };
         let name = format!("{which}, {}", cluster.url());
+        let cluster = with_warnings(cluster);
         Ok(Chosen::Other { cluster, name })
     }
 
@@ -188,6 +194,23 @@ impl ClusterArgs {
 
 /// What the embedded cluster is, in the first line of a run.
 const EMBEDDED: &str = "embedded, local processes";
+
+/// So many of a server's warnings are known as shown.
+const WARNINGS_REMEMBERED: usize = 1000;
+
+/// Shows what the server warns of, each thing once.
+fn with_warnings(cluster: Cluster) -> Cluster {
+    let shown = Mutex::new(HashSet::new());
+    cluster.with_warnings(move |text| {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() >= WARNINGS_REMEMBERED {
+            shown.clear();
+        }
+        if shown.insert(text.to_owned()) {
+            ui::warning(text);
+        }
+    })
+}
 
 /// How long the embedded cluster stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -329,7 +352,7 @@ impl Chosen {
         hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
         let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
         Ok(Target {
-            cluster: cluster?,
+            cluster: with_warnings(cluster?),
             name: EMBEDDED.to_owned(),
             embedded: Some(Embedded {
                 usage,

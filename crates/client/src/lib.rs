@@ -62,6 +62,7 @@ pub mod until;
 mod versions;
 mod view;
 mod wait;
+mod warnings;
 mod watch;
 mod write;
 

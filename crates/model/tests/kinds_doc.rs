@@ -36,7 +36,7 @@ fn document() -> String {
          validated as by Kubernetes 1.34; every object takes part in garbage collection.\n\
          *Stored* means that nothing acts on it: no controller here makes a Deployment's\n\
          ReplicaSets, binds a claim, or asks a Role. Who creates such an object, also by\n\
-         apply, gets a warning that says so, which kubectl prints:\n\n    \
+         apply, gets a warning that says so, which kubectl and `longshore` print:\n\n    \
          Warning: deployments.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md\n\n\
          There are no such warnings for custom kinds, and none from a server without\n\
          controllers (`start_server()`, in Python `pods=False`), which waits for those of\n\

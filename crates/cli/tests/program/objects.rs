@@ -162,6 +162,26 @@ fn apply_owns_fields_and_says_who_else_does() {
 }
 
 #[test]
+fn what_the_server_warns_of_is_shown_once() {
+    let desk = Desk::new();
+    let claim = |name: &str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}}}, \
+             spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}}}\n"
+        )
+    };
+    desk.write("claims.yaml", &(claim("a") + &claim("b")));
+    for verb in ["create", "apply"] {
+        let made = desk.longshore(&[verb, "-f", "claims.yaml", "--dry-run"]);
+        let warnings = made.expect(0).err;
+        let begin = "warning: persistentvolumeclaims are stored, but this cluster does not act";
+        assert!(warnings.starts_with(begin), "{verb}: {warnings}");
+        assert_eq!(warnings.lines().count(), 1, "{verb}: {warnings}");
+    }
+    desk.longshore(&["down"]).expect(0);
+}
+
+#[test]
 fn a_watch_shows_changes_line_by_line() {
     let desk = Desk::new();
     desk.longshore(&["up"]).expect(0);

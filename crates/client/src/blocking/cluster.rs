@@ -82,6 +82,12 @@ impl Cluster {
         self.inner.with_user_agent(name).into()
     }
 
+    /// As [`Cluster::with_warnings`](crate::Cluster::with_warnings).
+    #[must_use]
+    pub fn with_warnings(self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.inner.with_warnings(hear).into()
+    }
+
     /// As [`Cluster::proxy`](crate::Cluster::proxy).
     #[must_use]
     pub fn proxy(&self) -> ApiServerProxy {

@@ -21,6 +21,7 @@ use crate::{
     proxy::ApiServerProxy,
     versions::Versions,
     view::View,
+    warnings::Warnings,
     watch::WatchLists,
 };
 
@@ -62,6 +63,7 @@ pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timing: Arc<Timing>,
     pub(crate) agent: HeaderValue,
+    pub(crate) warnings: Warnings,
 }
 
 pub(crate) struct Shared {
@@ -94,6 +96,7 @@ impl Cluster {
             shared: Arc::new(shared),
             timing: Arc::new(Timing::default()),
             agent: HeaderValue::from_static(AGENT),
+            warnings: Warnings::default(),
         }
     }
 
@@ -268,6 +271,33 @@ impl Cluster {
         if let Ok(agent) = HeaderValue::from_str(&agent) {
             self.agent = agent;
         }
+        self
+    }
+
+    /// With someone who hears what the server warns of: fields that nothing reads,
+    /// versions that will go, policies that are not kept. `hear` gets each warning's
+    /// text, which is the server's: it may be of any length and hold control
+    /// characters. Without, warnings go to the log.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use std::sync::{Arc, Mutex};
+    /// let heard = Arc::new(Mutex::new(Vec::new()));
+    /// let cluster = cluster.clone().with_warnings({
+    ///     let heard = heard.clone();
+    ///     move |text| heard.lock().unwrap().push(text.to_owned())
+    /// });
+    /// let map = serde_json::json!({
+    ///     "apiVersion": "v1", "kind": "ConfigMap", "dat": {},
+    ///     "metadata": {"name": "a", "namespace": "default"},
+    /// });
+    /// cluster.create(&map, None).await?;
+    /// assert_eq!(*heard.lock().unwrap(), [r#"unknown field "dat""#]);
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn with_warnings(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.warnings = Warnings::to(hear);
         self
     }
 
