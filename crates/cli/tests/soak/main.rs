@@ -40,6 +40,8 @@ use tally::Tally;
 
 /// Length of the test without the variable.
 const DEFAULT_SECONDS: u64 = 20;
+/// How often the memory is noted.
+const MEMORY_INTERVAL: Duration = Duration::from_secs(300);
 /// Length of the phase before the first measurement, at most.
 const WARM_UP: Duration = Duration::from_secs(300);
 
@@ -104,6 +106,7 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
             marker: desk::unique_word(),
         });
         thread::scope(|scope| {
+            scope.spawn(|| watch_memory(pid, &stage));
             for actor in 0..5 {
                 let stage = Arc::clone(&stage);
                 let seed = seed.wrapping_add(phase as u64 * 100 + actor);
@@ -130,6 +133,19 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
         tally.fail("the lasting cluster is not the process that was started".into());
     }
     resources::assert_clean_end(&desk, tally);
+}
+
+/// Notes the memory of the cluster while the actors act.
+fn watch_memory(pid: i32, stage: &Stage) {
+    let mut next = Instant::now() + MEMORY_INTERVAL;
+    while !stage.is_over() {
+        if Instant::now() >= next {
+            next += MEMORY_INTERVAL;
+            let memory = resources::memory_kb(pid);
+            stage.tally.note(&format!("memory: {memory} kB"));
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// The cluster that is killed again and again.

@@ -19,9 +19,6 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 const FORGET_TIMEOUT: Duration = Duration::from_secs(400);
 /// The shortest warm-up after which memory is compared.
 const LONG_WARM_UP: Duration = Duration::from_secs(120);
-/// Growth of the resident memory that counts as a leak: a fifth, and this many kB
-/// that allocators keep.
-const MEMORY_SLACK_KB: u64 = 8 << 10;
 
 /// What a process uses, with its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +58,10 @@ impl Use {
 
     fn now(pid: i32, data: &Path) -> Self {
         let process = Path::new("/proc").join(pid.to_string());
-        let status = fs::read_to_string(process.join("status")).unwrap();
-        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let memory = memory.unwrap().trim().trim_end_matches(" kB");
         let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
         let mounts = fs::read_to_string(process.join("mountinfo")).unwrap();
         Self {
-            memory_kb: memory.parse().unwrap(),
+            memory_kb: memory_kb(pid),
             descriptors: count(&process.join("fd")),
             threads: count(&process.join("task")),
             processes: descendants(pid),
@@ -79,7 +73,8 @@ impl Use {
     /// What is more than it was, in words.
     fn excess(&self, before: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        let allowed = before.memory_kb + before.memory_kb / 5 + MEMORY_SLACK_KB;
+        // More than a fifth counts as a leak.
+        let allowed = before.memory_kb + before.memory_kb / 5;
         if self.memory_kb > allowed {
             found.push(format!(
                 "memory grew from {} to {} kB",
@@ -108,6 +103,14 @@ impl Use {
             tally.fail(problem);
         }
     }
+}
+
+/// The resident memory of a process.
+pub(crate) fn memory_kb(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let memory = memory.map(|memory| memory.trim().trim_end_matches(" kB").parse());
+    memory.and_then(Result::ok).unwrap_or_default()
 }
 
 fn descendants(pid: i32) -> usize {
