@@ -181,7 +181,7 @@ impl ClusterArgs {
             }
         };
         let name = format!("{which}, {}", cluster.url());
-        let cluster = with_warnings(cluster);
+        let cluster = show_warnings(cluster);
         Ok(Chosen::Other { cluster, name })
     }
 
@@ -195,13 +195,13 @@ impl ClusterArgs {
 /// What the embedded cluster is, in the first line of a run.
 const EMBEDDED: &str = "embedded, local processes";
 
-/// So many of a server's warnings are known as shown.
+/// How many warnings are remembered as shown.
 const WARNINGS_REMEMBERED: usize = 1000;
 
 /// Shows what the server warns of, each thing once.
-fn with_warnings(cluster: Cluster) -> Cluster {
+fn show_warnings(cluster: Cluster) -> Cluster {
     let shown = Mutex::new(HashSet::new());
-    cluster.with_warnings(move |text| {
+    cluster.with_warning_handler(move |text| {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.len() >= WARNINGS_REMEMBERED {
             shown.clear();
@@ -352,7 +352,7 @@ impl Chosen {
         hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
         let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
         Ok(Target {
-            cluster: with_warnings(cluster?),
+            cluster: show_warnings(cluster?),
             name: EMBEDDED.to_owned(),
             embedded: Some(Embedded {
                 usage,

@@ -189,7 +189,7 @@ impl Cluster {
             request.headers_mut().insert(USER_AGENT, self.agent.clone());
             let outcome = client.send(request).await;
             let response = outcome.map_err(|error| self.unreachable(&error))?;
-            self.warnings.tell(response.headers());
+            self.warnings.report(response.headers());
             let code = response.status();
             if code.is_success() {
                 return Ok(response);

@@ -8,11 +8,11 @@ use http::{HeaderMap, header::WARNING};
 /// The code of the warnings that are for people, and the only one that Kubernetes sends.
 const MISCELLANEOUS: &str = "299";
 
-type Hear = dyn Fn(&str) + Send + Sync;
+type Handler = dyn Fn(&str) + Send + Sync;
 
-/// Who hears the warnings of a cluster.
+/// What is called with the warnings of a cluster.
 #[derive(Clone, Default)]
-pub(crate) struct Warnings(Option<Arc<Hear>>);
+pub(crate) struct Warnings(Option<Arc<Handler>>);
 
 impl fmt::Debug for Warnings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,17 +21,17 @@ impl fmt::Debug for Warnings {
 }
 
 impl Warnings {
-    pub(crate) fn to(hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(hear)))
+    pub(crate) fn to(handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(handler)))
     }
 
-    /// Hands on what an answer warns of.
-    pub(crate) fn tell(&self, headers: &HeaderMap) {
+    /// Reports the warnings of an answer.
+    pub(crate) fn report(&self, headers: &HeaderMap) {
         for value in headers.get_all(WARNING) {
             let value = String::from_utf8_lossy(value.as_bytes());
             for text in texts(&value) {
                 match &self.0 {
-                    Some(hear) => hear(&text),
+                    Some(handler) => handler(&text),
                     None => tracing::warn!("the server warns: {text}"),
                 }
             }

@@ -82,10 +82,10 @@ impl Cluster {
         self.inner.with_user_agent(name).into()
     }
 
-    /// As [`Cluster::with_warnings`](crate::Cluster::with_warnings).
+    /// As [`Cluster::with_warning_handler`](crate::Cluster::with_warning_handler).
     #[must_use]
-    pub fn with_warnings(self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.inner.with_warnings(hear).into()
+    pub fn with_warning_handler(self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.inner.with_warning_handler(handler).into()
     }
 
     /// As [`Cluster::proxy`](crate::Cluster::proxy).

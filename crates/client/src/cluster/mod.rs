@@ -274,30 +274,30 @@ impl Cluster {
         self
     }
 
-    /// With someone who hears what the server warns of: fields that nothing reads,
-    /// versions that will go, policies that are not kept. `hear` gets each warning's
-    /// text, which is the server's: it may be of any length and hold control
-    /// characters. Without, warnings go to the log.
+    /// With a handler for the server's warnings: unknown fields, deprecated versions,
+    /// violated policies. `handler` is called with the text of each warning, which is
+    /// not trusted: it may be of any length and hold control characters. Without a
+    /// handler, warnings are logged.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
     /// use std::sync::{Arc, Mutex};
-    /// let heard = Arc::new(Mutex::new(Vec::new()));
-    /// let cluster = cluster.clone().with_warnings({
-    ///     let heard = heard.clone();
-    ///     move |text| heard.lock().unwrap().push(text.to_owned())
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let cluster = cluster.clone().with_warning_handler({
+    ///     let seen = seen.clone();
+    ///     move |text| seen.lock().unwrap().push(text.to_owned())
     /// });
     /// let map = serde_json::json!({
     ///     "apiVersion": "v1", "kind": "ConfigMap", "dat": {},
     ///     "metadata": {"name": "a", "namespace": "default"},
     /// });
     /// cluster.create(&map, None).await?;
-    /// assert_eq!(*heard.lock().unwrap(), [r#"unknown field "dat""#]);
+    /// assert_eq!(*seen.lock().unwrap(), [r#"unknown field "dat""#]);
     /// # Ok(()) });
     /// ```
     #[must_use]
-    pub fn with_warnings(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.warnings = Warnings::to(hear);
+    pub fn with_warning_handler(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.warnings = Warnings::to(handler);
         self
     }
 

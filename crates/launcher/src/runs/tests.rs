@@ -202,20 +202,29 @@ fn a_run_whose_cluster_was_stopped_says_so() {
 
 #[test]
 fn a_run_whose_pods_are_gone_keeps_its_exit_code() {
-    let mut jobs = pair("a-1");
-    for job in &mut jobs {
-        job.spec.suspend = true;
-        let reason = "worker/0: its command ended with exit code 76";
-        job.metadata.annotations.extend([
-            (names::STOPPED.to_owned(), format!("{LATE}: {reason}")),
-            (
-                names::ENDED.to_owned(),
-                json!({"ending": "failed", "exitCode": 76}).to_string(),
-            ),
-        ]);
+    let noted = |end: &str| {
+        let mut jobs = pair("a-1");
+        for job in &mut jobs {
+            job.spec.suspend = true;
+            let reason = "worker/0: its command ended with exit code 76";
+            job.metadata.annotations.extend([
+                (names::STOPPED.to_owned(), format!("{LATE}: {reason}")),
+                (names::ENDED.to_owned(), end.to_owned()),
+            ]);
+        }
+        let found = summaries(&jobs, &[]).remove(0);
+        (found.state, found.exit_code)
+    };
+    // What others have written there makes no success of it.
+    for (end, code) in [
+        (r#"{"ending": "failed", "exitCode": 76}"#, 76),
+        (r#"{"ending": "failed", "exitCode": 0}"#, 1),
+        (r#"{"ending": "succeeded", "exitCode": 0}"#, 4),
+        (r#"{"ending": "failed", "exitCode": 99999999999}"#, 4),
+        ("{", 4),
+    ] {
+        assert_eq!(noted(end), (RunState::Failed, Some(code)), "{end}");
     }
-    let found = &summaries(&jobs, &[])[0];
-    assert_eq!((found.state, found.exit_code), (RunState::Failed, Some(76)));
 }
 
 #[test]

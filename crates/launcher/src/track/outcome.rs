@@ -84,8 +84,10 @@ pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
         Explanation::new(Cause::Unknown, reason, "run it again")
     });
     match job.end() {
-        Some(end) if end.ending != Ending::NotStarted => {
-            explained(end.ending, end.exit_code, explanation)
+        Some(end) if end.ending == Ending::Failed => {
+            // A failed run does not exit with 0, whatever the note says.
+            let code = if end.exit_code == 0 { 1 } else { end.exit_code };
+            explained(Ending::Failed, code, explanation)
         }
         _ => not_started(explanation),
     }
