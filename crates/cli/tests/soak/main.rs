@@ -141,8 +141,9 @@ fn watch_memory(pid: i32, stage: &Stage) {
     while !stage.is_over() {
         if Instant::now() >= next {
             next += MEMORY_INTERVAL;
-            let memory = resources::memory_kb(pid);
-            stage.tally.note(&format!("memory: {memory} kB"));
+            if let Some(memory) = resources::memory_kb(pid) {
+                stage.tally.note(&format!("memory: {memory} kB"));
+            }
         }
         thread::sleep(Duration::from_millis(200));
     }

@@ -61,7 +61,7 @@ impl Use {
         let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
         let mounts = fs::read_to_string(process.join("mountinfo")).unwrap();
         Self {
-            memory_kb: memory_kb(pid),
+            memory_kb: memory_kb(pid).unwrap(),
             descriptors: count(&process.join("fd")),
             threads: count(&process.join("task")),
             processes: descendants(pid),
@@ -105,12 +105,13 @@ impl Use {
     }
 }
 
-/// The resident memory of a process.
-pub(crate) fn memory_kb(pid: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let memory = memory.map(|memory| memory.trim().trim_end_matches(" kB").parse());
-    memory.and_then(Result::ok).unwrap_or_default()
+/// The resident memory of a process, if it lives.
+pub(crate) fn memory_kb(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let memory = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    memory.trim().trim_end_matches(" kB").parse().ok()
 }
 
 fn descendants(pid: i32) -> usize {
