@@ -10,6 +10,7 @@ mod bench;
 mod conformance;
 mod frameworks;
 mod fuzz;
+mod golang;
 mod image;
 mod kubernetes;
 mod leftovers;

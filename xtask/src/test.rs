@@ -3,7 +3,7 @@
 use std::{env, process::Command, time::Instant};
 
 use crate::{
-    conformance, frameworks, leftovers, real,
+    conformance, frameworks, golang, leftovers, real,
     run::{Outcome, cargo, finish, read_lines},
     tidy, tools,
 };
@@ -22,6 +22,10 @@ pub(crate) struct Arguments {
     /// DeepSpeed, Horovod), which this installs: several gigabytes.
     #[arg(long, conflicts_with_all = ["package", "cluster"])]
     frameworks: bool,
+    /// Only the tests in which client-go and controller-runtime judge; needs Go. With
+    /// `--cluster real` on the cluster that `cargo xtask real up` has started.
+    #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
+    go: bool,
     /// Build without optimisation: sooner ready, slower to run.
     #[arg(long)]
     dev: bool,
@@ -41,6 +45,12 @@ enum Server {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.frameworks {
         return leftovers::watch(|| test_frameworks(arguments));
+    }
+    if arguments.go {
+        return leftovers::watch(|| match arguments.cluster {
+            Server::Embedded => golang::test_embedded(&arguments.rest),
+            Server::Real => golang::test_real(&arguments.rest),
+        });
     }
     leftovers::watch(|| match arguments.cluster {
         Server::Embedded => test(arguments),

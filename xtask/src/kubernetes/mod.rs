@@ -87,6 +87,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
+/// The kubeconfig of the cluster that runs.
+pub(crate) fn running() -> Outcome<PathBuf> {
+    let kubeconfig = places().kubeconfig();
+    match kubeconfig.exists() {
+        true => Ok(kubeconfig),
+        false => Err("no cluster runs: start one with `cargo xtask real up`".into()),
+    }
+}
+
 fn places() -> Places {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty());
     let cache = folder("XDG_CACHE_HOME")
