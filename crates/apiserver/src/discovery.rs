@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use longshore_model::{KindInfo, Scope};
+use longshore_model::{KindInfo, Scope, kind};
 use serde_json::{Value, json};
 
 use crate::review::REVIEWS;
@@ -26,6 +26,8 @@ struct Resource {
     singular: String,
     kind: String,
     namespaced: bool,
+    /// Whether a CustomResourceDefinition describes it.
+    custom: bool,
     verbs: Vec<&'static str>,
     short_names: Vec<String>,
     categories: Vec<String>,
@@ -62,6 +64,7 @@ impl Catalog {
                 singular: review.kind.to_lowercase(),
                 kind: review.kind.into(),
                 namespaced: review.namespaced,
+                custom: false,
                 verbs: vec!["create"],
                 short_names: Vec::new(),
                 categories: Vec::new(),
@@ -75,6 +78,7 @@ impl Catalog {
             singular: "binding".into(),
             kind: "Binding".into(),
             namespaced: true,
+            custom: false,
             verbs: vec!["create"],
             short_names: Vec::new(),
             categories: Vec::new(),
@@ -202,7 +206,13 @@ impl Resource {
     }
 
     fn aggregated(&self, group: &str, version: &str) -> Value {
-        // Kinds of another group than the resource's say so by themselves.
+        // The group and version of the document are not repeated, but for custom
+        // kinds (as in Kubernetes).
+        let (group, version) = if self.custom {
+            (group, version)
+        } else {
+            ("", "")
+        };
         let kind = |kind: &str| json!({"group": group, "version": version, "kind": kind});
         let mut value = json!({
             "resource": self.plural,
@@ -256,6 +266,7 @@ fn resource(info: &KindInfo) -> Resource {
         singular: info.singular.to_string(),
         kind: info.gvk.kind.to_string(),
         namespaced: info.scope == Scope::Namespaced,
+        custom: kind::builtin(&info.gvk.group, &info.gvk.kind).is_none(),
         verbs: verbs.collect(),
         short_names: info.short_names.iter().map(ToString::to_string).collect(),
         categories: info.categories.iter().map(ToString::to_string).collect(),

@@ -10,7 +10,9 @@ use std::{
 use longshore_engine::{
     DeleteOptions, FieldValidation, ListRequest, ReadVersion, WatchStart, WriteOptions,
 };
-use longshore_model::{FieldSelector, KindInfo, LabelSelector, PatchKind, StatusCause};
+use longshore_model::{
+    FieldSelector, KindInfo, LabelSelector, PatchKind, StatusCause, StatusReason,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -102,9 +104,13 @@ fn version(query: &Query) -> Result<Option<u64>, Fault> {
             IntErrorKind::PosOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        Fault::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}"
-        ))
+        // A mistake of the client; but Kubernetes answers 500 without a reason.
+        Fault::new(
+            StatusReason::Unknown,
+            format!(
+                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}"
+            ),
+        )
     })
 }
 
@@ -188,7 +194,10 @@ impl ListParams {
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
         let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let cursor = query.get("continue").map(str::to_owned);
-        let asked = version(query)?;
+        let asked = version(query).map_err(|fault| {
+            let problem = &fault.status().message;
+            Fault::bad_request(format!("invalid resource version: {problem}"))
+        })?;
         if cursor.is_some() && asked.is_some_and(|asked| asked != 0) {
             return Err(Fault::bad_request(
                 "specifying resource version is not allowed when using continue",
@@ -325,10 +334,9 @@ pub(crate) fn write_options(
 fn dry_run(query: &Query, causes: &mut Vec<StatusCause>) -> bool {
     let values = query.all("dryRun");
     if values.iter().any(|value| value != "All") {
-        let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
         let mut cause = not_supported("dryRun", "", &["All"]);
-        // Kubernetes tells all of them, in the language it is written in.
-        let told = format!("[]string{{{}}}", values.join(", "));
+        // Kubernetes tells all of them.
+        let told = json!(values).to_string();
         cause.message = cause.message.replacen("\"\"", &told, 1);
         causes.push(cause);
     }
@@ -475,7 +483,7 @@ mod tests {
         let message = |text, patch| parse(text, patch).unwrap_err().status().message.clone();
         assert_eq!(
             message("dryRun=Some", None),
-            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{\"Some\"}: supported values: \"All\""
+            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\""
         );
         assert_eq!(
             message("", Some(PatchKind::Apply)),

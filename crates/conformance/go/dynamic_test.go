@@ -1,6 +1,7 @@
 package judges
 
 import (
+	"context"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -51,7 +52,10 @@ func define(t *testing.T, at here) schema.GroupVersionResource {
 	}, metav1.CreateOptions{})
 	check(t, err)
 	t.Cleanup(func() {
-		if err := definitions.Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil && t.Context().Err() == nil {
+		// The test's own context is over by now.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := definitions.Delete(ctx, made.Name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("the definition is not deleted: %v", err)
 		}
 	})

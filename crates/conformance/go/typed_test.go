@@ -99,7 +99,7 @@ func TestConcurrentUpdatesAreRetried(t *testing.T) {
 	done := make(chan error, writers)
 	for writer := range writers {
 		go func() {
-			done <- retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			done <- retry.RetryOnConflict(retry.DefaultRetry, func() error {
 				found, err := maps.Get(at.ctx, "a", metav1.GetOptions{})
 				if err != nil {
 					return err

@@ -56,8 +56,8 @@ impl Judge {
         Self::start_in_turn(Turn::Shared { _guard: guard }, false).await
     }
 
-    /// As [`Judge::start`], with a node that runs pods. The real server
-    /// [lacks](Judge::lacks) one.
+    /// As [`Judge::start`], with a node that runs pods. The real servers
+    /// [are without](Judge::is_without) one.
     ///
     /// # Panics
     /// As [`Judge::start`].
@@ -105,10 +105,15 @@ impl Judge {
         self.target.flavour
     }
 
-    /// Whether it is the real one.
+    /// Whether it is Kubernetes' own.
     #[must_use]
     pub fn is_real(&self) -> bool {
-        self.flavour() == Flavour::Real
+        self.flavour() != Flavour::Embedded
+    }
+
+    /// Whether it is Kubernetes' own of version 1.20.
+    fn is_old(&self) -> bool {
+        self.flavour() == Flavour::Old
     }
 
     /// A kubeconfig for other clients.
@@ -130,31 +135,52 @@ impl Judge {
         &self.target.authority
     }
 
-    /// Whether this server lacks what the whole test is about: then the test
-    /// returns at once. `what` names the feature and its first release; it is
-    /// shown in the docs.
+    /// Whether this server is without what the whole test is about, as the real ones
+    /// are: then the test returns at once. `what` is shown in the docs.
     #[must_use]
-    pub fn lacks(&self, what: &str) -> bool {
+    pub fn is_without(&self, what: &str) -> bool {
         if self.is_real() {
             notes::write("lacks", what);
         }
         self.is_real()
     }
 
+    /// Whether this server's cache answers for versions that its store has forgotten, for
+    /// a while: then a test of forgotten versions returns at once.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        let remembers = self.flavour() == Flavour::Real;
+        if remembers {
+            notes::write("lacks", "a cache that forgets as soon as its store");
+        }
+        remembers
+    }
+
+    /// Whether this server is too old for what the whole test is about: then the test
+    /// returns at once. `what` names the feature and its first release; it is
+    /// shown in the docs.
+    #[must_use]
+    pub fn lacks(&self, what: &str) -> bool {
+        if self.is_old() {
+            notes::write("lacks", what);
+        }
+        self.is_old()
+    }
+
     /// Whether this server has something that the old one has not: guards the
     /// assertions about it. `what` is shown in the docs.
     #[must_use]
     pub fn newer(&self, what: &str) -> bool {
-        if self.is_real() {
+        if self.is_old() {
             notes::write("newer", what);
         }
-        !self.is_real()
+        !self.is_old()
     }
 
     /// What to expect where Kubernetes has changed since 1.20: there `old`,
     /// otherwise `new`. `why` says what changed, and is shown in the docs.
     pub fn old_or_new<T>(&self, old: T, new: T, why: &str) -> T {
-        if self.is_real() {
+        if self.is_old() {
             notes::write("differs", why);
             old
         } else {

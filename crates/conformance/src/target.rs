@@ -17,10 +17,12 @@ const REAL: &str = "LONGSHORE_TEST_REAL";
 /// The kind of server that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
-    /// Ours: it is as Kubernetes 1.34.
+    /// Ours: it is as the release of Kubernetes that `longshore_model::release` names.
     Embedded,
-    /// Kubernetes' own, of version 1.20, without controllers and nodes.
+    /// Kubernetes' own of that release, without controllers and nodes.
     Real,
+    /// Kubernetes' own of version 1.20, without controllers and nodes.
+    Old,
 }
 
 /// What the file of the real server says.
@@ -32,6 +34,9 @@ struct Real {
     /// The command line of the server.
     #[serde(default)]
     apiserver: Vec<String>,
+    /// Whether it is of version 1.20.
+    #[serde(default)]
+    old: bool,
 }
 
 /// The server of one test.
@@ -75,7 +80,11 @@ impl Target {
             .unwrap_or_else(|error| panic!("{REAL}={file:?}: {error}"));
         let (authority, token) = read_kubeconfig(&real.kubeconfig);
         Self {
-            flavour: Flavour::Real,
+            flavour: if real.old {
+                Flavour::Old
+            } else {
+                Flavour::Real
+            },
             kubeconfig: real.kubeconfig,
             authority,
             token,

@@ -87,8 +87,8 @@ pub enum Error {
         /// Each field.
         causes: Vec<StatusCause>,
     },
-    /// A configuration that does not have the form of its type (500, without a
-    /// reason, as Kubernetes has it).
+    /// A configuration or a patch that does not have the form of its type (500, without
+    /// a reason, as Kubernetes has it).
     #[error("{0}")]
     Untyped(String),
     /// The object breaks the rules of its kind (422).
@@ -115,14 +115,6 @@ pub enum Error {
     /// The kind is served no longer: a watch of it ends.
     #[error("the server could not find the requested resource ({})", .0.qualified(&.0.resource))]
     KindGone(Subject),
-    /// Not allowed in the state the kind is in (405).
-    #[error("{reason}")]
-    NotAllowed {
-        /// Which resource.
-        subject: Subject,
-        /// Why, for people.
-        reason: String,
-    },
     /// The version asked for is compacted away (410).
     #[error("{message}")]
     Expired {
@@ -145,7 +137,11 @@ pub enum Error {
     /// A patch that does not fit the object: a failed test, a missing path (422).
     #[error("the server rejected our request due to an error in our request")]
     PatchFailed(String),
-    /// The object is too large (413).
+    /// The object is larger than what is stored of one (500, without a reason, as
+    /// Kubernetes hands on the error of its store).
+    #[error("etcdserver: request is too large")]
+    ObjectTooLarge,
+    /// A patch does too much (413).
     #[error("Request entity too large: {0}")]
     TooLarge(String),
     /// A pod's budget does not let it go now (429).
@@ -218,10 +214,6 @@ impl Error {
             Self::NotFound(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }
-            Self::NotAllowed { subject, .. } => with(
-                StatusReason::MethodNotAllowed,
-                subject.details(&subject.resource),
-            ),
             Self::KindGone(subject) => {
                 with(StatusReason::NotFound, subject.details(&subject.resource))
             }
@@ -239,7 +231,9 @@ impl Error {
                     ..StatusDetails::default()
                 },
             ),
-            Self::Untyped(_) | Self::SeveralBudgets => failure(StatusReason::Unknown),
+            Self::Untyped(_) | Self::SeveralBudgets | Self::ObjectTooLarge => {
+                failure(StatusReason::Unknown)
+            }
             Self::TooManyDisruptions { cause, seconds } => with(
                 StatusReason::TooManyRequests,
                 StatusDetails {

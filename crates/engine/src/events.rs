@@ -107,6 +107,10 @@ pub(crate) fn timed(event: &json::Object, causes: &mut Vec<StatusCause>) {
     if controller.is_empty() {
         causes.push(Cause::required("reportingComponent", ""));
     }
+    if controller.is_empty() {
+        let why = "name part must be non-empty";
+        causes.push(Cause::invalid("reportingComponent", controller, why));
+    }
     if name::label_key(controller).is_err() {
         let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
         causes.push(Cause::invalid("reportingComponent", controller, why));

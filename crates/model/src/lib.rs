@@ -1,5 +1,6 @@
 //! The vocabulary of Kubernetes' API: kinds, object metadata, names, selectors,
-//! quantities, times, schedules, patch kinds and `Status` errors.
+//! quantities, times, schedules, patch kinds, `Status` errors, and the release of
+//! Kubernetes that is meant.
 //!
 //! Pure values: no I/O, no clock, no async. Every other crate speaks in these.
 
@@ -8,6 +9,7 @@ pub mod meta;
 pub mod name;
 pub mod patch;
 pub mod quantity;
+pub mod release;
 pub mod schedule;
 pub mod selector;
 pub mod status;

@@ -33,7 +33,7 @@ fn document() -> String {
     let mut text = String::from(
         "# Kinds\n\n\
          What the embedded cluster serves. All of it is stored, watched, defaulted and\n\
-         validated as by Kubernetes 1.34; every object takes part in garbage collection.\n\
+         validated as by Kubernetes 1.37; every object takes part in garbage collection.\n\
          *Stored* means that nothing acts on it: no controller here makes a Deployment's\n\
          ReplicaSets, binds a claim, or asks a Role. Who creates such an object, also by\n\
          apply, gets a warning that says so, which kubectl and `longshore` print:\n\n    \

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use longshore_engine::Served;
-use longshore_model::KindInfo;
+use longshore_model::{KindInfo, release};
 use longshore_schema::openapi;
 use serde_json::{Value, json};
 
@@ -22,9 +22,6 @@ use crate::{
     service::Call,
     tokens::{ISSUER, TokenKey},
 };
-
-/// The version of Kubernetes' API spoken here.
-const GIT_VERSION: &str = "v1.34.0";
 
 pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
     match route {
@@ -66,7 +63,15 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
                     .as_ref()
                     .map(json_bytes)
             });
-            tagged(&call, "application/json", document.await?)
+            match document.await {
+                // Without a Status, as in Kubernetes.
+                Err(fault) if fault.status().code == 404 => {
+                    let mut response = Response::new(Body::empty());
+                    *response.status_mut() = StatusCode::NOT_FOUND;
+                    Ok(response)
+                }
+                document => tagged(&call, "application/json", document?),
+            }
         }
         Route::OpenIdConfiguration => openid_configuration(&call),
         Route::OpenIdKeys => openid_keys(&call),
@@ -135,9 +140,9 @@ fn version() -> Value {
         other => other,
     };
     json!({
-        "major": "1",
-        "minor": "34",
-        "gitVersion": GIT_VERSION,
+        "major": release::MAJOR,
+        "minor": release::MINOR,
+        "gitVersion": release::VERSION,
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

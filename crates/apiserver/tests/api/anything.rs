@@ -232,9 +232,11 @@ proptest! {
             {
                 bytes.extend(frame.unwrap().into_data().unwrap_or_default());
             }
-            assert_ne!(code, 500, "{}", String::from_utf8_lossy(&bytes));
-            if code >= 400 && method != "HEAD" {
+            // Unknown documents of OpenAPI are answered without a Status.
+            if code >= 400 && method != "HEAD" && !(code == 404 && bytes.is_empty()) {
                 let status: Value = serde_json::from_slice(&bytes).unwrap();
+                // Some mistakes are answered with 500, but without this reason.
+                assert_ne!(status["reason"], "InternalError", "{status}");
                 assert_eq!(status["kind"], "Status");
                 assert_eq!(status["code"], code);
             }

@@ -15,9 +15,9 @@ async fn rule_13_options_of_writes() {
     for (query, part) in [
         (
             "dryRun=",
-            "dryRun: Unsupported value: []string{\"\"}: supported values: \"All\"",
+            "dryRun: Unsupported value: [\"\"]: supported values: \"All\"",
         ),
-        ("dryRun=x", "dryRun: Unsupported value: []string{\"x\"}"),
+        ("dryRun=x", "dryRun: Unsupported value: [\"x\"]"),
         ("dryRun=all", "dryRun: Unsupported value"),
         ("dryRun=All&dryRun=x", "dryRun: Unsupported value"),
         ("fieldValidation=Foo", "fieldValidation: Unsupported value"),

@@ -201,7 +201,6 @@ async fn queries() {
             400,
             "\"foo\" is not a known field selector",
         ),
-        // The real server answers 500, as if it were at fault.
         (
             "resourceVersion=x",
             400,

@@ -24,7 +24,10 @@ struct Door {
 impl Door {
     /// `None` where a test cannot know the token.
     async fn find() -> Option<Self> {
-        if Judge::start().await.lacks("a token that the tests know") {
+        if Judge::start()
+            .await
+            .is_without("a token that the tests know")
+        {
             return None;
         }
         let server = Server::bare().await;

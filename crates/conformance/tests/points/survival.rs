@@ -204,13 +204,18 @@ async fn survives(code: i32) {
 
     std::fs::write(stage.end(), code.to_string()).unwrap();
     if code != 0 {
-        let why = json!([{
-            "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded",
-            "message": "Job has reached the specified backoff limit",
-            "lastTransitionTime": jiff::Timestamp::now().to_string(),
-        }]);
+        let now = jiff::Timestamp::now().to_string();
+        let why = |kind| {
+            json!({
+                "type": kind, "status": "True", "reason": "BackoffLimitExceeded",
+                "message": "Job has reached the specified backoff limit",
+                "lastTransitionTime": now,
+            })
+        };
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let patch = Patch::merge(json!({"status": {"conditions": why}}));
+        let patch = Patch::merge(json!({"status": {
+            "startTime": now, "conditions": [why("FailureTarget"), why("Failed")],
+        }}));
         let name = format!("{RUN}-worker");
         stage.jobs().patch_status(&name, &patch).await.unwrap();
     }

@@ -28,7 +28,7 @@ async fn point_17_history_that_is_forgotten_is_told_by_a_resync() {
     let here = Here::alone().await;
     if here
         .judge
-        .lacks("its cache remembers what etcd has forgotten")
+        .is_without("its cache remembers what etcd has forgotten")
     {
         return;
     }

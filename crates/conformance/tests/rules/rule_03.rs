@@ -156,7 +156,11 @@ async fn rule_03_garbage_is_no_token() {
 
 #[tokio::test]
 async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
-    let (judge, maps) = filled(Judge::alone().await, &["a", "b", "c"]).await;
+    let judge = Judge::alone().await;
+    if judge.remembers() {
+        return;
+    }
+    let (judge, maps) = filled(judge, &["a", "b", "c"]).await;
     let page = judge.get(&format!("{maps}?limit=1")).await.ok();
     judge.delete(&format!("{maps}/b")).await.ok();
     judge.create(&maps, &config_map("d")).await;
@@ -182,7 +186,11 @@ async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
 
 #[tokio::test]
 async fn rule_03_an_exact_version_that_is_compacted_expires() {
-    let (judge, maps) = filled(Judge::alone().await, &["a"]).await;
+    let judge = Judge::alone().await;
+    if judge.remembers() {
+        return;
+    }
+    let (judge, maps) = filled(judge, &["a"]).await;
     let (_, then) = judge.list(&maps).await;
     judge.create(&maps, &config_map("b")).await;
     judge.expire_history().await;

@@ -219,8 +219,7 @@ async fn rule_04_a_version_that_is_no_number_is_refused() {
     let maps = judge.path("v1", "configmaps");
     for query in ["resourceVersion=abc", "resourceVersion=1.5"] {
         let answer = judge.get(&format!("{maps}?watch=1&{query}")).await;
-        if judge.newer("a watch from a version that is no number: 1.20 answers 500") {
-            answer.refused(400, "BadRequest");
-        }
+        let text = answer.is(500)["message"].to_string();
+        assert!(text.contains("strconv.ParseUint"), "{text}");
     }
 }

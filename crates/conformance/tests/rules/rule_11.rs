@@ -160,13 +160,18 @@ async fn rule_11_the_end_of_a_grace_is_seen_before_the_object_goes() {
     let mut watch = judge
         .watch(&format!("{pods}?watch=1&resourceVersion={since}"))
         .await;
-    assert_eq!(watch.event("MODIFIED").await, answer);
+    let ended = watch.event("MODIFIED").await;
     let gone = watch.event_of("DELETED", "a").await;
-    assert_eq!(
-        gone["metadata"]["deletionTimestamp"],
-        answer["metadata"]["deletionTimestamp"]
-    );
-    assert!(number(&gone) > number(&answer));
+    assert!(number(&gone) > number(&ended));
+    for seen in [&ended, &gone] {
+        assert_eq!(
+            seen["metadata"]["deletionTimestamp"],
+            answer["metadata"]["deletionTimestamp"]
+        );
+    }
+    let why = "the answer has the version of the delete: 1.20 has the one before it";
+    let version = judge.old_or_new(number(&ended), number(&gone), why);
+    assert_eq!(number(&answer), version);
 }
 
 #[tokio::test]

@@ -102,8 +102,10 @@ async fn rule_13_other_values_are_invalid() {
             .post(&format!("{maps}?{query}"), &config_map("b"))
             .await;
         let status = answer.refused_for(422, "Invalid", &cause);
+        let old = format!("[]string{{{value:?}}}");
+        let told = judge.old_or_new(old, format!("[{value:?}]"), "values are shown as JSON");
         let expected = format!(
-            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{{{value:?}}}: supported values: \"All\""
+            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {told}: supported values: \"All\""
         );
         assert_eq!(status["message"], expected);
         assert_eq!(status["details"]["group"], "meta.k8s.io");

@@ -130,10 +130,10 @@ async fn rule_23_all_at_once_in_version_2() {
     if judge.lacks(AGGREGATED) {
         return;
     }
-    for (path, group, version, resource) in [
-        ("/api", "", "v1", "pods"),
-        ("/apis", "apps", "v1", "deployments"),
-        ("/apis", "batch", "v1", "jobs"),
+    for (path, group, version, resource, singular) in [
+        ("/api", "", "v1", "pods", "Pod"),
+        ("/apis", "apps", "v1", "deployments", "Deployment"),
+        ("/apis", "batch", "v1", "jobs", "Job"),
     ] {
         let call = judge
             .call("GET", path)
@@ -155,15 +155,20 @@ async fn rule_23_all_at_once_in_version_2() {
         assert_eq!(found["freshness"], "Current");
         let found = find(&found["resources"], "resource", resource);
         assert_eq!(found["scope"], "Namespaced");
-        assert_eq!(found["responseKind"]["version"], "v1");
+        // A group and version are given where they are not those of the document.
+        let kind = |group, version, kind| json!({"group": group, "version": version, "kind": kind});
+        assert_eq!(found["responseKind"], kind("", "", singular));
         assert!(found["singularResource"].is_string());
         assert!(found["verbs"].as_array().unwrap().contains(&json!("watch")));
         for subresource in found["subresources"].as_array().unwrap() {
-            assert!(subresource["subresource"].is_string(), "{subresource}");
-            assert!(
-                subresource["responseKind"]["kind"].is_string(),
-                "{subresource}"
-            );
+            let shown = match subresource["subresource"].as_str().unwrap() {
+                "scale" => kind("autoscaling", "v1", "Scale"),
+                "eviction" => kind("policy", "v1", "Eviction"),
+                "status" => kind("", "", singular),
+                _ => subresource["responseKind"].clone(),
+            };
+            assert_eq!(subresource["responseKind"], shown);
+            assert!(shown["kind"].is_string(), "{subresource}");
             assert!(subresource["verbs"].is_array(), "{subresource}");
         }
     }

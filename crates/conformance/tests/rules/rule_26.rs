@@ -105,7 +105,7 @@ async fn until(judge: &Judge, path: &str, is_it: impl Fn(&Answer) -> bool) -> An
 #[tokio::test]
 async fn rule_26_how_much_of_a_log() {
     let judge = Judge::with_node().await;
-    if judge.lacks("a node that runs pods") {
+    if judge.is_without("a node that runs pods") {
         return;
     }
     let log = written(&judge, "for i in 1 2 3; do echo line $i; done; sleep 1000").await;
@@ -135,7 +135,7 @@ async fn rule_26_how_much_of_a_log() {
 #[tokio::test]
 async fn rule_26_a_followed_log_ends_with_its_container() {
     let judge = Judge::with_node().await;
-    if judge.lacks("a node that runs pods") {
+    if judge.is_without("a node that runs pods") {
         return;
     }
     let log = written(
@@ -151,7 +151,7 @@ async fn rule_26_a_followed_log_ends_with_its_container() {
 #[tokio::test]
 async fn rule_26_the_run_before() {
     let judge = Judge::with_node().await;
-    if judge.lacks("a node that runs pods") {
+    if judge.is_without("a node that runs pods") {
         return;
     }
     let script = "test -e seen && echo second && sleep 1000; touch seen; echo first; exit 1";

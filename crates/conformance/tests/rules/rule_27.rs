@@ -84,7 +84,7 @@ async fn rule_27_a_container_must_be_chosen_before_the_upgrade() {
 #[tokio::test]
 async fn rule_27_what_a_running_container_is_asked_for() {
     let judge = Judge::with_node().await;
-    if judge.lacks("a node that runs pods") {
+    if judge.is_without("a node that runs pods") {
         return;
     }
     let pods = judge.path("v1", "pods");

@@ -11,6 +11,7 @@ mod service;
 mod volume;
 mod workload;
 
+use jiff::Timestamp;
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
@@ -72,9 +73,12 @@ pub(crate) fn settle(kind: &KindInfo, before: Option<&Object>, object: &mut Obje
 }
 
 /// What a status that was written says in two ways is made to agree.
-pub(crate) fn on_status(kind: &KindInfo, object: &mut Object) {
-    if kind.gvk.group.is_empty() && kind.gvk.kind == "Pod" {
-        pod::on_status(object);
+pub(crate) fn on_status(kind: &KindInfo, before: &Object, object: &mut Object, now: Timestamp) {
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("", "Pod") => pod::on_status(before, object),
+        ("", "Service") => service::on_status(object),
+        ("", "PersistentVolume") => volume::on_status(before, object, now),
+        _ => {}
     }
 }
 

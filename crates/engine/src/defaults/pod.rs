@@ -7,9 +7,16 @@ use crate::json::{self, Object};
 /// Seconds a pod stays on a node that is not ready or not reachable.
 const NODE_PROBLEM_SECONDS: i64 = 300;
 
-/// The first of a pod's addresses stands alone as well; alone it counts.
-pub(super) fn on_status(pod: &mut Object) {
+/// The first of a pod's addresses stands alone as well; alone it counts. The class of
+/// its service and the generation it was seen with stay where they are left out.
+pub(super) fn on_status(before: &Object, pod: &mut Object) {
     let status = json::child(pod, "status");
+    let old = before.get("status").and_then(Value::as_object);
+    for field in ["qosClass", "observedGeneration"] {
+        if let Some(old) = old.and_then(|old| old.get(field)) {
+            json::default(status, field, old.clone());
+        }
+    }
     for (alone, all) in [("podIP", "podIPs"), ("hostIP", "hostIPs")] {
         let first = json::items(status, all).next();
         let first = first.map_or("", |item| json::text(item, "ip")).to_owned();

@@ -33,6 +33,7 @@ pub(super) fn on_update(before: &Object, service: &mut Object) {
             port.remove("nodePort");
         }
     }
+    let was_balanced = json::text(old, "type") == "LoadBalancer";
     // What a Service no longer needs goes, unless it was said anew.
     let loses = |field: &str, needed: bool| !needed && old.contains_key(field);
     let balanced = json::text(spec, "type") == "LoadBalancer";
@@ -45,6 +46,19 @@ pub(super) fn on_update(before: &Object, service: &mut Object) {
     ] {
         if loses(field, needed) && spec.get(field) == old.get(field) {
             spec.remove(field);
+        }
+    }
+    if was_balanced && !balanced {
+        service.insert("status".into(), json!({"loadBalancer": {}}));
+    }
+}
+
+/// A status of a load balancer says how its addresses are to be used.
+pub(super) fn on_status(service: &mut Object) {
+    let status = json::child(json::child(service, "status"), "loadBalancer");
+    for ingress in json::items_mut(status, "ingress") {
+        if !json::text(ingress, "ip").is_empty() {
+            json::default_text(ingress, "ipMode", "VIP");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Defaults of volumes, claims, and the kinds of storage.k8s.io.
 
+use jiff::Timestamp;
+use longshore_model::time;
 use serde_json::{Value, json};
 
 use crate::json::{self, Object};
@@ -8,6 +10,21 @@ use crate::json::{self, Object};
 /// use are not put on: there is no controller here that would take them off.
 pub(super) fn on_create(object: &mut Object) {
     object.insert("status".into(), json!({"phase": "Pending"}));
+}
+
+/// Sets the time of the last change of the phase, unless the request does.
+pub(super) fn on_status(before: &Object, volume: &mut Object, now: Timestamp) {
+    const TIME: &str = "lastPhaseTransitionTime";
+    let old = before.get("status").and_then(Value::as_object);
+    let told = old.and_then(|old| old.get(TIME));
+    let is_other = json::at(before, "status.phase") != json::at(volume, "status.phase");
+    let status = json::child(volume, "status");
+    let is_told = status.get(TIME).is_some_and(|time| Some(time) != told);
+    if is_other && !is_told {
+        status.insert(TIME.into(), time::seconds(now).into());
+    } else if let Some(told) = told {
+        json::default(status, TIME, told.clone());
+    }
 }
 
 pub(super) fn claim(claim: &mut Object) {
@@ -66,6 +83,7 @@ pub(super) fn storage_class(class: &mut Object) {
 pub(super) fn csi_driver(driver: &mut Object) {
     let spec = json::child(driver, "spec");
     json::default(spec, "attachRequired", true);
+    json::default(spec, "preventPodSchedulingIfMissing", false);
     json::default(spec, "podInfoOnMount", false);
     json::default(spec, "storageCapacity", false);
     json::default_text(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");

@@ -69,7 +69,8 @@ pub(super) fn count_templates(before: Option<&Object>, set: &mut Object) {
 pub(super) fn stateful_set(object: &mut Object) {
     let spec = json::child(object, "spec");
     json::default_text(spec, "podManagementPolicy", "OrderedReady");
-    rolling_update(spec, "updateStrategy", &[("partition", json!(0))]);
+    let rolling = [("partition", json!(0)), ("maxUnavailable", json!(1))];
+    rolling_update(spec, "updateStrategy", &rolling);
     let retention = json::child(spec, "persistentVolumeClaimRetentionPolicy");
     json::default_text(retention, "whenDeleted", "Retain");
     json::default_text(retention, "whenScaled", "Retain");

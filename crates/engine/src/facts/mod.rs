@@ -37,6 +37,8 @@ pub(crate) enum Generation {
     /// It is 1 for ever.
     Fixed,
     Spec,
+    /// The spec; a new object has none.
+    SpecFromNone,
     /// The spec and the annotations.
     SpecAndAnnotations,
     /// All but the metadata.
@@ -50,7 +52,7 @@ impl Generation {
         let annotations = |object| crate::json::at(object, "metadata.annotations");
         match self {
             Self::Absent | Self::Fixed => false,
-            Self::Spec => differ("spec"),
+            Self::Spec | Self::SpecFromNone => differ("spec"),
             Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
             Self::Content => {
                 let mut fields = before.keys().chain(after.keys());

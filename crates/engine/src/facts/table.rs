@@ -84,6 +84,11 @@ pub(super) static TABLE: &[Facts] = &[
         ..PLAIN
     },
     Facts {
+        kind: "PodTemplate",
+        generation: Generation::Content,
+        ..PLAIN
+    },
+    Facts {
         kind: "ReplicationController",
         fields: &["status.replicas"],
         generation: Generation::Spec,
@@ -117,7 +122,6 @@ pub(super) static TABLE: &[Facts] = &[
     },
     Facts {
         kind: "ReplicaSet",
-        fields: &["status.replicas"],
         ..APPS
     },
     Facts {
@@ -209,7 +213,7 @@ pub(super) static TABLE: &[Facts] = &[
     },
     Facts {
         kind: "CSIDriver",
-        generation: Generation::Spec,
+        generation: Generation::SpecFromNone,
         ..STORAGE
     },
     Facts {

@@ -83,12 +83,19 @@ pub(super) fn draft(
         "resourceVersion",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "generation",
     ] {
         metadata.remove(name);
     }
-    if kinds.entry(kind).facts.generation != Generation::Absent {
-        metadata.insert("generation".into(), 1.into());
+    match kinds.entry(kind).facts.generation {
+        // They keep what they are given (as in Kubernetes).
+        Generation::Absent | Generation::SpecFromNone => {
+            if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
+                metadata.remove("generation");
+            }
+        }
+        _ => {
+            metadata.insert("generation".into(), 1.into());
+        }
     }
     let name = json::text(metadata, "name").to_owned();
     let prefix = json::text(metadata, "generateName").to_owned();
@@ -140,9 +147,10 @@ fn check_stays(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
     if !kind.terminating {
         return Ok(());
     }
-    Err(Error::NotAllowed {
+    Err(Error::Forbidden {
         subject: Subject::new(&kind.info, name),
         reason: "create not allowed while custom resource definition is terminating".into(),
+        causes: Vec::new(),
     })
 }
 
@@ -309,6 +317,10 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     let created = time::seconds(tx.now);
     ownership::date(&mut entries, &created);
     let managed = managed::text(entries);
+    if info.gvk.group.is_empty() && &*info.gvk.kind == "PersistentVolume" {
+        let status = json::child(&mut object, "status");
+        status.insert("lastPhaseTransitionTime".into(), created.clone().into());
+    }
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     match (&*info.gvk.group, &*info.gvk.kind) {
         ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
@@ -342,7 +354,7 @@ pub(super) fn put(
     author: &Author,
 ) -> Result<Arc<Object>, Error> {
     match tx.put_managed(kind, object, Some(managed)) {
-        Err(Error::TooLarge(_)) if matches!(author, Author::Manager { .. }) => {
+        Err(Error::ObjectTooLarge) if matches!(author, Author::Manager { .. }) => {
             tx.put_managed(kind, object, Some(""))
         }
         result => result,

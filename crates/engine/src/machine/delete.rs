@@ -159,6 +159,9 @@ pub(super) fn one(
         || (is_namespace && json::at(&object, "spec.finalizers").is_some());
     if waits && grace == Grace::None {
         mark(&mut object, tx.now);
+        if is_namespace {
+            json::child(&mut object, "metadata").remove("deletionGracePeriodSeconds");
+        }
     }
     if waits || matches!(grace, Grace::Seconds(seconds) if seconds > 0) || grace == Grace::Pending {
         if is_namespace {
@@ -174,8 +177,7 @@ pub(super) fn one(
     if grace == Grace::Seconds(0) {
         // As in Kubernetes the end of the grace is written down, and seen, first.
         let last = tx.put(kind, &object)?;
-        tx.remove(kind, &last);
-        return Ok(Deleted::Gone(last));
+        return Ok(Deleted::Gone(tx.remove(kind, &last)));
     }
     Ok(Deleted::Gone(tx.remove(kind, old)))
 }

@@ -156,7 +156,10 @@ fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), 
             number("status.desiredHealthy"),
             number("status.currentHealthy"),
         );
-        let why = format!("needs {desired} healthy pods and has {healthy} currently");
+        let why = match healthy > desired {
+            true => "does not allow evicting pods currently".to_owned(),
+            false => format!("needs {desired} healthy pods and has {healthy} currently"),
+        };
         return refuse(why, 0);
     }
     let now = time::seconds(tx.now);

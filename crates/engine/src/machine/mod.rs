@@ -270,7 +270,7 @@ impl Transaction<'_> {
         let facts = self.facts(kind);
         let object = Object::encode(value, managed, facts, revision, before.as_deref());
         if object.bytes().len() > LARGEST {
-            return Err(Error::TooLarge(format!("limit is {LARGEST}")));
+            return Err(Error::ObjectTooLarge);
         }
         // What is not kept gets no version of its own.
         let told = self.dry_run.then(|| {

@@ -272,11 +272,11 @@ pub(super) fn replace(
             json::copy(&sent, &mut new, "status");
             // Whatever is written is stored in the version of today.
             json::copy(&sent, &mut new, "apiVersion");
-            defaults::on_status(&info, &mut new);
+            defaults::on_status(&info, &before, &mut new, tx.now);
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
                 Some(kind) => kind.validate_status(&new),
-                None => validate::status(&info, &new),
+                None => validate::status(&info, &before, &new),
             };
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
@@ -356,7 +356,7 @@ fn record(
     let new = kept.as_ref().unwrap_or(new);
     match keep(tx, kind, old, new, &managed) {
         // Managed fields are the first to go where there is no place.
-        Err(Error::TooLarge(_)) if !was_applied => keep(tx, kind, old, new, ""),
+        Err(Error::ObjectTooLarge) if !was_applied => keep(tx, kind, old, new, ""),
         result => result,
     }
 }

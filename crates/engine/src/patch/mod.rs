@@ -4,7 +4,10 @@ mod merge;
 mod operations;
 
 use longshore_model::{KindInfo, PatchKind};
-use longshore_schema::{registry, strategic};
+use longshore_schema::{
+    registry,
+    strategic::{self, StrategicError},
+};
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -66,7 +69,11 @@ pub(crate) fn apply(
             (Value::Object(patch), Some(root)) => {
                 let told = [document["apiVersion"].clone(), document["kind"].clone()];
                 let mut merged = strategic::merge(root, document, patch)
-                    .map_err(|error| Error::BadRequest(error.0))?;
+                    .map_err(|error| match error {
+                        StrategicError::Format(problem) => Error::BadRequest(problem),
+                        StrategicError::Content(problem) => Error::Untyped(problem),
+                        other => Error::BadRequest(other.to_string()),
+                    })?;
                 // The type is that of the object, whatever the patch says.
                 if let Value::Object(merged) = &mut merged {
                     for (field, value) in ["apiVersion", "kind"].into_iter().zip(told) {

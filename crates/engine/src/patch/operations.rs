@@ -70,7 +70,14 @@ fn usual(
     match operation {
         PatchOperation::Add(add) => plain(&mut add.path, document, true),
         PatchOperation::Remove(remove) => plain(&mut remove.path, document, false),
-        PatchOperation::Replace(replace) => plain(&mut replace.path, document, false),
+        PatchOperation::Replace(replace) => {
+            plain(&mut replace.path, document, false);
+            // A field that is not there is added (as in Kubernetes).
+            if is_absent(&replace.path, document) {
+                let (path, value) = (replace.path.clone(), replace.value.take());
+                *operation = PatchOperation::Add(AddOperation { path, value });
+            }
+        }
         PatchOperation::Test(test) => plain(&mut test.path, document, false),
         PatchOperation::Copy(copy) => {
             plain(&mut copy.from, document, false);
@@ -248,15 +255,16 @@ fn nodes(value: &Value) -> usize {
 /// Whether this tests that a field of an object is null, and there is none:
 /// Kubernetes lets that pass, and controllers add their finalizers so.
 fn tests_absence(operation: &PatchOperation, document: &Value) -> bool {
-    let PatchOperation::Test(test) = operation else {
-        return false;
-    };
-    let Some((parent, field)) = test.path.split_back() else {
-        return false;
-    };
-    let parent = document.pointer(parent.as_str()).and_then(Value::as_object);
-    test.value.is_null()
-        && parent.is_some_and(|parent| !parent.contains_key(field.decoded().as_ref()))
+    matches!(operation, PatchOperation::Test(test)
+        if test.value.is_null() && is_absent(&test.path, document))
+}
+
+/// Whether a path leads to a field that its object does not have.
+fn is_absent(path: &Pointer, document: &Value) -> bool {
+    path.split_back().is_some_and(|(parent, field)| {
+        let parent = document.pointer(parent.as_str()).and_then(Value::as_object);
+        parent.is_some_and(|parent| !parent.contains_key(field.decoded().as_ref()))
+    })
 }
 
 #[cfg(test)]
@@ -292,6 +300,7 @@ mod tests {
             ("add", "/a/-4", json!(["v", "x", "y", ["z"]])),
             ("add", "/a/+1", json!(["x", "v", "y", ["z"]])),
             ("add", "/b/-1", json!(["x", "y", ["z"]])),
+            ("replace", "/b/none", json!(["x", "y", ["z"]])),
         ] {
             assert_eq!(to(op, path).unwrap(), expected, "{op} {path}");
         }

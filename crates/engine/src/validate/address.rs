@@ -9,6 +9,30 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         .map(|address| address.to_string())
 }
 
+/// Whether this would be an address of version 4 without zeros before its numbers.
+fn has_leading_zeros(text: &str) -> bool {
+    let plain: Vec<String> = text
+        .split('.')
+        .map(|part| {
+            part.parse::<u8>()
+                .map_or_else(|_| part.into(), |n| n.to_string())
+        })
+        .collect();
+    text.parse::<IpAddr>().is_err() && plain.join(".").parse::<IpAddr>().is_ok()
+}
+
+/// What is wrong with an address, in the server's words.
+pub(super) fn problem(text: &str) -> Option<&'static str> {
+    match text.parse() {
+        Ok(IpAddr::V6(mapped)) if mapped.to_ipv4_mapped().is_some() => {
+            Some("must not be an IPv4-mapped IPv6 address")
+        }
+        Ok(_) => None,
+        Err(_) if has_leading_zeros(text) => Some("must not have leading 0s"),
+        Err(_) => Some("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+    }
+}
+
 /// A network: its first address and the bits of its prefix.
 pub(super) fn network(text: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = text.split_once('/')?;

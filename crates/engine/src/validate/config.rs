@@ -65,14 +65,13 @@ pub(super) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
                 }
             }
         }
-        // The paths are the real server's.
         "kubernetes.io/ssh-auth"
             if data("ssh-privatekey").is_none_or(|(_, key)| key.is_empty()) =>
         {
-            require(&["data[%s][ssh-privatekey]"]);
+            require(&["data[ssh-privatekey]"]);
         }
         "kubernetes.io/basic-auth" if data("username").or(data("password")).is_none() => {
-            require(&["data[%s][username]", "data[%s][password]"]);
+            require(&["data[username]", "data[password]"]);
         }
         "kubernetes.io/service-account-token" => {
             const ACCOUNT: &str = "kubernetes.io/service-account.name";

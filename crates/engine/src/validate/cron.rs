@@ -75,7 +75,8 @@ fn zone(zone: &At<'_>, causes: &mut Causes<'_>) {
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         );
-    } else if time_zone(name).is_none() {
+    }
+    if !name.is_empty() && name != "Local" && time_zone(name).is_none() {
         causes.invalid(zone, &format!("unknown time zone {name}"));
     }
 }

@@ -155,7 +155,7 @@ fn all_versions(definition: &Object, causes: &mut Vec<StatusCause>) {
     for (index, version) in versions(definition).enumerate() {
         if json::at(version, "schema.openAPIV3Schema").is_none() {
             let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            causes.push(Cause::required(&path, "schemas are required"));
+            causes.push(Cause::required(&path, ""));
         }
     }
     let mut seen = Vec::new();

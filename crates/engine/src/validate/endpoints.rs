@@ -63,6 +63,9 @@ pub(super) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
             causes.required(&subset, "must specify `addresses` or `notReadyAddresses`");
         }
         for address in lists.iter().flat_map(At::items) {
+            if address.get("ip").text().parse::<IpAddr>().is_err() {
+                causes.invalid(&address.get("ip"), "must be a valid IP address");
+            }
             reachable(&address.get("ip"), is_own, causes);
             if address.get("hostname").is_set() {
                 causes.label(&address.get("hostname"));
@@ -122,7 +125,7 @@ pub(super) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
 fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Causes<'_>) {
     let addresses = endpoint.get("addresses");
     if addresses.len() == 0 {
-        causes.required(&addresses, "must contain at least 1 address");
+        causes.required(&addresses, "");
     } else if addresses.len() > 100 {
         causes.0.push(too_many(&addresses, 100));
     }
@@ -132,7 +135,12 @@ fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Caus
                 Ok(parsed) if parsed.is_ipv4() == (kind == "IPv4") => {
                     reachable(&address, is_own, causes);
                 }
-                Ok(_) => causes.invalid(&address, &format!("must be an {kind} address")),
+                Ok(_) => {
+                    // The list is named, not the address.
+                    let of_list = address.clone().called(addresses.path.clone());
+                    causes.invalid(&of_list, &format!("must be an {kind} address"));
+                    reachable(&address, is_own, causes);
+                }
                 Err(_) => {
                     let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
                     causes.invalid(&address, detail);

@@ -184,7 +184,7 @@ pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
     }
     for field in ["kind", "name"] {
         if parameters.get(field).text().is_empty() {
-            causes.required(&parameters.get(field), &format!("{field} is required"));
+            causes.required(&parameters.get(field), "");
         }
     }
     let (scope, namespace) = (parameters.get("scope"), parameters.get("namespace"));

@@ -76,7 +76,12 @@ fn ordered(
             words[1],
             high.text()
         );
-        causes.0.push(Cause::invalid(&path, low.value(), &detail));
+        // Which of the two is shown is not always the one that the path names.
+        let shown = match (words[0], words[1]) {
+            ("min", "default request") | ("default", "max") => high,
+            _ => low,
+        };
+        causes.0.push(Cause::invalid(&path, shown.value(), &detail));
     }
 }
 

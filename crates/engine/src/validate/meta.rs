@@ -29,7 +29,11 @@ pub(super) fn label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
     if name::dns_label("name", text).is_err() && !(text.len() > 63 && lowers(text)) {
-        causes.push(Cause::invalid(path, text, LABEL));
+        let detail = match name::dns_subdomain("name", text) {
+            Ok(_) => "must not contain dots",
+            Err(_) => LABEL,
+        };
+        causes.push(Cause::invalid(path, text, detail));
     }
 }
 
@@ -61,7 +65,8 @@ pub(super) fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause
 /// A label's value at a path.
 pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>) {
     if value.len() > 63 {
-        causes.push(Cause::invalid(path, value, &length(63)));
+        let detail = "must be no more than 63 bytes";
+        causes.push(Cause::invalid(path, value, detail));
     } else if name::label_value(value).is_err() {
         causes.push(Cause::invalid(path, value, LABEL_VALUE));
     }
@@ -87,8 +92,8 @@ pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if name.is_empty() {
         causes.push(Cause::invalid(path, text, "name part must be non-empty"));
     } else if name.len() > 63 {
-        let detail = format!("name part {}", length(63));
-        causes.push(Cause::invalid(path, text, &detail));
+        let detail = "name part must be no more than 63 bytes";
+        causes.push(Cause::invalid(path, text, detail));
     }
     if name::label_value(name).is_err() && name.len() <= 63 || name.is_empty() {
         causes.push(Cause::invalid(path, text, QUALIFIED));
@@ -132,8 +137,12 @@ fn named(rule: NameRule, path: &str, own: &str, causes: &mut Vec<StatusCause>) {
         NameRule::PathSegment => path_segment(path, own, causes),
         NameRule::Address => {
             if super::address::canonical(own).as_deref() != Some(own) {
-                let detail = "must be a canonical format IP address";
-                causes.push(Cause::invalid(path, own, detail));
+                let usual = super::address::canonical(own).unwrap_or_default();
+                let detail = super::address::problem(own).map_or_else(
+                    || format!("must be in canonical form ({usual:?})"),
+                    str::to_owned,
+                );
+                causes.push(Cause::invalid(path, own, &detail));
             }
         }
     }
@@ -163,6 +172,10 @@ pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         json::text(object, "metadata.name"),
         &mut causes,
     );
+    if let Some(negative) = json::number(object, "metadata.generation").filter(|g| *g < 0) {
+        let detail = "must be greater than or equal to 0";
+        causes.push(Cause::invalid("metadata.generation", negative, detail));
+    }
     labels(
         "metadata.labels",
         json::at(object, "metadata.labels"),
@@ -220,25 +233,23 @@ fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
         return;
     };
     let mut controllers: Vec<String> = Vec::new();
-    for owner in json::items(metadata, "ownerReferences") {
+    for (index, owner) in json::items(metadata, "ownerReferences").enumerate() {
+        let path = format!("metadata.ownerReferences[{index}]");
         let version = json::text(owner, "apiVersion");
-        for (field, detail) in [
-            ("apiVersion", "version must not be empty"),
-            ("kind", "must not be empty"),
-            ("name", "must not be empty"),
-            ("uid", "must not be empty"),
-        ] {
+        for field in ["apiVersion", "kind", "name", "uid"] {
             let text = json::text(owner, field);
-            let versionless = || text.split('/').count() > 2 || text.ends_with('/');
-            if text.is_empty() || field == "apiVersion" && versionless() {
-                let path = format!("metadata.ownerReferences.{field}");
-                causes.push(Cause::invalid(&path, text, detail));
+            let path = format!("{path}.{field}");
+            if text.is_empty() {
+                causes.push(Cause::required(&path, "must not be empty"));
+            } else if field == "apiVersion" && (text.split('/').count() > 2 || text.ends_with('/'))
+            {
+                causes.push(Cause::invalid(&path, text, "version must not be empty"));
             }
         }
         if version == "v1" && json::text(owner, "kind") == "Event" {
             let detail = "/v1, Kind=Event is disallowed from being an owner";
             let owner = Value::Object(owner.clone());
-            causes.push(Cause::invalid("metadata.ownerReferences", owner, detail));
+            causes.push(Cause::invalid(&path, owner, detail));
         }
         if owner.get("controller") == Some(&Value::Bool(true)) {
             let (kind, name) = (json::text(owner, "kind"), json::text(owner, "name"));

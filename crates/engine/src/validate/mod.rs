@@ -11,6 +11,7 @@ mod definition;
 mod endpoints;
 mod ingress;
 mod job;
+mod job_status;
 mod limits;
 mod meta;
 mod netpol;
@@ -133,16 +134,16 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
             definition::change(before, after, &mut causes);
         }
         ("discovery.k8s.io", "EndpointSlice") => {
-            workload::fixed(before, after, &["addressType"], &mut causes);
+            workload::fixed_unshown(before, after, &["addressType"], &mut causes);
         }
         ("networking.k8s.io", "IPAddress") => {
-            workload::fixed(before, after, &["spec.parentRef"], &mut causes);
+            workload::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
         }
         ("networking.k8s.io", "IngressClass") => {
             workload::fixed(before, after, &["spec.controller"], &mut causes);
         }
         ("networking.k8s.io", "ServiceCIDR") => {
-            workload::fixed(before, after, &["spec.cidrs"], &mut causes);
+            netpol::service_cidr_change(before, after, &mut causes);
         }
         ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
             rbac::binding_change(before, after, &mut causes);
@@ -158,7 +159,7 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         }
         ("storage.k8s.io", "StorageClass") => storage::class_change(before, after, &mut causes),
         ("storage.k8s.io", "VolumeAttachment") => {
-            workload::fixed(before, after, &["spec"], &mut causes);
+            workload::fixed_unshown(before, after, &["spec"], &mut causes);
         }
         ("storage.k8s.io", "VolumeAttributesClass") => {
             storage::attributes_class_change(before, after, &mut causes);
@@ -169,7 +170,7 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
 }
 
 /// What is wrong with a change of the status.
-pub(crate) fn status(kind: &KindInfo, after: &Object) -> Vec<StatusCause> {
+pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
     const REPLICAS: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     const ROLLED: &[&str] = &["updatedReplicas", "readyReplicas", "availableReplicas"];
     const ORDERED: &[&str] = &[
@@ -205,6 +206,8 @@ pub(crate) fn status(kind: &KindInfo, after: &Object) -> Vec<StatusCause> {
         }
         ("apps", "StatefulSet") => replicas(ORDERED, &["observedGeneration", "collisionCount"]),
         ("apps", "DaemonSet") => replicas(&[], DAEMONS),
+        ("", "Pod") => pod::status::change(before, after, &mut causes),
+        ("batch", "Job") => job_status::change(before, after, &mut causes),
         ("", "Namespace") => node::namespace_status(after, &mut causes),
         ("policy", "PodDisruptionBudget") => policy::budget_status(after, &mut causes),
         _ => {}

@@ -103,6 +103,19 @@ pub(super) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
+/// What is wrong with a change: each network stays.
+pub(super) fn service_cidr_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let causes = &mut Causes(causes);
+    let cidrs = |object| At::field(object, "spec").get("cidrs");
+    let (old, new) = (cidrs(before), cidrs(after));
+    if old.len() != new.len() {
+        return causes.immutable(&old, &new);
+    }
+    for (old, new) in old.items().zip(new.items()) {
+        causes.immutable(&old, &new);
+    }
+}
+
 /// One network of each family at most.
 pub(super) fn service_cidr(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);

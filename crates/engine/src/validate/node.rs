@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use longshore_model::StatusCause;
+use serde_json::Value;
 
 use super::{
     Cause,
@@ -55,7 +56,11 @@ fn pod_networks(networks: &At<'_>, causes: &mut Causes<'_>) {
     if let Some(one) = &unreadable {
         let text = one.text();
         let message = format!(
-            "Internal error: invalid PodCIDRs. failed to check with dual stack with error:failed to parse cidr value:{text:?} with error:invalid CIDR address: {text}"
+            "Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{}]: <nil> (invalid CIDR address: {text})",
+            networks
+                .items()
+                .position(|one| network(one.text()).is_none())
+                .unwrap_or_default()
         );
         let cause = Cause::plain(&networks.path, "InternalError", message);
         causes.0.push(cause);
@@ -65,7 +70,9 @@ fn pod_networks(networks: &At<'_>, causes: &mut Causes<'_>) {
         let detail = "may specify no more than one CIDR for each IP family";
         causes.invalid(networks, detail);
     }
-    causes.unique(networks.items());
+    if unreadable.is_none() {
+        causes.unique(networks.items());
+    }
 }
 
 /// What a node is, it stays: only its taints and whether it takes pods change.
@@ -78,12 +85,13 @@ pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
             At::field(after, "spec").get(field),
         );
         if old.is_set() && old.raw() != new.raw() {
-            other = true;
-            let detail = match field {
-                "podCIDRs" => "node updates may not change podCIDR except from \"\" to valid",
-                _ => "node updates may not change providerID except from \"\" to valid",
-            };
-            causes.push(Cause::forbidden(&new.path, detail));
+            causes.push(match field {
+                "podCIDRs" => {
+                    let detail = "node updates may not change podCIDR except from \"\" to valid";
+                    Cause::forbidden(&new.path, detail)
+                }
+                _ => Cause::invalid(&new.path, Value::Null, "field cannot be modified once set"),
+            });
         }
     }
     for field in ["externalID", "configSource"] {

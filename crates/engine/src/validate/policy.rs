@@ -76,7 +76,7 @@ pub(super) fn priority_change(before: &Object, after: &Object, causes: &mut Vec<
     let value = |object| json::number(object, "value").unwrap_or_default();
     if value(before) != value(after) {
         causes.push(Cause::forbidden(
-            "Value",
+            "value",
             "may not be changed in an update.",
         ));
     }

@@ -120,7 +120,7 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
             .get("values")
             .called(format!("{}.values", expressions.path));
         if SCOPES[..4].contains(&scope) && operator.text() != "Exists" {
-            let detail = "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+            let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
             causes.invalid(&operator, detail);
         }
         match operator.text() {

@@ -14,7 +14,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 fn rules(object: &Object, namespaced: bool, causes: &mut Causes<'_>) {
     for rule in At::field(object, "rules").items() {
         if rule.get("verbs").len() == 0 {
-            causes.required(&rule.get("verbs"), "verbs must contain at least one value");
+            causes.required(&rule.get("verbs"), "");
         }
         let urls = rule.get("nonResourceURLs");
         let parts = ["apiGroups", "resources", "resourceNames"].map(|part| rule.get(part));
@@ -95,6 +95,6 @@ pub(super) fn binding(object: &Object, kinds: &[&str], causes: &mut Vec<StatusCa
 pub(super) fn binding_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     if before.get("roleRef") != after.get("roleRef") {
         let role = after.get("roleRef").cloned().unwrap_or_default();
-        causes.push(Cause::invalid("roleRef", role, "cannot change roleRef"));
+        causes.push(Cause::invalid("roleRef", role, "field is immutable"));
     }
 }

@@ -1,30 +1,15 @@
 //! Rules of StatefulSets.
 
 use longshore_model::StatusCause;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    Cause,
     at::{At, Causes},
-    workload,
+    pod, workload,
 };
 use crate::json::{self, Object};
 
-const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-
-/// The fields that an update may change.
-const CHANGEABLE: &[&str] = &[
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
-
-/// What is wrong with a StatefulSet. Its template is not looked into: mounts
-/// may name claims that are made from other templates.
+/// What is wrong with a StatefulSet. Its pods have a volume for each of its claims.
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
     let policy = spec.get("podManagementPolicy");
@@ -52,22 +37,36 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
     causes.not_negative(&spec.get("ordinals").get("start"));
     workload::selecting(&spec, "statefulset", causes);
-    causes.labels(&spec.get("template").get("metadata").get("labels"));
+    let template = spec.get("template");
+    causes.labels(&template.get("metadata").get("labels"));
+    let mut pods = template.get("spec").object().cloned().unwrap_or_default();
+    let claims = spec.get("volumeClaimTemplates");
+    let names: Vec<_> = claims
+        .items()
+        .map(|claim| claim.get("metadata").get("name").text())
+        .collect();
+    let volumes = json::items(&pods, "volumes")
+        .filter(|volume| !names.contains(&json::text(volume, "name")))
+        .map(|volume| Value::Object(volume.clone()));
+    let of_claims = names.iter().map(|name| {
+        let source = json!({"claimName": name});
+        json!({"name": name, "persistentVolumeClaim": source})
+    });
+    let volumes: Vec<Value> = of_claims.chain(volumes).collect();
+    if !volumes.is_empty() {
+        pods.insert("volumes".into(), volumes.into());
+    }
+    pod::spec(&pods, "spec.template.spec", causes.0);
     workload::endless(&spec, "StatefulSet", causes);
 }
 
 /// What is wrong with a change.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    let (Some(Value::Object(old)), Some(Value::Object(new))) =
-        (before.get("spec"), after.get("spec"))
-    else {
-        return;
-    };
-    let mut allowed = new.clone();
-    for field in CHANGEABLE {
-        json::copy(old, &mut allowed, field);
-    }
-    if allowed != *old {
-        causes.push(Cause::forbidden("spec", CHANGE));
-    }
+    let shown = [
+        "spec.selector",
+        "spec.serviceName",
+        "spec.podManagementPolicy",
+    ];
+    workload::fixed(before, after, &shown, causes);
+    workload::fixed_unshown(before, after, &["spec.volumeClaimTemplates"], causes);
 }

@@ -70,19 +70,19 @@ pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn class_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    for field in ["parameters", "provisioner", "reclaimPolicy"] {
-        if before.get(field) != after.get(field) {
-            let detail = format!("updates to {field} are forbidden.");
-            causes.push(Cause::forbidden(field, &detail));
-        }
-    }
-    workload::fixed(before, after, &["volumeBindingMode"], causes);
+    let fields = [
+        "parameters",
+        "provisioner",
+        "reclaimPolicy",
+        "volumeBindingMode",
+    ];
+    workload::fixed_unshown(before, after, &fields, causes);
 }
 
 /// The name of a driver.
 pub(super) fn driver_name(name: &At<'_>, causes: &mut Causes<'_>) {
     if name.text().is_empty() {
-        causes.required(name, "");
+        return causes.required(name, "");
     } else if name.text().len() > 63 {
         causes.0.push(Cause::too_long(&name.path, 63));
     }
@@ -113,9 +113,19 @@ pub(super) fn attributes_class_change(
     }
 }
 
+/// The name of an attacher: as that of a driver, with other words for what is wrong.
+fn attacher(name: &At<'_>, causes: &mut Causes<'_>) {
+    const CASELESS: &str = r"an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    let before = causes.0.len();
+    driver_name(name, causes);
+    for cause in &mut causes.0[before..] {
+        cause.message = cause.message.replace(super::meta::SUBDOMAIN, CASELESS);
+    }
+}
+
 pub(super) fn attachment(object: &Object, causes: &mut Vec<StatusCause>) {
     let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
-    driver_name(&spec.get("attacher"), causes);
+    attacher(&spec.get("attacher"), causes);
     let source = spec.get("source");
     let (inline, named) = (
         source.get("inlineVolumeSpec"),
@@ -166,8 +176,11 @@ pub(super) fn driver(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Of a driver some things may change while it is in use.
 pub(super) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    let paths = ["spec.attachRequired", "spec.volumeLifecycleModes"];
-    workload::fixed(before, after, &paths, causes);
+    let required = |object| At::field(object, "spec").get("attachRequired");
+    // The real server's path.
+    let shown = required(after).called("spec.attachedRequired");
+    Causes(causes).immutable(&required(before), &shown);
+    workload::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
 }
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
@@ -210,7 +223,7 @@ pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
         if let Some(new) = drivers(after).items().find(same) {
             for field in ["nodeID", "topologyKeys"] {
                 if old.get(field).raw() != new.get(field).raw() {
-                    causes.invalid(&new.clone().called("CSINodeDriver"), "field is immutable");
+                    causes.invalid(&drivers(after), "field is immutable");
                     break;
                 }
             }

@@ -349,6 +349,7 @@ pub(super) fn volume_change(before: &Object, after: &Object, causes: &mut Vec<St
     );
     let (had, has) = (old.get("nodeAffinity"), new.get("nodeAffinity"));
     if had.is_set() && had.raw() != has.raw() {
-        causes.invalid(&has, "field is immutable");
+        let detail = "field is immutable, except for updating from beta label to GA";
+        causes.invalid(&has.called("nodeAffinity"), detail);
     }
 }

@@ -2,13 +2,14 @@
 //! ControllerRevisions. Those of StatefulSets are in `stateful.rs`.
 
 use longshore_model::StatusCause;
+use serde_json::Value;
 
 use super::{
     Cause,
     at::{At, Causes, is_none},
     pod, selector,
 };
-use crate::json::Object;
+use crate::json::{self, Object};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 
@@ -217,6 +218,20 @@ pub(super) fn fixed(
             parts.fold(first, |at, part| at.get(part))
         };
         causes.immutable(&walk(before), &walk(after));
+    }
+}
+
+/// As [`fixed`]; the new value is not shown.
+pub(super) fn fixed_unshown(
+    before: &Object,
+    after: &Object,
+    paths: &[&str],
+    causes: &mut Vec<StatusCause>,
+) {
+    for path in paths {
+        if json::at(before, path) != json::at(after, path) {
+            causes.push(Cause::invalid(path, Value::Null, "field is immutable"));
+        }
     }
 }
 

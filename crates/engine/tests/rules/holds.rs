@@ -81,7 +81,7 @@ async fn a_strategic_merge_of_many_conditions() {
         body,
     )
     .await;
-    assert_eq!(status(refused).0, 413);
+    assert_eq!(status(refused).0, 500);
     check(&api, begin);
 }
 
@@ -225,7 +225,7 @@ async fn a_definition_of_many_objects_goes() {
         object: shoe("late"),
         options: WriteOptions::default(),
     };
-    assert_eq!(status(api.0.create(late).await).0, 405);
+    assert_eq!(status(api.0.create(late).await).0, 403);
     let left = || api.0.count(&shoe_kind(&api, "v1"));
     while left() > 1 && begin.elapsed() < REQUEST {
         tokio::time::sleep(Duration::from_millis(5)).await;

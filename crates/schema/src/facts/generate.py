@@ -17,7 +17,7 @@ from pathlib import Path
 META = "pkg/apis/meta/v1"
 EXTENSIONS = "pkg/apis/apiextensions/v1"
 GROUPS = """core/v1 apps/v1 batch/v1 events/v1 coordination/v1 discovery/v1 networking/v1 rbac/v1
-    policy/v1 scheduling/v1 storage/v1 autoscaling/v1 autoscaling/v2 authentication/v1
+    policy/v1 scheduling/v1 scheduling/v1alpha3 storage/v1 autoscaling/v1 autoscaling/v2 authentication/v1
     authorization/v1 certificates/v1 node/v1 admissionregistration/v1""".split()
 
 SCALARS = {"string": "s", "bool": "b", "bytes": "y", "double": "d"} | dict.fromkeys(
@@ -130,7 +130,7 @@ def message_line(name, fields, go, package, known):
         name_in_json, omits_zero = proto_name, False
         if go_field := go_fields.get(number):
             name_in_json, *options = go_field.json()
-            if "inline" in options:
+            if is_inline(go_field):
                 name_in_json = "^"
             is_plain = label == "optional" and type_ in SCALARS
             is_plain = is_plain and not go_field.type.startswith(("*", "["))
@@ -145,7 +145,7 @@ def list_facts(name, go):
     defaults only those of keys of lists count, and no other key has one."""
     for go_field in go[name].fields if name in go else []:
         name_in_json, *options = go_field.json()
-        if "inline" in options:
+        if is_inline(go_field):
             yield from list_facts(go_field.type, go)
             continue
         words = []
@@ -189,7 +189,7 @@ def zero_facts(name, go, aliases):
     """What each field is when nothing is said of it; those of inlined types among them."""
     for go_field in go[name].fields if name in go else []:
         name_in_json, *options = go_field.json()
-        if "inline" in options:
+        if is_inline(go_field):
             yield from zero_facts(go_field.type.rpartition(".")[2], go, aliases)
             continue
         if name_in_json in ("", "-"):
@@ -203,6 +203,12 @@ def zero_facts(name, go, aliases):
             yield f"{name_in_json}?"
         else:
             yield f"{name_in_json}={'null' if value in ('pointer', 'list') else value}"
+
+
+def is_inline(go_field):
+    """Whether a type's fields stand among those of the type it is embedded in."""
+    name, *options = go_field.json()
+    return "inline" in options or (name == "" and "json:" in go_field.tag)
 
 
 def is_atomic(markers):

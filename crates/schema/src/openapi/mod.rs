@@ -12,10 +12,6 @@ mod schemas;
 mod v2;
 mod v3;
 
-/// The release of Kubernetes whose API is described, as documents and
-/// `/version` name it.
-pub const KUBERNETES_VERSION: &str = "v1.34.0";
-
 pub use custom::Describe;
 pub use v2::{V2_CONTENT_TYPE, v2_protobuf};
 pub use v3::{v3_document, v3_index};

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use longshore_model::release;
 use prost::Message;
 use serde_json::Value;
 
 use super::{
-    KUBERNETES_VERSION,
     custom::{self, Describe},
     gnostic::{
         AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
@@ -50,7 +50,7 @@ pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
         swagger: "2.0".to_owned(),
         info: Some(Info {
             title: "Kubernetes".to_owned(),
-            version: KUBERNETES_VERSION.to_owned(),
+            version: release::VERSION.to_owned(),
         }),
         paths: Some(Paths { path }),
         definitions: Some(NamedSchemas {

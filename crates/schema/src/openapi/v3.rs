@@ -5,11 +5,10 @@ use std::{
     hash::{DefaultHasher, Hasher},
 };
 
-use longshore_model::KindInfo;
+use longshore_model::{KindInfo, release};
 use serde_json::{Map, Value, json};
 
 use super::{
-    KUBERNETES_VERSION,
     custom::Describe,
     parameters::Parameter,
     paths::{self, Answer, Body, Operation, Path},
@@ -65,7 +64,7 @@ pub fn v3_document<K: Describe>(kinds: &[K], group_version: &str) -> Option<Valu
     let schemas: BTreeMap<_, _> = schemas::of_kinds(kinds);
     Some(json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": KUBERNETES_VERSION},
+        "info": {"title": "Kubernetes", "version": release::VERSION},
         "paths": paths,
         "components": {"schemas": schemas},
     }))

@@ -21,8 +21,15 @@ const DELETE: &str = "$deleteFromPrimitiveList/";
 
 /// A patch that cannot be merged, in the words of API servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StrategicError(pub String);
+#[non_exhaustive]
+pub enum StrategicError {
+    /// A directive does not have its form.
+    #[error("{0}")]
+    Format(String),
+    /// What the patch says cannot be done. API servers answer 500, without a reason.
+    #[error("{0}")]
+    Content(String),
+}
 
 type Result<T, E = StrategicError> = std::result::Result<T, E>;
 
@@ -55,7 +62,7 @@ pub fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Value> {
 }
 
 fn wrong(problem: String) -> StrategicError {
-    StrategicError(format!("invalid strategic merge patch: {problem}"))
+    StrategicError::Content(problem)
 }
 
 enum Directive {
@@ -116,7 +123,7 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         }
         if let Some(what) = unfinished(name) {
             let problem = format!("invalid patch format of {what}");
-            return Err(StrategicError(problem));
+            return Err(StrategicError::Format(problem));
         }
         if let Some(field) = name.strip_prefix(DELETE) {
             delete_from_list(object, field, value);
@@ -266,7 +273,7 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<()> {
         .filter(|(name, value)| !name.starts_with('$') && !value.is_null());
     if keys.is_none() || !set.all(|(name, _)| has(name)) {
         let problem = "invalid patch format of retainKeys";
-        return Err(StrategicError(problem.into()));
+        return Err(StrategicError::Format(problem.into()));
     }
     object.retain(|name, _| has(name));
     Ok(())

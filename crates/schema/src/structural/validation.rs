@@ -105,6 +105,11 @@ fn check_type(schema: &Structural, value: &Value, path: &str, report: &mut Repor
     let (expected, found) = (words.join(","), type_of(value));
     let detail = format!("{path} in body must be of type {expected}: {found:?}");
     report.add(causes::mistyped(path, &found.into(), &detail));
+    // The real server looks at such a number once more, and names no field then.
+    if kinds == [Type::Integer] && value.is_number() {
+        let detail = format!("Checked value must be of type integer (default format) in {path}");
+        report.add(causes::invalid("<nil>", &"".into(), &detail));
+    }
 }
 
 fn alone(schema: &Structural, value: &Value, path: &str) -> Report {

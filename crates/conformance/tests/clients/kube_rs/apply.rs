@@ -139,7 +139,7 @@ async fn rule_15_scale_and_status_are_applied_and_replaced() {
         .await
         .unwrap();
     assert_eq!(shown.status.as_ref().unwrap().replicas, Some(4));
-    assert_eq!(shown.spec.as_ref().unwrap().replicas, Some(4));
+    assert_eq!(shown.spec.replicas, Some(4));
     let entry = shown.managed_fields().iter();
     let entry = entry.filter(|entry| entry.manager.as_deref() == Some("controller"));
     let subresources: Vec<_> = entry.map(|entry| entry.subresource.as_deref()).collect();
@@ -147,12 +147,12 @@ async fn rule_15_scale_and_status_are_applied_and_replaced() {
 
     let mut status = deployments.get_status("web").await.unwrap();
     status.status.as_mut().unwrap().replicas = Some(1);
-    status.spec.as_mut().unwrap().replicas = Some(9);
+    status.spec.replicas = Some(9);
     let replaced = deployments
         .replace_status("web", &PostParams::default(), &status)
         .await
         .unwrap();
     assert_eq!(replaced.status.unwrap().replicas, Some(1));
-    assert_eq!(replaced.spec.unwrap().replicas, Some(4));
+    assert_eq!(replaced.spec.replicas, Some(4));
     server.stop().await;
 }

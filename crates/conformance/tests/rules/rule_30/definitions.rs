@@ -113,8 +113,9 @@ async fn rule_30_a_definition_that_is_wrong_is_invalid() {
         let about = |cause: &Value| cause["field"].as_str().unwrap().ends_with(field);
         assert!(causes.iter().any(about), "{pointer}: {status}");
         if pointer.ends_with("/schema") {
-            let message = &causes[0]["message"];
-            assert_eq!(*message, "Required value: schemas are required");
+            let old = "Required value: schemas are required";
+            let expected = judge.old_or_new(old, "Required value", "what is missing is not said");
+            assert_eq!(causes[0]["message"], expected);
         }
     }
     for part in ["/status", "/scale"] {

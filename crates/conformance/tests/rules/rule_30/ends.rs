@@ -24,7 +24,9 @@ async fn rule_30_a_definition_waits_for_its_objects() {
     let missing = format!("/apis/{}/v1/namespaces/none/boxes", boxes.group);
     for path in [path, &missing] {
         let answer = judge.post(path, &boxes.object("b", json!({}))).await;
-        answer.refused(405, "MethodNotAllowed");
+        let (old, new) = ((405, "MethodNotAllowed"), (403, "Forbidden"));
+        let (code, reason) = judge.old_or_new(old, new, "nothing is made of a kind that goes");
+        answer.refused(code, reason);
     }
     let release = json!({"metadata": {"finalizers": null}});
     boxes.merge(&format!("{path}/a"), release).await;

@@ -104,7 +104,7 @@ fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
     match sources.len() {
         0 => {
             return refuse(
-                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`",
+                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
             );
         }
         1 => {}

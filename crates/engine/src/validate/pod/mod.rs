@@ -5,6 +5,7 @@ mod naming;
 mod placement;
 mod security;
 mod sources;
+pub(super) mod status;
 
 pub(super) use placement::node_term;
 
@@ -76,7 +77,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         spec,
         "dnsPolicy",
         &at("dnsPolicy"),
-        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
+        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
         causes,
     );
     if let Some(seconds) = json::number(spec, "activeDeadlineSeconds")
@@ -166,15 +167,13 @@ fn container<'a>(
         &["Always", "IfNotPresent", "Never"],
         causes,
     );
-    let policy = json::text(container, "terminationMessagePolicy");
-    if !matches!(policy, "File" | "FallbackToLogsOnError") {
-        let detail = "must be 'File' or 'FallbackToLogsOnError'";
-        causes.push(Cause::invalid(
-            &at("terminationMessagePolicy"),
-            policy,
-            detail,
-        ));
-    }
+    one_of(
+        container,
+        "terminationMessagePolicy",
+        &at("terminationMessagePolicy"),
+        &["File", "FallbackToLogsOnError"],
+        causes,
+    );
     container::more(container, path, causes);
     mounts(container, path, volumes, causes);
     resources(container, path, causes);
@@ -182,8 +181,9 @@ fn container<'a>(
 
 fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut Vec<StatusCause>) {
     let mut places = HashSet::new();
+    let list = format!("{path}.volumeMounts");
     for (index, mount) in json::items(container, "volumeMounts").enumerate() {
-        let path = format!("{path}.volumeMounts[{index}]");
+        let path = format!("{list}[{index}]");
         let name = json::text(mount, "name");
         if name.is_empty() {
             causes.push(Cause::required(&format!("{path}.name"), ""));
@@ -200,8 +200,6 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
             let words = ["Bidirectional", "HostToContainer", "None"];
             if !words.contains(&mode) {
                 // The real server names no index here.
-                let list = path.trim_end_matches(|c: char| c == ']' || c.is_ascii_digit());
-                let list = list.trim_end_matches('[');
                 let field = format!("{list}.mountPropagation");
                 causes.push(Cause::not_supported(&field, mode, &words));
             }
@@ -211,8 +209,9 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
             let detail = "must be a relative path";
             causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
         } else if part.split('/').any(|part| part == "..") {
+            // Nor here.
             let detail = "must not contain '..'";
-            causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
+            causes.push(Cause::invalid(&format!("{list}.subPath"), part, detail));
         }
         let place = json::text(mount, "mountPath");
         if place.is_empty() {

@@ -6,7 +6,11 @@ use longshore_model::StatusCause;
 
 use crate::{
     json::Object,
-    validate::at::{At, Causes},
+    validate::{
+        Cause,
+        at::{At, Causes},
+        meta,
+    },
 };
 
 pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
@@ -52,7 +56,7 @@ fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
         let name = search.text();
         if name != "." {
             let plain = name.strip_suffix('.').unwrap_or(name);
-            crate::validate::meta::subdomain(&search.path, plain, causes.0);
+            searched(&search.path, plain, causes.0);
         }
     }
     let options = config.get("options");
@@ -60,5 +64,20 @@ fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
         if option.get("name").text().is_empty() {
             causes.required(&option, "must not be empty");
         }
+    }
+}
+
+/// A domain that is searched: a subdomain whose labels may begin with an underscore.
+fn searched(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+    const RULE: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
+    let plain: Vec<String> = text
+        .split('.')
+        .map(|label| label.strip_prefix('_').unwrap_or(label).replace('_', "-"))
+        .collect();
+    let before = causes.len();
+    meta::subdomain(path, &plain.join("."), causes);
+    if causes.len() > before && text.len() <= 253 {
+        causes.truncate(before);
+        causes.push(Cause::invalid(path, text, RULE));
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
     let aliases = At::of(spec, "hostAliases", path);
     for alias in aliases.items() {
-        let address = alias.get("ip").called(format!("{}.ip", aliases.path));
+        let address = alias.get("ip");
         if address.text().parse::<IpAddr>().is_err() {
             let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
             causes
@@ -41,7 +41,7 @@ pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
                 .push(Cause::invalid(&address.path, address.text(), detail));
         }
         for name in alias.get("hostnames").items() {
-            causes.subdomain(&name.called(format!("{}.hostnames", aliases.path)));
+            causes.subdomain(&name);
         }
     }
 }
@@ -72,9 +72,10 @@ fn toleration(one: &At<'_>, causes: &mut Causes<'_>) {
         "Exists" => {
             if !one.get("value").text().is_empty() {
                 let detail = "value must be empty when `operator` is 'Exists'";
+                let value = one.get("value");
                 causes
                     .0
-                    .push(Cause::invalid(&operator.path, one.value(), detail));
+                    .push(Cause::invalid(&operator.path, value.text(), detail));
             }
         }
         _ => causes.not_supported(&operator, &["Equal", "Exists"]),

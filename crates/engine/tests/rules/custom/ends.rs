@@ -45,8 +45,8 @@ async fn rule_30_a_definition_takes_its_objects_along_and_watches_end() {
     assert_eq!(
         (code, message.as_str()),
         (
-            405,
-            "create not allowed while custom resource definition is terminating"
+            403,
+            "shoes.example.com \"c\" is forbidden: create not allowed while custom resource definition is terminating"
         )
     );
     let body = json!({"metadata": {"finalizers": null}});
@@ -146,7 +146,7 @@ async fn rule_30_a_terminating_kind_takes_nothing_in_any_namespace() {
         object: shoe("b"),
         options: WriteOptions::default(),
     };
-    assert_eq!(status(api.0.create(create).await).0, 405);
+    assert_eq!(status(api.0.create(create).await).0, 403);
 }
 
 #[tokio::test]

@@ -45,7 +45,9 @@ pub(super) fn delete(
     let waits =
         !new.finalizers.is_empty() || (key.kind == Kind::Namespace && !new.value.is_empty());
     if waits && new.grace.is_none_or(|left| left == NO_GRACE) {
-        new.grace = Some(0);
+        // Namespaces have no grace.
+        let is_namespace = key.kind == Kind::Namespace;
+        new.grace = Some(if is_namespace { NO_GRACE } else { 0 });
         new.generation += i64::from(old.grace.is_none() && key.kind.has_generation());
     }
     if waits || new.grace.is_some_and(|left| left > 0) {
@@ -62,8 +64,8 @@ pub(super) fn delete(
             version: next + 1,
             ..new.clone()
         };
-        let gone = Step::gone(key, &new, told);
-        return (new.clone(), vec![Step::changed(key, old, new), gone]);
+        let gone = Step::gone(key, &new, told.clone());
+        return (told, vec![Step::changed(key, old, new), gone]);
     }
     let told = Thing {
         version: next,

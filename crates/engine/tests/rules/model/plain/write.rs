@@ -64,7 +64,7 @@ impl Write<'_> {
 
 pub(super) fn create(state: &State, version: u64, key: &Key, thing: Thing) -> Effect {
     if key.kind == Kind::Shoe && definition::is_terminating(state) {
-        return Effect::refused("MethodNotAllowed");
+        return Effect::refused("Forbidden");
     }
     if key.kind.is_namespaced() {
         match state.get(&Key::new(Kind::Namespace, "", &key.namespace)) {
