@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 "--",
             ])
             .args(&arguments.rest)
-            .env(real::GIVEN, real::binaries())
+            .env(real::GIVEN, real::Release::Today.programs())
             .env(frameworks::FOLDER, frameworks::folder()),
     )
 }

@@ -24,11 +24,17 @@ pub(crate) fn folder() -> PathBuf {
 
 /// Installs what is missing, and tells where it is.
 pub(crate) fn install() -> Outcome<PathBuf> {
+    install_some(|_| true)
+}
+
+/// Installs what is missing of the chosen ones, and tells where it is.
+pub(crate) fn install_some(is_wanted: impl Fn(&str) -> bool) -> Outcome<PathBuf> {
     let folder = folder();
     let pins = root().join("xtask/tools/frameworks.txt");
     let text = read(&pins)?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    for (name, wanted) in lines.filter_map(|line| line.split_once(": ")) {
+    let lines = lines.filter_map(|line| line.split_once(": "));
+    for (name, wanted) in lines.filter(|(name, _)| is_wanted(name)) {
         let words: Vec<&str> = wanted.split_whitespace().collect();
         let place = folder.join(name);
         let done = place.join("installed");

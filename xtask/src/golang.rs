@@ -1,13 +1,14 @@
-//! `cargo xtask test --go`: client-go and controller-runtime judge a cluster, by the Go
-//! module in `crates/conformance/go`. Needs Go, which not every machine has.
+//! `cargo xtask test --go`: client-go, controller-runtime, helm and kustomize judge a cluster,
+//! by the Go module in `crates/conformance/go`. Needs Go, which not every machine has.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use crate::{
-    kubernetes,
+    kubernetes::{self, Lease},
     run::{Outcome, cargo, finish, output, root, target},
 };
 
@@ -58,30 +59,36 @@ impl Drop for Embedded {
 
 /// Runs the tests on the embedded cluster.
 pub(crate) fn test_embedded(words: &[String]) -> Outcome {
-    check()?;
+    prepare()?;
     let cluster = Embedded::start()?;
     test(&cluster.kubeconfig(), words)
 }
 
 /// Runs the tests on the cluster of `cargo xtask real up`.
 pub(crate) fn test_real(words: &[String]) -> Outcome {
-    check()?;
-    test(&kubernetes::running()?, words)
+    prepare()?;
+    test(&Lease::take()?.kubeconfig(), words)
 }
 
-fn check() -> Outcome {
+/// Checks that Go is there, and builds the programs that the tests run.
+fn prepare() -> Outcome {
     output(Command::new("go").arg("version"))
-        .map(drop)
-        .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)".into())
+        .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)")?;
+    kubernetes::build_tools()
 }
 
 fn test(kubeconfig: &Path, words: &[String]) -> Outcome {
+    // First, so that the pinned helm and kustomize are found before the machine's own.
+    let mut path = vec![kubernetes::programs()];
+    path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    let path = env::join_paths(path).map_err(|error| error.to_string())?;
     let mut go = Command::new("go");
     go.current_dir(root().join("crates/conformance/go"))
         .args(["test", "-mod=readonly", "-count=1", "-v"])
         .args(words)
         .arg("./...")
         .env("KUBECONFIG", kubeconfig)
+        .env("PATH", path)
         .env("GOFLAGS", "");
     finish(&mut go)
 }

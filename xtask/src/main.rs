@@ -49,7 +49,7 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Fetch the pinned programs that the tests use as judges.
     Tools,
-    /// Build a real kube-apiserver, once, for `test --cluster real`.
+    /// Build the kube-apiserver of Kubernetes 1.20, once, for `test --cluster old`.
     RealApiserver,
     /// A single-node Kubernetes of today on this machine: build, up, down, status.
     Real(kubernetes::Arguments),

@@ -3,7 +3,10 @@
 use std::{env, process::Command, time::Instant};
 
 use crate::{
-    conformance, frameworks, golang, leftovers, real,
+    conformance, frameworks, golang, image,
+    kubernetes::{self, Lease},
+    leftovers,
+    real::{Cluster, Release},
     run::{Outcome, cargo, finish, read_lines},
     tidy, tools,
 };
@@ -14,18 +17,26 @@ pub(crate) struct Arguments {
     /// Only this package (`longshore-engine`); all of them without.
     #[arg(short, long)]
     package: Option<String>,
-    /// The server that is judged: with `real` only the rules' tests and the
-    /// corpus of kinds are run, on what `cargo xtask real-apiserver` built.
+    /// The server that is judged. With `real`, Kubernetes of today: the rules' tests and the
+    /// corpus of kinds on its kube-apiserver alone, runs and the judges in Go on all of it,
+    /// which is built and started as by `cargo xtask real up`. With `old`, the rules' tests
+    /// on the kube-apiserver of Kubernetes 1.20 that `cargo xtask real-apiserver` built.
     #[arg(long, value_enum, default_value = "embedded")]
     cluster: Server,
     /// Only the tests in which frameworks judge (TensorFlow, PyTorch, JAX,
     /// DeepSpeed, Horovod), which this installs: several gigabytes.
     #[arg(long, conflicts_with_all = ["package", "cluster"])]
     frameworks: bool,
-    /// Only the tests in which client-go and controller-runtime judge; needs Go. With
-    /// `--cluster real` on the cluster that `cargo xtask real up` has started.
+    /// Only the tests in which client-go, controller-runtime, helm and kustomize judge;
+    /// needs Go. With `--cluster real` on that cluster.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
     go: bool,
+    /// With `--cluster real`: only the tests of the rules and kinds.
+    #[arg(long, conflicts_with_all = ["package", "frameworks", "go"])]
+    rules: bool,
+    /// With `--cluster real`: only the tests of runs.
+    #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules"])]
+    runs: bool,
     /// Build without optimisation: sooner ready, slower to run.
     #[arg(long)]
     dev: bool,
@@ -39,6 +50,7 @@ pub(crate) struct Arguments {
 enum Server {
     Embedded,
     Real,
+    Old,
 }
 
 /// Checks the map, builds, runs every test, looks for processes left behind.
@@ -50,11 +62,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return leftovers::watch(|| match arguments.cluster {
             Server::Embedded => golang::test_embedded(&arguments.rest),
             Server::Real => golang::test_real(&arguments.rest),
+            Server::Old => Err("there is no such cluster with controllers".into()),
         });
     }
     leftovers::watch(|| match arguments.cluster {
         Server::Embedded => test(arguments),
-        Server::Real => test_on_real(arguments),
+        Server::Real => test_today(arguments),
+        Server::Old => test_on_real(arguments, Release::Old),
     })
 }
 
@@ -112,9 +126,51 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
     count(command, "the embedded cluster", begin)
 }
 
-fn test_on_real(arguments: &Arguments) -> Outcome {
+/// All that a Kubernetes of today judges, or a part of it.
+fn test_today(arguments: &Arguments) -> Outcome {
+    if arguments.runs {
+        return test_runs(arguments);
+    }
+    kubernetes::build()?;
+    if arguments.rules || !arguments.rest.is_empty() {
+        return test_on_real(arguments, Release::Today);
+    }
+    // Each of them, whatever the others find.
+    let parts = [
+        test_on_real(arguments, Release::Today),
+        test_runs(arguments),
+        golang::test_real(&[]),
+    ];
+    let problems: Vec<String> = parts.into_iter().filter_map(Outcome::err).collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.join("\n")),
+    }
+}
+
+/// The launcher's tests, on a cluster with a node.
+fn test_runs(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
-    let cluster = real::Cluster::start()?;
+    let used = ["tensorflow", "pytorch", "jax"];
+    let frameworks = frameworks::install_some(|name| used.contains(&name))?;
+    image::make_missing()?;
+    let cluster = Lease::take()?;
+    let mut command = cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(profile(arguments))
+        .args(["--package", "longshore-cli", "--test", "real"])
+        // What one of them does to the node, the others would see.
+        .args(["--", "--ignored", "--test-threads", "1"])
+        .args(&arguments.rest)
+        .env("LONGSHORE_TEST_REAL", cluster.facts().to_string())
+        .env(frameworks::FOLDER, frameworks);
+    count(command, "Kubernetes with a node", begin)
+}
+
+fn test_on_real(arguments: &Arguments, release: Release) -> Outcome {
+    let begin = Instant::now();
+    let cluster = Cluster::start(release)?;
     let mut command = cargo();
     command
         .args(["test", "--no-fail-fast"])

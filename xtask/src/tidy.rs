@@ -34,7 +34,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("longshore", &["client", "resolver", "launcher", "model", "embedded"], &[]),
     ("cli", &["longshore", "embedded", "files"], &[]),
     ("python", &["longshore", "embedded"], &[]),
-    ("conformance", &["longshore", "embedded"], &["node"]),
+    ("conformance", &["longshore", "embedded"], &["model", "node"]),
     ("bench", &["longshore", "embedded"], &[]),
 ];
 

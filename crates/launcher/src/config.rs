@@ -170,6 +170,8 @@ pub struct RunSpec {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the user, on every object.
     pub annotations: BTreeMap<String, String>,
+    /// Whether pods keep to the Pod Security Standard `restricted`.
+    pub restricted: bool,
     /// Whether the folder is packed and sent.
     pub code: bool,
     /// What the roles become in the cluster.

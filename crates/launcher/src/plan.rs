@@ -2,12 +2,13 @@
 //! same plan, and `--dry-run` prints exactly what would be sent.
 
 mod extras;
+mod restricted;
 mod workload;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use longshore_model::yaml;
+use longshore_model::{Quantity, yaml};
 use longshore_resolver::accelerators::device;
 use serde_json::{Map, Value, json};
 
@@ -115,6 +116,9 @@ pub fn plan(
     let jobs = spec.roles.iter().map(|role| {
         let job = planner.job(role);
         let mut job = extras::check(role, extras::merge(role, job)?)?;
+        if spec.restricted {
+            restricted::complete(&mut job["spec"]["template"]["spec"]);
+        }
         if let Some(caller) = &spec.caller {
             extras::add_caller(caller, role, &mut job)?;
         }
@@ -395,12 +399,20 @@ impl Planner<'_> {
     }
 
     /// What a container that prepares the pod needs, where the role asks for
-    /// resources: a namespace with a quota wants to know it of each container.
+    /// resources: a namespace with a quota wants to know it of each container. Never more
+    /// than the command has, which keeps within the bounds of a LimitRange.
     fn light(role: &RoleSpec, mut container: Value) -> Value {
         if !role.resources.is_empty() {
+            let at_most = |name: &str, enough: &str| {
+                let number =
+                    |text: &str| text.parse::<Quantity>().ok().map(|number| number.value());
+                let own = role.resources.get(name).map(String::as_str);
+                let less = own.filter(|own| number(own) < number(enough));
+                less.unwrap_or(enough).to_owned()
+            };
             container["resources"] = json!({
-                "requests": {"cpu": "100m", "memory": "64Mi"},
-                "limits": {"memory": "256Mi"},
+                "requests": {"cpu": at_most("cpu", "100m"), "memory": at_most("memory", "64Mi")},
+                "limits": {"memory": at_most("memory", "256Mi")},
             });
         }
         container

@@ -155,6 +155,26 @@ fn pods_with_everything() {
 }
 
 #[test]
+fn what_prepares_a_pod_asks_for_no_more_than_its_command() {
+    let settings = "launcher_image = 'longshore:1'\nresources = { cpu = '50m', memory = '100Mi' }";
+    let plan = planned(settings, &["true"], None);
+    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    let expected = json!({
+        "requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "100Mi"},
+    });
+    assert_eq!(pod["initContainers"][0]["resources"], expected);
+}
+
+#[test]
+fn restricted_pods() {
+    let plan = planned("restricted = true", &["true"], None);
+    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let main = &pod["containers"][0]["securityContext"];
+    assert_eq!(main["allowPrivilegeEscalation"], false);
+}
+
+#[test]
 fn templates_that_do_not_fit() {
     let refused = |template: &str| {
         let settings = format!("command = 'a'\n[template.{template}");

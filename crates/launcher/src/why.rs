@@ -226,6 +226,13 @@ pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     if let Some(waits) = waits {
         return tell(State::Waiting, waits.sentence(), None, Some(waits));
     }
+    let mut away = pods
+        .iter()
+        .filter_map(|pod| explain::away(pod, &evidence.around));
+    if let Some(mut first) = away.next() {
+        first.others = away.count().try_into().unwrap_or(u32::MAX);
+        return tell(State::Running, first.sentence(), None, Some(first));
+    }
     let far = progress.to_string();
     if let Some(retried) = retried {
         let summary = format!(

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
-use longshore_model::time;
+use longshore_model::{release, time};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -153,7 +153,11 @@ fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> 
             "lastTransitionTime": time::seconds(ready_since),
         })
     };
-    let version = concat!("v1.34.0+longshore.", env!("CARGO_PKG_VERSION"));
+    let version = format!(
+        "{}+longshore.{}",
+        release::VERSION,
+        env!("CARGO_PKG_VERSION")
+    );
     json!({
         "capacity": resources,
         "allocatable": resources,

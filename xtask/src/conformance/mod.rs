@@ -1,5 +1,5 @@
 //! `cargo xtask conformance`: the tests of the rules and of the client's points
-//! on the embedded server and on the real one, and the tables of what came of it,
+//! on the embedded server and on real ones, and the tables of what came of it,
 //! docs/conformance.md and docs/client-points.md.
 
 mod names;
@@ -14,7 +14,8 @@ use results::Results;
 use subjects::{SUBJECTS, Subject};
 
 use crate::{
-    leftovers, real,
+    leftovers,
+    real::{Cluster, Release},
     run::{Outcome, cargo, read_lines, root, target},
 };
 
@@ -49,25 +50,31 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn judge(arguments: &Arguments) -> Outcome {
     let embedded = tests(arguments.dev, None)?;
-    let cluster = real::Cluster::start()?;
-    let real = tests(arguments.dev, Some(&cluster))?;
+    let mut real = Vec::new();
+    for release in [Release::Today, Release::Old] {
+        let cluster = Cluster::start(release)?;
+        let results = tests(arguments.dev, Some(&cluster))?;
+        real.push((cluster.version.clone(), results));
+    }
     for subject in &SUBJECTS {
-        let text = table::render(subject, &cluster.version, &embedded, &real);
+        let text = table::render(subject, &embedded, &real);
         let path = subject.path();
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("wrote {}", path.display());
     }
-    drop(cluster);
     println!("embedded: {}", embedded.summary());
-    println!("real:     {}", real.summary());
-    if embedded.failed() + real.failed() > 0 {
+    for (version, results) in &real {
+        println!("{version}: {}", results.summary());
+    }
+    let failed: usize = real.iter().map(|(_, results)| results.failed()).sum();
+    if embedded.failed() + failed > 0 {
         return Err("some tests failed: the tables say which".into());
     }
     Ok(())
 }
 
 /// Runs the tests on a server, shows what they print, and reads it.
-fn tests(dev: bool, cluster: Option<&real::Cluster>) -> Outcome<Results> {
+fn tests(dev: bool, cluster: Option<&Cluster>) -> Outcome<Results> {
     let notes = target().join(format!("conformance-notes-{}", std::process::id()));
     let _ = fs::remove_file(&notes);
     let mut command = cargo();

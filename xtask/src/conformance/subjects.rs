@@ -9,7 +9,7 @@ pub(super) struct Subject {
     pub(super) word: &'static str,
     /// The table's file in the docs.
     pub(super) document: &'static str,
-    /// What stands before the table; `{version}` is the real server's.
+    /// What stands before the table; `{versions}` is those of the real servers.
     pub(super) opening: &'static str,
     /// Number and words.
     pub(super) rows: &'static [(u32, &'static str)],
@@ -38,10 +38,11 @@ const RULES_OPENING: &str = "\
 
 The rules that clients of the Kubernetes API depend on, each with its tests in
 `crates/conformance/tests/rules`. They are written from the rules, at the level of
-HTTP, and run on the embedded server (`cargo xtask test`) and on a real kube-apiserver
-with etcd ({version}, without controllers: `cargo xtask real-apiserver` builds it,
-`cargo xtask test --cluster real` runs them on it). The embedded server is as
-Kubernetes 1.34; what the older one has not is marked, not dropped.
+HTTP, and run on the embedded server (`cargo xtask test`) and on real kube-apiservers
+with etcd, without controllers: {versions}. `cargo xtask real build` and
+`cargo xtask real-apiserver` build them, `cargo xtask test --cluster real` and
+`--cluster old` run the tests on them. The embedded server is as the newer one; what the
+older one has not is marked, not dropped.
 
 Binding and finalizing (28) and what controllers and the node do (33 to 39) are tested
 beside the crates that do it; what clients do in running pods (26, 27) also in
@@ -53,8 +54,9 @@ const POINTS_OPENING: &str = "\
 
 The Python library `kube` is the ancestor of the client; these are its promises and
 what has come since, each with its tests in `crates/conformance/tests/points`. They
-run on the embedded server (`cargo xtask test`) and on a real kube-apiserver with etcd
-({version}, without controllers and nodes: `cargo xtask test --cluster real`).
+run on the embedded server (`cargo xtask test`) and on real kube-apiservers with etcd,
+without controllers and nodes: {versions} (`cargo xtask test --cluster real` and
+`--cluster old`).
 ";
 
 #[rustfmt::skip]

@@ -8,40 +8,39 @@ use super::{
 };
 
 /// The whole document.
-pub(super) fn render(
-    subject: &Subject,
-    version: &str,
-    embedded: &Results,
-    real: &Results,
-) -> String {
+pub(super) fn render(subject: &Subject, embedded: &Results, real: &[(String, Results)]) -> String {
     let Subject { word, rows, .. } = subject;
-    let mut text = subject.opening.replace("{version}", version);
+    let versions: Vec<&str> = real.iter().map(|(version, _)| &**version).collect();
+    let mut text = subject
+        .opening
+        .replace("{versions}", &versions.join(" and "));
     let _ = write!(
         text,
-        "\nThis file is written by `cargo xtask conformance`, from a run of both.\n\n\
-         | {} | What it is about | Embedded | Real |\n\
-         |---|---|---|---|\n",
+        "\nThis file is written by `cargo xtask conformance`, from a run of all.\n\n\
+         | {} | What it is about | Embedded | {} |\n\
+         |---|---|---|{}\n",
         capital(word),
+        versions.join(" | "),
+        "---|".repeat(real.len()),
     );
+    let summaries = |tests: &[&str]| {
+        let real = real.iter().map(|(_, results)| results);
+        let all = std::iter::once(embedded).chain(real);
+        let all = all.map(|results| results.summary_of(tests.iter().copied()));
+        all.collect::<Vec<_>>().join(" | ")
+    };
     for (number, words) in *rows {
-        let tests = || subject.tests_of(embedded, *number);
+        let tests: Vec<&str> = subject.tests_of(embedded, *number).collect();
         let _ = writeln!(
             text,
-            "| [{number}](#{word}-{number}) | {words} | {} | {} |",
-            embedded.summary_of(tests()),
-            real.summary_of(tests()),
+            "| [{number}](#{word}-{number}) | {words} | {} |",
+            summaries(&tests)
         );
     }
-    let all = || {
-        rows.iter()
-            .flat_map(|(number, _)| subject.tests_of(embedded, *number))
-    };
-    let _ = writeln!(
-        text,
-        "| all | | {} | {} |",
-        embedded.summary_of(all()),
-        real.summary_of(all())
-    );
+    let numbers = rows.iter();
+    let all = numbers.flat_map(|(number, _)| subject.tests_of(embedded, *number));
+    let all: Vec<&str> = all.collect();
+    let _ = writeln!(text, "| all | | {} |", summaries(&all));
     for (number, words) in *rows {
         let tests: Vec<&str> = subject.tests_of(embedded, *number).collect();
         if tests.is_empty() {
@@ -72,21 +71,22 @@ impl Subject {
     }
 }
 
-/// What is to be said of a test besides that it passes on both.
-fn remarks(test: &str, embedded: &Results, real: &Results) -> String {
+/// What is to be said of a test besides that it passes on all.
+fn remarks(test: &str, embedded: &Results, real: &[(String, Results)]) -> String {
     let mut remarks = Vec::new();
-    for (server, results) in [("the embedded server", embedded), ("the real one", real)] {
+    let real = real.iter().map(|(version, results)| (&**version, results));
+    for (server, results) in std::iter::once(("the embedded server", embedded)).chain(real) {
         match results.ends.get(test) {
             Some(End::Passed) => {}
             Some(End::Failed) => remarks.push(format!("**fails on {server}**")),
             Some(End::Ignored) | None => remarks.push(format!("not run on {server}")),
         }
-    }
-    for note in real.notes.get(test).into_iter().flatten() {
-        remarks.push(match note {
-            Note::Lacks(text) => format!("not on the real one, {text}"),
-            Note::Part(text) => format!("the real one differs: {text}"),
-        });
+        for note in results.notes.get(test).into_iter().flatten() {
+            remarks.push(match note {
+                Note::Lacks(text) => format!("not on {server}: {text}"),
+                Note::Part(text) => format!("{server} differs: {text}"),
+            });
+        }
     }
     if remarks.is_empty() {
         return String::new();
@@ -105,17 +105,19 @@ mod tests {
     use super::{super::subjects::SUBJECTS, *};
 
     #[test]
-    fn tells_what_came_of_both() {
-        let (mut embedded, mut real) = (Results::default(), Results::default());
-        for results in [&mut embedded, &mut real] {
+    fn tells_what_came_of_all() {
+        let [mut embedded, mut today, mut old] = [(); 3].map(|()| Results::default());
+        for results in [&mut embedded, &mut today, &mut old] {
             results.read_line("test rule_07::rule_07_a ... ok");
             results.read_line("test rule_07::rule_07_b ... ok");
         }
-        real.read_note("rule_07::rule_07_a\tlacks\tof 1.27");
-        let text = render(&SUBJECTS[0], "Kubernetes v1", &embedded, &real);
-        assert!(text.contains("| 2 pass | 1 pass, 1 not in it |"), "{text}");
+        old.read_note("rule_07::rule_07_a\tlacks\tof 1.27");
+        let real = [("New".to_owned(), today), ("Old".to_owned(), old)];
+        let text = render(&SUBJECTS[0], &embedded, &real);
+        let row = "| 2 pass | 2 pass | 1 pass, 1 not in it |";
+        assert!(text.contains(row), "{text}");
         assert!(
-            text.contains("- `rule_07_a`: not on the real one, of 1.27\n"),
+            text.contains("- `rule_07_a`: not on Old: of 1.27\n"),
             "{text}"
         );
         assert!(text.contains("- `rule_07_b`\n"), "{text}");

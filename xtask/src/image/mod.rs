@@ -19,8 +19,16 @@ use archive::{Image, write};
 pub(crate) const PAUSE: &str = "localhost/longshore/pause:1";
 /// The program alone, for `--launcher-image`.
 pub(crate) const LONGSHORE: &str = "localhost/longshore/longshore:dev";
+/// The program in an image that is for the private registry alone. It must be another one:
+/// once a kubelet has pulled an image with a secret, pods without that secret may not use
+/// it, whatever the name by which they ask for it.
+pub(crate) const PRIVATE: &str = "localhost/longshore/private:dev";
 /// What runs use that name no image: under the name that a node gives it.
 pub(crate) const PYTHON: &str = "docker.io/library/python:3-slim";
+
+const LONGSHORE_FILE: &str = "longshore.tar";
+const PRIVATE_FILE: &str = "private.tar";
+const PYTHON_FILE: &str = "python.tar";
 
 /// Which images to make.
 #[derive(clap::Args)]
@@ -55,10 +63,21 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
+/// Makes the program's image, which changes with it, and the other one unless it is there.
+pub(crate) fn make_missing() -> Outcome {
+    let is_there = made().iter().any(|path| path.ends_with(PYTHON_FILE));
+    let which = if is_there {
+        vec![Which::Longshore]
+    } else {
+        Vec::new()
+    };
+    run(&Arguments { which })
+}
+
 /// The archives that are there.
 pub(crate) fn made() -> Vec<PathBuf> {
-    let names = ["longshore.tar", "python.tar"];
-    let paths = names.map(|name| target().join("image").join(name));
+    let paths =
+        [LONGSHORE_FILE, PRIVATE_FILE, PYTHON_FILE].map(|name| target().join("image").join(name));
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
@@ -85,7 +104,7 @@ fn save(path: &Path, image: &Image<'_>, root: &Path) -> Outcome {
 fn longshore() -> Outcome<PathBuf> {
     let program = statically::run()?;
     let folder = folder()?;
-    let (root, path) = (folder.join("longshore"), folder.join("longshore.tar"));
+    let (root, path) = (folder.join("longshore"), folder.join(LONGSHORE_FILE));
     let place = root.join("usr/local/bin");
     empty(&root)?;
     make_folder(&place)?;
@@ -98,6 +117,12 @@ fn longshore() -> Outcome<PathBuf> {
         keeps_owners: false,
     };
     save(&path, &image, &root)?;
+    let private = Image {
+        name: PRIVATE,
+        command: &["--version"],
+        ..image
+    };
+    save(&folder.join(PRIVATE_FILE), &private, &root)?;
     Ok(path)
 }
 

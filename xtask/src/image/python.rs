@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Image, PYTHON, empty, make_folder, save};
+use super::{Image, PYTHON, PYTHON_FILE, empty, make_folder, save};
 use crate::run::{Outcome, finish};
 
 /// What is in the image, beside what these need.
@@ -24,6 +24,8 @@ const PACKAGES: &[&str] = &[
     "hostname",
     "procps",
     "ca-certificates",
+    // Wheels of frameworks need it.
+    "libstdc++6",
 ];
 
 /// Where the packages' own scripts, which are not run, would have put something.
@@ -44,7 +46,7 @@ pub(super) fn image(folder: &Path) -> Outcome<PathBuf> {
     download(&packages)?;
     unpack(&packages, &root)?;
     complete(&root).map_err(|error| format!("{}: {error}", root.display()))?;
-    let path = folder.join("python.tar");
+    let path = folder.join(PYTHON_FILE);
     let image = Image {
         name: PYTHON,
         entrypoint: &[],

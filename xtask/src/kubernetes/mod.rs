@@ -8,9 +8,11 @@
 
 mod certificates;
 mod cgroups;
+mod ctr;
 mod modules;
 mod network;
 mod process;
+mod registry;
 mod servers;
 
 use std::{
@@ -20,7 +22,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::run::{Outcome, output, root, target};
+use serde_json::{Value, json};
+
+use crate::{
+    image,
+    run::{Outcome, output, root, target},
+};
 
 /// What to do with the cluster.
 #[derive(clap::Args)]
@@ -80,19 +87,58 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let places = places();
     match arguments.what {
-        What::Build => modules::build(&places),
+        What::Build => build(),
         What::Up => up(&places),
         What::Down => down(&places),
         What::Status => status(&places),
     }
 }
 
-/// The kubeconfig of the cluster that runs.
-pub(crate) fn running() -> Outcome<PathBuf> {
-    let kubeconfig = places().kubeconfig();
-    match kubeconfig.exists() {
-        true => Ok(kubeconfig),
-        false => Err("no cluster runs: start one with `cargo xtask real up`".into()),
+/// The cluster while tests run on it. It ends with this, if it was started for this.
+pub(crate) struct Lease {
+    is_ours: bool,
+}
+
+impl Lease {
+    /// Of the cluster that runs, or of one that is built and started for it.
+    pub(crate) fn take() -> Outcome<Self> {
+        let places = places();
+        let is_ours = !places.kubeconfig().exists();
+        if is_ours {
+            up(&places)?;
+        }
+        Ok(Self { is_ours })
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        places().kubeconfig()
+    }
+
+    /// What tests need to know of the cluster, as JSON.
+    pub(crate) fn facts(&self) -> Value {
+        let places = places();
+        let [image, private_image] = registry::images();
+        json!({
+            "kubeconfig": self.kubeconfig(),
+            "programs": places.programs,
+            "state": places.state,
+            "machine": network::MACHINE,
+            "launcherImage": image::LONGSHORE,
+            "image": image,
+            "privateImage": private_image,
+            "user": registry::USER,
+            "password": registry::PASSWORD,
+        })
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.is_ours
+            && let Err(problem) = down(&places())
+        {
+            eprintln!("warning: {problem}");
+        }
     }
 }
 
@@ -106,6 +152,21 @@ fn places() -> Places {
         programs: cache.join("kubernetes").join(modules::VERSION),
         state: PathBuf::from("/run/longshore-real"),
     }
+}
+
+/// Builds its programs, unless they are there.
+pub(crate) fn build() -> Outcome {
+    modules::build(&places())
+}
+
+/// Builds helm and kustomize beside them, unless they are there.
+pub(crate) fn build_tools() -> Outcome {
+    modules::build_tools(&places())
+}
+
+/// The folder of the programs.
+pub(crate) fn programs() -> PathBuf {
+    places().programs
 }
 
 /// Where the modules, and what else is built, are described.

@@ -35,9 +35,19 @@ struct Module {
 const MODULES: &[Module] = &[
     Module { folder: "etcd", program: "server", name: Some("etcd"), cgo: false, tags: "" },
     Module { folder: "containers", program: "runc", name: None, cgo: true, tags: "seccomp" },
+    Module { folder: "registry", program: "registry", name: None, cgo: false, tags: "" },
     Module { folder: "coredns", program: "coredns", name: None, cgo: false, tags: "" },
     Module { folder: "kubernetes", program: "kubelet", name: None, cgo: false, tags: "" },
 ];
+
+/// helm and kustomize, which the tests in Go run on a cluster.
+const TOOLS: Module = Module {
+    folder: "tools",
+    program: "kustomize",
+    name: None,
+    cgo: false,
+    tags: "",
+};
 
 /// Builds what is not there yet.
 pub(super) fn build(places: &Places) -> Outcome {
@@ -53,22 +63,30 @@ pub(super) fn build(places: &Places) -> Outcome {
             missing.join(", ")
         ));
     }
+    MODULES
+        .iter()
+        .try_for_each(|module| build_module(module, places))
+}
+
+/// Builds helm and kustomize, unless they are there. Needs only Go.
+pub(super) fn build_tools(places: &Places) -> Outcome {
+    build_module(&TOOLS, places)
+}
+
+fn build_module(module: &Module, places: &Places) -> Outcome {
     make_folder(&places.programs)?;
-    for module in MODULES {
-        let done = places.program(&format!(".{}", module.folder));
-        if done.exists() {
-            continue;
-        }
-        println!("building {}", module.folder);
-        install(module, &places.programs)?;
-        if let Some(name) = module.name {
-            let from = places.program(module.program);
-            fs::rename(&from, places.program(name))
-                .map_err(|error| format!("cannot rename {}: {error}", from.display()))?;
-        }
-        super::write(&done, "")?;
+    let done = places.program(&format!(".{}", module.folder));
+    if done.exists() {
+        return Ok(());
     }
-    Ok(())
+    println!("building {}", module.folder);
+    install(module, &places.programs)?;
+    if let Some(name) = module.name {
+        let from = places.program(module.program);
+        fs::rename(&from, places.program(name))
+            .map_err(|error| format!("cannot rename {}: {error}", from.display()))?;
+    }
+    super::write(&done, "")
 }
 
 fn install(module: &Module, programs: &Path) -> Outcome {

@@ -8,7 +8,10 @@ use crate::run::{Outcome, finish};
 pub(super) const NAMESPACE: &str = "longshore-real";
 /// The node's address within it, and the machine's on the other end.
 pub(super) const NODE: &str = "10.213.0.1";
-const MACHINE: &str = "10.213.0.2";
+/// The addresses of pods.
+pub(super) const PODS: &str = "10.244.0.0/24";
+/// Where pods reach this machine.
+pub(super) const MACHINE: &str = "10.213.0.2";
 const INTERFACE: &str = "longshore-real";
 
 /// Makes it, joined to this machine by a pair of interfaces.
@@ -20,6 +23,7 @@ pub(super) fn up() -> Outcome {
     ip(&[&pair[..], &["netns", NAMESPACE]].concat())?;
     ip(&["addr", "add", &format!("{MACHINE}/30"), "dev", INTERFACE])?;
     ip(&["link", "set", INTERFACE, "up"])?;
+    ip(&["route", "add", PODS, "via", NODE])?;
     let within = |words: &[&str]| ip(&[&["-n", NAMESPACE], words].concat());
     within(&["link", "set", "lo", "up"])?;
     within(&["addr", "add", &format!("{NODE}/30"), "dev", "eth0"])?;

@@ -1,21 +1,23 @@
 //! The cluster's servers: their settings, their order, their end.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use super::{
     Places,
     certificates::{API_SERVICE, NODE_NAME},
-    cgroups, make_folder,
-    network::{NODE, enter},
-    process, until, write,
+    cgroups,
+    ctr::ctr,
+    make_folder,
+    network::{NODE, PODS, enter},
+    process, registry, until, write,
 };
 use crate::{image, run::Outcome};
 
 /// All of them, in the order of their start.
-pub(super) const NAMES: [&str; 8] = [
+pub(super) const NAMES: [&str; 10] = [
     "etcd",
+    "registry",
+    "private-registry",
     "containerd",
     "kube-apiserver",
     "kube-controller-manager",
@@ -25,13 +27,13 @@ pub(super) const NAMES: [&str; 8] = [
     "coredns",
 ];
 const ETCD: &str = "http://127.0.0.1:2379";
-const PODS: &str = "10.244.0.0/24";
 const SERVICES: &str = "10.96.0.0/16";
 const DNS: &str = "10.96.0.10";
 
 /// Starts all, and waits until the node is ready.
 pub(super) fn start(places: &Places) -> Outcome {
     etcd(places)?;
+    registry::start(places)?;
     containerd(places)?;
     apiserver(places)?;
     controllers(places)?;
@@ -89,13 +91,6 @@ fn etcd(places: &Places) -> Outcome {
         ("unsafe-no-fsync", "true"),
     ];
     run(places, "etcd", &options)
-}
-
-/// The program that talks to containerd, whose own output is the answer.
-fn ctr(places: &Places, words: &[&str]) -> Outcome<String> {
-    let mut ctr = Command::new(places.program("ctr"));
-    ctr.arg("--address").arg(places.state("containerd.sock"));
-    crate::run::output(ctr.args(["--namespace", "k8s.io"]).args(words))
 }
 
 fn containerd(places: &Places) -> Outcome {
@@ -161,11 +156,11 @@ SystemdCgroup = false
     until("containerd answers", || ctr(places, &["version"]).is_ok())?;
     let mut archives = vec![image::pause(&places.state)?];
     archives.extend(image::made());
-    for archive in archives {
+    for archive in &archives {
         let archive = archive.display().to_string();
         ctr(places, &["images", "import", &archive])?;
     }
-    Ok(())
+    registry::fill(places)
 }
 
 fn apiserver(places: &Places) -> Outcome {
@@ -260,6 +255,8 @@ fn kubelet(places: &Places) -> Outcome {
         "failCgroupV1": false,
         "failSwapOn": false,
         "enforceNodeAllocatable": [],
+        // On a full disk too: what was imported cannot be pulled again.
+        "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
         },

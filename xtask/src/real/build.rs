@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use super::{binaries, cache, find, shown, sources};
+use super::{Release, cache, find, shown, sources};
 use crate::run::{Outcome, finish, output};
 
 /// What is needed: a program or a folder, and the package it comes in.
@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 3] = [
 
 /// Builds what is not there yet.
 pub(crate) fn run() -> Outcome {
-    let done = binaries().join("kube-apiserver");
+    let done = Release::Old.programs().join("kube-apiserver");
     if done.is_file() {
         println!("real-apiserver: {} is there already", shown(&done));
         return Ok(());

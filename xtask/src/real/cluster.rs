@@ -10,13 +10,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{apiserver, find, http::ask, shown};
+use super::{Release, find, http::ask, shown};
 use crate::run::{Outcome, finish, output, target};
 
 /// How long either may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The server's one token; it is reached from this machine only.
 const TOKEN: &str = "judge";
+
+/// Admission plugins that wait for controllers, or for objects that controllers make.
+const WITHOUT: [&str; 4] = [
+    "PersistentVolumeClaimResize",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+];
 
 /// A running real cluster: an API server, no controllers, no nodes.
 pub(crate) struct Cluster {
@@ -37,35 +45,31 @@ struct Running {
 
 impl Cluster {
     /// Starts one and waits until it serves.
-    pub(crate) fn start() -> Outcome<Self> {
-        let program = apiserver()?;
-        for (tool, package) in [
-            ("etcd", "etcd-server"),
-            ("openssl", "openssl"),
-            ("curl", "curl"),
-        ] {
+    pub(crate) fn start(release: Release) -> Outcome<Self> {
+        let program = release.program("kube-apiserver")?;
+        for tool in ["openssl", "curl"] {
             if find(tool).is_none() {
                 return Err(format!(
-                    "{tool} is missing (Debian: apt-get install {package})"
+                    "{tool} is missing (Debian: apt-get install {tool})"
                 ));
             }
         }
         let version = output(Command::new(&program).arg("--version"))?;
         let folder = target().join(format!("real-cluster-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", shown(&folder)))?;
-        let started = Self::start_in(&folder, &program, version.trim());
+        let started = Self::start_in(&folder, release, &program, version.trim());
         if started.is_err() {
             let _ = fs::remove_dir_all(&folder);
         }
         started
     }
 
-    fn start_in(folder: &Path, program: &Path, version: &str) -> Outcome<Self> {
+    fn start_in(folder: &Path, release: Release, program: &Path, version: &str) -> Outcome<Self> {
         let begin = Instant::now();
         let [client, peer, secure] = free_ports()?;
         let etcd_url = format!("http://127.0.0.1:{client}");
         let peer_url = format!("http://127.0.0.1:{peer}");
-        let mut etcd = Command::new("etcd");
+        let mut etcd = Command::new(release.program("etcd")?);
         etcd.arg("--data-dir").arg(folder.join("etcd")).args([
             format!("--listen-client-urls={etcd_url}"),
             format!("--advertise-client-urls={etcd_url}"),
@@ -112,7 +116,8 @@ impl Cluster {
             path("token-auth-file", file("tokens.csv")),
             "--authorization-mode=RBAC".into(),
             "--service-cluster-ip-range=10.0.0.0/24".into(),
-            "--disable-admission-plugins=ServiceAccount".into(),
+            "--allow-privileged=true".into(),
+            format!("--disable-admission-plugins={}", WITHOUT.join(",")),
         ]);
         let words = std::iter::once(server.get_program()).chain(server.get_args());
         let words: Vec<_> = words
@@ -132,6 +137,7 @@ impl Cluster {
         write(&kubeconfig, &kubeconfig_text(&url))?;
         let description = serde_json::json!({
             "kubeconfig": kubeconfig, "etcd": etcd_url, "apiserver": words,
+            "old": release == Release::Old,
         });
         write(&file("real.json"), &description.to_string())?;
         println!(

@@ -161,6 +161,10 @@ pub(crate) struct RunArgs {
     /// Whose clock the schedule means, as in Europe/Berlin
     #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
     time_zone: Option<String>,
+    /// Pods that a namespace of the Pod Security level `restricted` admits: no root, no
+    /// privileges
+    #[arg(long, help_heading = "Pods")]
+    restricted: bool,
     /// One JobSet for all roles, if the cluster has them
     #[arg(long, help_heading = "Pods")]
     jobset: bool,
@@ -219,6 +223,7 @@ impl RunArgs {
             queue: self.queue.clone(),
             cron: self.cron.clone(),
             time_zone: self.time_zone.clone(),
+            restricted: self.restricted,
             jobset: self.jobset,
             pods: PodFlags {
                 volumes: self.volume.clone(),

@@ -163,9 +163,7 @@ impl Controller {
             changed: snapshot.changed,
             now: self.now(),
         };
-        let Some(plan) = plan(&observed) else {
-            return Ok(Next::Done);
-        };
+        let plan = plan(&observed);
         for job in &plan.expired {
             // Told, and tried again with the next look.
             let _ = self.delete(&key, cron, &job.name, &job.uid).await;

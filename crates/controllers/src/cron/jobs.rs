@@ -24,9 +24,8 @@ pub(crate) fn name(cron: &str, time: Timestamp) -> String {
 /// The Job of a time.
 pub(crate) fn build(cron: &CronJob, time: Timestamp, zone: &TimeZone) -> Job {
     let cron_name = cron.metadata.name.clone().unwrap_or_default();
-    let template = cron.spec.as_ref().map(|spec| &spec.job_template);
-    let meta = template.and_then(|template| template.metadata.clone());
-    let meta = meta.unwrap_or_default();
+    let template = &cron.spec.job_template;
+    let meta = template.metadata.clone().unwrap_or_default();
     let mut annotations: BTreeMap<_, _> = meta.annotations.unwrap_or_default();
     annotations.insert(SCHEDULED.to_owned(), local(time, zone));
     let owner = OwnerReference {
@@ -46,7 +45,7 @@ pub(crate) fn build(cron: &CronJob, time: Timestamp, zone: &TimeZone) -> Job {
             owner_references: Some(vec![owner]),
             ..ObjectMeta::default()
         },
-        spec: template.and_then(|template| template.spec.clone()),
+        spec: template.spec.clone(),
         status: None,
     }
 }

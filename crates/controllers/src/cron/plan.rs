@@ -97,9 +97,9 @@ impl Notice {
     }
 }
 
-/// Decides. `None` when the CronJob has no spec.
-pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
-    let spec = observed.cron.spec.as_ref()?;
+/// Decides.
+pub(crate) fn plan(observed: &Observed<'_>) -> Plan {
+    let spec = &observed.cron.spec;
     let mut plan = Plan {
         status: observed.cron.status.clone().unwrap_or_default(),
         notices: Vec::new(),
@@ -111,7 +111,7 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
     if observed.cron.metadata.deletion_timestamp.is_none() {
         schedule(observed, spec, &mut plan);
     }
-    Some(plan)
+    plan
 }
 
 /// Whether a Job that runs is not among the active ones.

@@ -40,9 +40,8 @@ fn version(cron: &CronJob) -> Option<u64> {
     cron.metadata.resource_version.as_ref()?.parse().ok()
 }
 
-fn timing(cron: &CronJob) -> Option<(&str, Option<&str>)> {
-    let spec = cron.spec.as_ref()?;
-    Some((&spec.schedule, spec.time_zone.as_deref()))
+fn timing(cron: &CronJob) -> (&str, Option<&str>) {
+    (&cron.spec.schedule, cron.spec.time_zone.as_deref())
 }
 
 impl Store {

@@ -68,11 +68,11 @@ fn matching(rule: &PodFailurePolicyRule, pod: &PodFacts) -> Option<String> {
     let patterns = rule.on_pod_conditions.as_ref()?;
     let (kind, _) = pod.conditions.iter().find(|(kind, status)| {
         patterns.iter().any(|pattern| {
-            let wanted = if pattern.status.is_empty() {
-                "True"
-            } else {
-                pattern.status.as_str()
-            };
+            let wanted = pattern
+                .status
+                .as_deref()
+                .filter(|status| !status.is_empty());
+            let wanted = wanted.unwrap_or("True");
             pattern.type_ == *kind && wanted == status
         })
     })?;

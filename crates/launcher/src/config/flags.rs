@@ -56,6 +56,8 @@ pub struct Flags {
     pub cron: Option<String>,
     /// `--time-zone`: whose clock `cron` means.
     pub time_zone: Option<String>,
+    /// `--restricted`: pods keep to the Pod Security Standard `restricted`.
+    pub restricted: bool,
     /// `--jobset`: one JobSet instead of a Job a role.
     pub jobset: bool,
     /// `--stdin`, or both `--stdin` and `--tty`.

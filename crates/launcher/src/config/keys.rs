@@ -31,6 +31,7 @@ pub(super) const KEYS: &[&str] = &[
     "priority_class",
     "queue",
     "resources",
+    "restricted",
     "retries",
     "roles",
     "service_account",

@@ -23,6 +23,7 @@ use super::{ConfigError, FILE, keys, pods::PodSettings};
 /// command = ["python", "train.py"]
 /// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, while the bundle fits
 /// port = 8470
+/// restricted = false            # true: pods as a namespace of that Pod Security level wants them
 /// retries = 0
 /// timeout = "2h"
 /// start_timeout = "10m"
@@ -138,6 +139,8 @@ pub struct Settings {
     pub time_zone: Option<String>,
     /// What happens when a run is due and the last one still runs.
     pub concurrency_policy: Option<String>,
+    /// Whether pods keep to the Pod Security Standard `restricted`.
+    pub restricted: Option<bool>,
     /// Whether the roles are one JobSet.
     pub jobset: Option<bool>,
     /// What else the pods of every role are like.

@@ -153,6 +153,33 @@ pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
     )
 }
 
+/// A pod that runs, as far as is known, on a node that no longer answers.
+#[must_use]
+pub fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
+    if !pod.has_started() || pod.is_over() {
+        return None;
+    }
+    let nodes = around.nodes.iter().flat_map(|nodes| &nodes.seen);
+    let mut nodes = nodes.filter(|node| node.metadata.name == pod.spec.node_name);
+    let is_away = match nodes.next() {
+        Some(node) => !node.is_ready(),
+        // Who may not see nodes sees what the cluster says of the pod.
+        None => {
+            let mut events = around.of_pod(&pod.metadata).into_iter();
+            pod.condition("Ready").is_none() && events.any(|event| event.reason == "NodeNotReady")
+        }
+    };
+    let found = Explanation::new(
+        Cause::NodeLost,
+        format!(
+            "{} does not answer: whether the task still runs is not known",
+            node(pod)
+        ),
+        "wait for the node: the task may go on; the cluster gives up a pod whose node stays away, mostly after five minutes, and starts it again with `retries`; look at the node: `longshore describe nodes`",
+    );
+    is_away.then(|| found.of_pod(pod).seen("NodeNotReady"))
+}
+
 fn shutdown(pod: &PodEvidence, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeShutdown,

@@ -28,8 +28,10 @@ use crate::{
 };
 pub use around::Around;
 pub use cause::Cause;
+pub use disrupted::away;
 pub use ended::failure;
 pub use job::{job_failure, no_pods};
+pub(crate) use text::cut;
 pub use waiting::{is_idle, slow, stuck};
 
 /// One cause and one remedy.

@@ -61,6 +61,47 @@ fn waiting_containers() {
 }
 
 #[test]
+fn a_pod_that_runs_on_a_node_that_does_not_answer() {
+    let mut running = pod(json!({"phase": "Running",
+        "conditions": [{"type": "Ready", "status": "False"}],
+        "containerStatuses": [{"name": "main", "state": {"running": {}}}],
+    }));
+    running.metadata.name = "train-0".into();
+    running.spec.node_name = "a".into();
+    let event = |reason: &str| {
+        serde_json::from_value(json!({
+            "reason": reason, "involvedObject": {"kind": "Pod", "name": "train-0"},
+        }))
+        .unwrap()
+    };
+    let mut around = Around {
+        events: vec![event("Killing")],
+        ..Around::default()
+    };
+    assert_eq!(away(&running, &around), None);
+    around.events.push(event("NodeNotReady"));
+    let found = away(&running, &around).unwrap();
+    assert_eq!(found.kind, Cause::NodeLost);
+    assert!(found.cause.starts_with("its node \"a\" does not answer"));
+
+    // Who sees the node need not rely on events, which stay when it is back.
+    let node = |ready: &str| {
+        let conditions = json!([{"type": "Ready", "status": ready}]);
+        let node = json!({"metadata": {"name": "a"}, "status": {"conditions": conditions}});
+        Some(crate::fit::Nodes {
+            seen: vec![serde_json::from_value(node).unwrap()],
+            more: false,
+        })
+    };
+    around.nodes = node("True");
+    assert_eq!(away(&running, &around), None);
+    around.nodes = node("Unknown");
+    assert!(away(&running, &around).is_some());
+    let waiting = pod(json!({"phase": "Pending"}));
+    assert_eq!(away(&waiting, &around), None);
+}
+
+#[test]
 fn unschedulable_pods() {
     let remedy = |message: &str| {
         let status = json!({"phase": "Pending", "conditions": [

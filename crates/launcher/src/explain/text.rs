@@ -34,11 +34,15 @@ pub(super) fn last_line(text: &str) -> &str {
 
 /// A long message's beginning.
 pub(super) fn short(text: &str) -> String {
-    const LIMIT: usize = 400;
+    cut(text, 400)
+}
+
+/// The first characters of a message, as many as the limit allows.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
     let text = text.trim();
-    if text.chars().count() <= LIMIT {
+    if text.chars().count() <= limit {
         return text.to_owned();
     }
-    let begin: String = text.chars().take(LIMIT).collect();
+    let begin: String = text.chars().take(limit).collect();
     format!("{begin}…")
 }

@@ -6,7 +6,7 @@ use longshore_client::{Cluster, Error};
 use serde_json::Value;
 
 use super::{
-    Addon, Evidence, NamespaceState, Needs, Presence, Purpose, addons,
+    Addon, Evidence, NamespaceState, Needs, Presence, Purpose, addons, admission,
     references::{Found, Reference, What},
     rights::{self, Right},
     server,
@@ -16,14 +16,13 @@ use crate::look;
 /// How long an answer may take that can be done without.
 const LIMIT: Duration = Duration::from_secs(3);
 
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-
 /// # Errors
 /// The namespace cannot be asked for, other than for want of the right: the
 /// cluster does not answer. All else may stay unseen.
 pub(super) async fn ask(
     cluster: &Cluster,
     needs: &Needs,
+    pods: &[(String, Value)],
     purpose: Purpose,
 ) -> Result<Evidence, Error> {
     let namespace = needs.namespace.as_str();
@@ -40,12 +39,13 @@ pub(super) async fn ask(
     let ranges = format!("/api/v1/namespaces/{namespace}/limitranges");
     let ranges = async { Ok(look::items(cluster.proxy().get(&ranges, &[]).await?)) };
     let others = async {
-        let (version, lacks, quotas, ranges, nodes, references, addons) = futures::join!(
+        let (version, lacks, quotas, ranges, nodes, refused, references, addons) = futures::join!(
             look::seen("version", LIMIT, server::version(cluster)),
             tokio::time::timeout(LIMIT, lacks(cluster, needs, purpose)),
             look::seen("resourcequotas", LIMIT, look::quotas(cluster, namespace)),
             look::seen("limitranges", LIMIT, ranges),
             look::seen("nodes", LIMIT, look::nodes(cluster)),
+            tokio::time::timeout(LIMIT, admission::ask(cluster, namespace, pods)),
             futures::future::join_all(references),
             futures::future::join_all(addons),
         );
@@ -58,6 +58,7 @@ pub(super) async fn ask(
             nodes: nodes.0,
             references: references.into_iter().collect(),
             addons,
+            refused: refused.unwrap_or_default(),
         })
     };
     // A cluster that does not answer is told as soon as one question fails.
@@ -84,23 +85,16 @@ async fn lacks(cluster: &Cluster, needs: &Needs, purpose: Purpose) -> Vec<Right>
     let namespace = needs.namespace.as_str();
     // Most who run a cluster of their own may do everything in it: one
     // question, not a dozen.
-    if may(cluster, namespace, Right::EVERYTHING).await != Some(false) {
+    if Right::EVERYTHING.is_given(cluster, namespace).await != Some(false) {
         return Vec::new();
     }
     let rights = rights::needed(needs, purpose);
     let answers = rights.into_iter().map(async |right| {
-        let allowed = may(cluster, namespace, right).await;
+        let allowed = right.is_given(cluster, namespace).await;
         (allowed == Some(false)).then_some(right)
     });
     let answers = futures::future::join_all(answers).await;
     answers.into_iter().flatten().collect()
-}
-
-/// `None`: the server does not tell.
-async fn may(cluster: &Cluster, namespace: &str, right: Right) -> Option<bool> {
-    let review = right.review(namespace);
-    let answer = cluster.proxy().post(REVIEWS, &[], &review).await.ok()?;
-    answer["status"]["allowed"].as_bool()
 }
 
 async fn find(cluster: &Cluster, namespace: &str, reference: &Reference) -> Found {

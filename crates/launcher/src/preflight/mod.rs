@@ -4,6 +4,7 @@
 //! Asking ([`check`]) stands apart from deciding ([`judge`]), which is pure.
 
 mod addons;
+mod admission;
 mod ask;
 mod images;
 mod limits;
@@ -22,6 +23,7 @@ use longshore_client::{Cluster, Error};
 pub(crate) use quota::full;
 
 pub use addons::{Addon, Presence};
+pub use admission::RefusedPod;
 pub use needs::{Needs, RoleNeed};
 pub use references::{Found, Reference, What};
 pub use rights::Right;
@@ -113,6 +115,8 @@ pub struct Evidence {
     pub references: BTreeMap<Reference, Found>,
     /// What not every cluster has.
     pub addons: Vec<(Addon, Presence)>,
+    /// Pods that the server would refuse.
+    pub refused: Vec<RefusedPod>,
 }
 
 /// Asks the cluster whether the plan can be carried out.
@@ -121,7 +125,8 @@ pub struct Evidence {
 /// The cluster does not answer. All else is in the report.
 pub async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<Report, Error> {
     let needs = Needs::of(plan);
-    let evidence = ask::ask(cluster, &needs, purpose).await?;
+    let pods = admission::pods(plan);
+    let evidence = ask::ask(cluster, &needs, &pods, purpose).await?;
     Ok(judge(&needs, &evidence))
 }
 
@@ -173,6 +178,7 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
         &mut report,
     );
     nodes(&filled, evidence.nodes.as_ref(), &mut report);
+    admission::judge(&evidence.refused, &mut report);
     report
 }
 

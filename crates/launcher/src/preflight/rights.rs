@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use longshore_client::Cluster;
 use serde_json::{Value, json};
 
 use super::{Finding, Needs, Purpose};
 use crate::explain::Cause;
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /// A right in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +24,11 @@ pub struct Right {
 }
 
 impl Right {
-    const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Self {
+    pub(super) const fn new(
+        verb: &'static str,
+        group: &'static str,
+        resource: &'static str,
+    ) -> Self {
         Self {
             verb,
             group,
@@ -33,8 +40,15 @@ impl Right {
     /// All of them at once: who has it need not be asked for the others.
     pub(super) const EVERYTHING: Self = Self::new("*", "*", "*");
 
+    /// Whether the user has it; `None` where the server does not say.
+    pub(super) async fn is_given(self, cluster: &Cluster, namespace: &str) -> Option<bool> {
+        let review = self.review(namespace);
+        let answer = cluster.proxy().post(REVIEWS, &[], &review).await.ok()?;
+        answer["status"]["allowed"].as_bool()
+    }
+
     /// The review that asks for it.
-    pub(super) fn review(self, namespace: &str) -> Value {
+    fn review(self, namespace: &str) -> Value {
         json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

@@ -57,12 +57,17 @@ pub(crate) struct S3 {
 impl S3 {
     /// Starts a server with one bucket.
     pub(crate) fn start() -> Self {
+        Self::start_at("127.0.0.1")
+    }
+
+    /// The same at another of this machine's addresses.
+    pub(crate) fn start_at(host: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
         let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
         builder.set_auth(SimpleAuth::from_single(KEY, SECRET));
         let service = builder.build();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind((host, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State::default()));

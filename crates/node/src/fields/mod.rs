@@ -61,6 +61,18 @@ fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
             "this node counts a running container as ready; leave them out",
         );
     }
+    if has(spec.eviction_responders.as_ref()) {
+        return refuse(
+            "evictionResponders",
+            "pods are evicted at once here; leave them out",
+        );
+    }
+    if spec.scheduling_group.is_some() {
+        return refuse(
+            "schedulingGroup",
+            "pods are scheduled one by one here; leave it out",
+        );
+    }
     if spec.set_hostname_as_fqdn == Some(true) {
         return refuse(
             "setHostnameAsFQDN",
@@ -87,6 +99,16 @@ fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
             return refuse(
                 &format!("volume {:?} emptyDir.medium", volume.name),
                 "this node offers no huge pages; leave it out",
+            );
+        }
+        if volume
+            .empty_dir
+            .as_ref()
+            .is_some_and(|dir| dir.mode.is_some())
+        {
+            return refuse(
+                &format!("volume {:?} emptyDir.mode", volume.name),
+                "everybody may write to such a volume here; leave it out",
             );
         }
     }
@@ -173,6 +195,10 @@ fn check_mount(container: &Container, mount: &VolumeMount) -> Result<(), Refusal
         let reason = "mounts that are made later stay in the mount namespace where they are \
                       made; leave it out";
         return refuse("mountPropagation", reason);
+    }
+    if has(mount.bind_mount_options.as_ref()) {
+        let reason = "volumes are mounted without options; leave them out";
+        return refuse("bindMountOptions", reason);
     }
     if mount.recursive_read_only.as_deref() == Some("Enabled") {
         let reason = "mounts below the volume keep their own mode; use IfPossible, or leave it out";

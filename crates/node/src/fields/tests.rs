@@ -47,6 +47,10 @@ fn pod_spec() -> Table {
             Harmless("variables for Services are never made; Services have no endpoints here"),
         ),
         ("ephemeralContainers", NotCreated),
+        (
+            "evictionResponders",
+            Refused(json!([{"name": "a.example.com/b", "priority": 1}])),
+        ),
         ("hostAliases", Honoured),
         ("hostIPC", Harmless("all pods share the machine's")),
         ("hostNetwork", Honoured),
@@ -76,6 +80,7 @@ fn pod_spec() -> Table {
         ("runtimeClassName", Refused(json!("gvisor"))),
         ("schedulerName", Honoured),
         ("schedulingGates", Honoured),
+        ("schedulingGroup", Refused(json!({"podGroupName": "g"}))),
         ("securityContext", Parts),
         ("serviceAccount", Honoured),
         ("serviceAccountName", Honoured),
@@ -143,6 +148,7 @@ fn lifecycle() -> Table {
 
 fn volume_mount() -> Table {
     vec![
+        ("bindMountOptions", Refused(json!(["noexec"]))),
         ("mountPath", Honoured),
         ("mountPropagation", Refused(json!("Bidirectional"))),
         ("name", Honoured),
@@ -177,6 +183,7 @@ fn resources() -> Table {
 fn empty_dir() -> Table {
     vec![
         ("medium", Refused(json!("HugePages-2Mi"))),
+        ("mode", Refused(json!(448))),
         ("sizeLimit", NOT_LIMITED),
     ]
 }

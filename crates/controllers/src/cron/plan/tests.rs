@@ -60,7 +60,7 @@ fn decide(cron: &CronJob, jobs: &[JobFacts], now: &str) -> Plan {
         changed: None,
         now: at(now),
     };
-    plan(&observed).unwrap()
+    plan(&observed)
 }
 
 fn reasons(plan: &Plan) -> Vec<&'static str> {

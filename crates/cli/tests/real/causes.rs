@@ -1,0 +1,156 @@
+//! What keeps a run from starting, or ends it, beside what its images and its node do.
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// Runs to the end, and gives what `why` says; what kubectl describes has the same.
+#[track_caller]
+fn ends(stage: &Stage, words: &[&str], kind: &str, described: &str) -> serde_json::Value {
+    let run = stage.detach(words);
+    let why = stage.eventually_why(&run, kind);
+    stage.eventually_over(&run);
+    stage.eventually(described, || stage.describe().contains(described));
+    why
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn the_kernel_kills_what_uses_too_much_memory() {
+    let stage = Stage::new();
+    let script = "x = b'x' * (500 << 20)";
+    let words = ["--memory", "64Mi", "--", "python3", "-c", script];
+    let why = ends(&stage, &words, "out-of-memory", "OOMKilled");
+    assert_eq!(why["exitCode"], 137, "{why:#}");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_child_that_the_kernel_kills_for_its_memory() {
+    let stage = Stage::new();
+    let script = "python3 -c \"x = b'x' * (500 << 20)\"; exit 7";
+    let words = ["--memory", "64Mi", "--", "sh", "-c", script];
+    let run = stage.detach(&words);
+    stage.eventually_over(&run);
+    let why = stage.why(&run);
+    let kind = why["explanation"]["kind"].as_str().unwrap();
+    // containerd reports an OOM kill in the container, or not, by the version of the
+    // control groups; both are true of this command.
+    assert!(["out-of-memory", "exit-code"].contains(&kind), "{why:#}");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_command_that_is_not_in_the_image() {
+    let stage = Stage::new();
+    ends(
+        &stage,
+        &["--", "no-such-program"],
+        "command-not-found",
+        "127",
+    );
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_run_that_takes_too_long() {
+    let stage = Stage::new();
+    let words = ["--timeout", "5s", "--", "sleep", "1000"];
+    ends(&stage, &words, "deadline", "DeadlineExceeded");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_init_container_that_fails() {
+    let stage = Stage::new();
+    let template = "spec:\n  initContainers:\n  - name: prepare\n    image: python:3-slim\n    \
+                    command: [sh, -c, 'echo no data; exit 3']\n";
+    stage.desk.write("pod.yaml", template);
+    let words = ["--template", "pod.yaml", "--", "true"];
+    let why = ends(&stage, &words, "init-failed", "Exit Code:    3");
+    let cause = why["explanation"]["cause"].as_str().unwrap();
+    assert!(cause.contains("prepare"), "{why:#}");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_volume_that_cannot_be_mounted() {
+    let stage = Stage::new();
+    let template = "spec:\n  containers:\n  - name: main\n    volumeMounts:\n    \
+                    - {name: data, mountPath: /data}\n  volumes:\n  - name: data\n    \
+                    hostPath: {path: /no/such/folder, type: Directory}\n";
+    stage.desk.write("pod.yaml", template);
+    let run = stage.detach(&["--template", "pod.yaml", "--", "true"]);
+    let why = stage.eventually_why(&run, "mount");
+    assert_eq!(why["state"], "waiting", "{why:#}");
+    stage.eventually("events", || stage.describe().contains("FailedMount"));
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_secret_that_goes_while_the_pod_starts() {
+    let stage = Stage::new();
+    let template = "spec:\n  containers:\n  - name: main\n    envFrom:\n    \
+                    - secretRef: {name: keys}\n";
+    stage.desk.write("pod.yaml", template);
+    let words = ["--template", "pod.yaml", "--", "true"];
+    // Preflight asks for it before anything is created.
+    let refused = stage.run(&words).expect(4);
+    assert!(refused.err.contains("keys"), "{}", refused.err);
+    stage.kubectl(&["create", "secret", "generic", "keys"]);
+    stage.run(&words).expect(0);
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_pod_for_which_the_node_has_no_room_yet() {
+    let stage = Stage::new();
+    let first = stage.detach(&["--name", "first", "--cpu", "1500m", "--", "sleep", "1000"]);
+    stage.eventually("it runs", || stage.phase() == "Running");
+    let second = stage.detach(&["--name", "second", "--cpu", "1500m", "--", "true"]);
+    let why = stage.eventually_why(&second, "insufficient-resource");
+    assert_eq!(why["state"], "waiting", "{why:#}");
+    stage.eventually("events", || stage.describe().contains("Insufficient cpu"));
+    stage.about(&["cancel", &first]).expect(0);
+    stage.about(&["attach", &second]).expect(0);
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn what_no_node_could_ever_take_is_refused() {
+    let stage = Stage::new();
+    let refused = stage.run(&["--cpu", "1000", "--", "true"]).expect(4);
+    assert!(refused.err.contains("1k of cpu"), "{}", refused.err);
+    let refused = stage.run(&["--node-selector", "pool=none", "--", "true"]);
+    let refused = refused.expect(4);
+    assert!(refused.err.contains("pool=none"), "{}", refused.err);
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn quotas_and_limits_are_seen_before_and_while_it_runs() {
+    let stage = Stage::new();
+    let quota = ["create", "quota", "few", "--hard=pods=1,requests.cpu=500m"];
+    stage.kubectl(&quota);
+    // The quota wants to know how much every container asks for.
+    let refused = stage.run(&["--", "true"]).expect(4);
+    assert!(refused.err.contains("few"), "{}", refused.err);
+    let refused = stage.run(&["--cpu", "2", "--", "true"]).expect(4);
+    assert!(refused.err.contains("few"), "{}", refused.err);
+    stage.run(&["--cpu", "100m", "--", "true"]).expect(0);
+    let long = stage.detach(&["--cpu", "100m", "--", "sleep", "1000"]);
+    stage.eventually("it runs", || stage.phase().contains("Running"));
+    let waits = stage.detach(&["--name", "waits", "--cpu", "100m", "--", "true"]);
+    let why = stage.eventually_why(&waits, "quota");
+    assert_eq!(why["state"], "waiting", "{why:#}");
+    stage.about(&["cancel", &long]).expect(0);
+
+    let stage = Stage::new();
+    stage.apply(&json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
+        "spec": {"limits": [{"type": "Container", "max": {"memory": "128Mi"}}]},
+    }));
+    let refused = stage.run(&["--memory", "1Gi", "--", "true"]).expect(4);
+    assert!(refused.err.contains("small"), "{}", refused.err);
+    stage.run(&["--memory", "100Mi", "--", "true"]).expect(0);
+}

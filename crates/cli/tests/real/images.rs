@@ -1,0 +1,118 @@
+//! Images that are pulled, and those that cannot be.
+
+use crate::stage::{Stage, said};
+
+/// Starts a run with this image, and waits for the cause. The human's view names the same.
+#[track_caller]
+fn is_refused(image: &str, settings: &str, kind: &str, described: &str) {
+    let stage = Stage::new();
+    stage.desk.write("longshore.toml", settings);
+    let run = stage.detach(&["--image", image, "--", "true"]);
+    let why = stage.eventually_why(&run, kind);
+    assert!(why["explanation"]["remedy"].is_string(), "{why:#}");
+    stage.eventually(described, || stage.describe().contains(described));
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_image_that_the_registry_does_not_have() {
+    let stage = Stage::new();
+    let image = stage.images()[0].replace(":1", ":no-such-tag");
+    is_refused(&image, "", "image-not-found", "not found");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_image_that_needs_a_password() {
+    let stage = Stage::new();
+    is_refused(
+        stage.images()[1],
+        "",
+        "image-unauthorized",
+        "no basic auth credentials",
+    );
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_registry_that_does_not_answer() {
+    let stage = Stage::new();
+    let image = stage.images()[0].replace(":5000", ":5999");
+    is_refused(&image, "", "registry-unreachable", "connection refused");
+    is_refused(
+        "registry.invalid/train:1",
+        "",
+        "registry-unreachable",
+        "registry.invalid",
+    );
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_image_whose_name_cannot_be_read() {
+    is_refused("Not/An/Image:1", "", "image-name", "InvalidImageName");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_image_that_must_not_be_pulled() {
+    let stage = Stage::new();
+    is_refused(
+        &stage.images()[0].replace(":1", ":2"),
+        "image_pull_policy = \"Never\"",
+        "image-never-pulled",
+        "ErrImageNeverPull",
+    );
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn an_image_without_the_program() {
+    let stage = Stage::new();
+    let words = [
+        "run",
+        "--context",
+        "real",
+        "--namespace",
+        &stage.name,
+        "--detach",
+    ];
+    // Of which preflight cannot know what is in it.
+    let image = ["--image", "localhost/longshore/pause:1", "--", "true"];
+    let run = stage.longshore(&[&words[..], &image].concat()).expect(0);
+    stage.eventually_why(run.out.trim(), "launcher-missing");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_pull_secret_opens_the_private_registry() {
+    let stage = Stage::new();
+    let image = stage.images()[1];
+    let (registry, _) = image.split_once('/').unwrap();
+    stage.kubectl(&[
+        "create",
+        "secret",
+        "docker-registry",
+        "puller",
+        &format!("--docker-server={registry}"),
+        &format!("--docker-username={}", stage.facts("user")),
+        &format!("--docker-password={}", stage.facts("password")),
+    ]);
+    stage.desk.write(
+        "longshore.toml",
+        "image_pull_secrets = [\"puller\"]\nimage_pull_policy = \"Always\"\n",
+    );
+    let words = ["run", "--context", "real", "--namespace", &stage.name];
+    let words = [
+        &words[..],
+        &["--image", image, "--", "longshore", "--version"],
+    ]
+    .concat();
+    let answer = stage.longshore(&words).expect(0);
+    assert!(said(&answer).starts_with("longshore "), "{}", answer.out);
+    let described = stage.describe();
+    assert!(
+        described.contains("Successfully pulled image"),
+        "{described}"
+    );
+}

@@ -1,0 +1,59 @@
+//! Logs through the files that the kubelet rotates.
+
+use std::io::{BufRead as _, BufReader};
+
+use crate::{
+    desk::Running,
+    stage::{Stage, said},
+};
+
+/// Enough for many of the kubelet's files.
+const LINES: u64 = 10_000_000;
+/// Each has its number, in ten digits, and zeros.
+const LENGTH: usize = 99;
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn every_line_comes_or_is_counted_as_lost() {
+    let stage = Stage::new();
+    let zeros = LENGTH - 10;
+    let script = format!("seq -f \"%010.0f$(printf '%0{zeros}d' 0)\" {LINES}");
+    let mut followed = Running::start(stage.run_command(&["--", "sh", "-c", &script]));
+    let (mut seen, mut last, mut gaps) = (0, 0, 0);
+    let mut is_told = false;
+    for line in BufReader::new(followed.output()).lines() {
+        let line = line.unwrap();
+        let text = line.strip_prefix("main/0 | ").unwrap();
+        if text.starts_with("longshore: lines between ") {
+            (is_told, gaps) = (true, gaps + 1);
+            continue;
+        }
+        if text.len() != LENGTH {
+            // containerd ends a file within a line: its beginning was in the missing file.
+            assert!(is_told, "after {last}: {text:?}");
+            continue;
+        }
+        let number: u64 = text[..10].parse().unwrap();
+        // What is missing is missing where that is said, and nowhere else.
+        assert!(number > last, "{number} after {last}");
+        assert!(is_told || number == last + 1, "{number} after {last}");
+        (seen, last, is_told) = (seen + 1, number, false);
+    }
+    let answer = followed.end().expect(0);
+    assert_eq!(last, LINES, "{}", answer.err);
+    assert_eq!(gaps > 0, answer.err.contains("gap"), "{}", answer.err);
+    println!("{seen} of {LINES} lines, {gaps} gaps");
+}
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_line_without_an_end_comes_before_the_line_is_complete() {
+    let stage = Stage::new();
+    let answer = stage.run(&[
+        "--",
+        "sh",
+        "-c",
+        "printf half; sleep 2; echo ' whole'; printf end",
+    ]);
+    assert_eq!(said(&answer.expect(0)), "half whole\nend\n");
+}

@@ -1,0 +1,19 @@
+//! The launcher on a Kubernetes of today, with a kubelet, controllers and a registry:
+//! `cargo xtask test --cluster real` starts one and runs these.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod causes;
+#[path = "../program/desk.rs"]
+#[allow(dead_code, reason = "the other tests use all of it")]
+mod desk;
+mod disruptions;
+mod examples;
+mod first;
+mod images;
+mod logs;
+mod resolver;
+mod rights;
+#[path = "../../../launcher/tests/s3/mod.rs"]
+mod s3;
+mod stage;
+mod stores;

@@ -1,0 +1,155 @@
+//! Whether the API server would admit the pods: webhooks, policies, the namespace's Pod
+//! Security level.
+
+use longshore_client::Cluster;
+use serde_json::{Map, Value, json};
+
+use super::{Finding, Report, rights::Right};
+use crate::{
+    explain::{Cause, cut},
+    plan::Plan,
+};
+
+/// The most of a server's message that is shown, in characters.
+const MESSAGE: usize = 2000;
+
+/// Refusals that need not be true any more when the Job creates the pod: a quota is full,
+/// a new namespace has no service account yet.
+const PASSING: [&str; 2] = ["exceeded quota", "error looking up service account"];
+
+/// A pod that the API server would refuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedPod {
+    /// The role it belongs to.
+    pub role: String,
+    /// What the server says.
+    pub message: String,
+}
+
+/// A pod of each role, as its Job would create it.
+pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
+    let pod = |job: &Value| {
+        let template = &job["spec"]["template"];
+        let role = &job["metadata"]["labels"][crate::names::ROLE];
+        let mut metadata = template["metadata"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        metadata.extend(Map::from_iter([(
+            "generateName".into(),
+            json!("preflight-"),
+        )]));
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"],
+        });
+        (role.as_str().unwrap_or_default().to_owned(), pod)
+    };
+    plan.jobs.iter().map(pod).collect()
+}
+
+/// Has the server check them without creating them. Who may not create pods is not told:
+/// the Job's controller may.
+pub(super) async fn ask(
+    cluster: &Cluster,
+    namespace: &str,
+    pods: &[(String, Value)],
+) -> Vec<RefusedPod> {
+    let right = Right::new("create", "", "pods");
+    if right.is_given(cluster, namespace).await != Some(true) {
+        return Vec::new();
+    }
+    let path = format!("/api/v1/namespaces/{namespace}/pods");
+    let asked = pods.iter().map(async |(role, pod)| {
+        let answer = cluster.proxy().post(&path, &[("dryRun", "All")], pod).await;
+        let error = answer.err().filter(|error| error.is_forbidden())?;
+        let message = &error.status()?.message;
+        // The pod has no name yet.
+        let message = message
+            .split_once(" is forbidden: ")
+            .map_or(message.as_str(), |(_, reason)| reason);
+        let message = cut(message, MESSAGE);
+        Some(RefusedPod {
+            role: role.clone(),
+            message,
+        })
+    });
+    let refused = futures::future::join_all(asked).await;
+    refused.into_iter().flatten().collect()
+}
+
+/// Refuses what the server would refuse, unless something more exact was found.
+pub(super) fn judge(refused: &[RefusedPod], report: &mut Report) {
+    if !report.refusals.is_empty() {
+        return;
+    }
+    for RefusedPod { role, message } in refused {
+        if PASSING.iter().any(|words| message.contains(words)) {
+            continue;
+        }
+        let remedy = match message.contains("violates PodSecurity") {
+            true => {
+                "run it with --restricted (`restricted = true` in longshore.toml), or set the fields that are named in a pod template (--template)"
+            }
+            false => {
+                "change what is named with a pod template (--template), or ask who administers the namespace"
+            }
+        };
+        report.refusals.push(Finding::new(
+            Cause::AdmissionRefused,
+            format!("the cluster does not admit the pods of {role}: {message}"),
+            remedy,
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn refused(message: &str) -> Report {
+        let mut report = Report::default();
+        let pod = RefusedPod {
+            role: "worker".into(),
+            message: message.into(),
+        };
+        judge(&[pod], &mut report);
+        report
+    }
+
+    #[test]
+    fn a_security_level_has_a_remedy_of_its_own() {
+        let report = refused("violates PodSecurity \"restricted:latest\": runAsNonRoot != true");
+        let found = &report.refusals[0];
+        assert_eq!(found.kind, Cause::AdmissionRefused);
+        assert!(found.problem.contains("worker: violates PodSecurity"));
+        assert!(found.remedy.contains("--restricted"));
+        let report = refused("admission webhook \"images.example.org\" denied the request: no");
+        assert!(report.refusals[0].remedy.contains("--template"));
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_no_refusal() {
+        for message in [
+            "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1",
+            "error looking up service account a/default: serviceaccount \"default\" not found",
+        ] {
+            assert_eq!(refused(message), Report::default());
+        }
+    }
+
+    #[test]
+    fn what_was_found_more_exactly_is_not_repeated() {
+        let exact = Finding::new(Cause::LimitRange, "too much", "less");
+        let mut report = Report {
+            refusals: vec![exact.clone()],
+            warnings: Vec::new(),
+        };
+        let pod = RefusedPod {
+            role: "main".into(),
+            message: "maximum memory usage per Container is 128Mi".into(),
+        };
+        judge(&[pod], &mut report);
+        assert_eq!(report.refusals, [exact]);
+    }
+}
