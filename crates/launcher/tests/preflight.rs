@@ -41,6 +41,10 @@ fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -
                 201,
                 json!({"kind": "SelfSubjectAccessReview", "status": {"allowed": true}}),
             ),
+            "/api/v1/namespaces/team/pods" => {
+                assert_eq!(asked.query, "dryRun=All");
+                Answer::Json(201, asked.body.clone())
+            }
             path if path.ends_with("resourcequotas") => list("ResourceQuota", "v1", vec![]),
             path if path.ends_with("limitranges") => list("LimitRange", "v1", vec![]),
             "/api/v1/nodes" => list("Node", "v1", vec![]),
@@ -51,11 +55,11 @@ fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -
 }
 
 #[tokio::test]
-async fn six_questions_where_all_is_well() {
+async fn eight_questions_where_all_is_well() {
     let fake = cluster(|_| None);
     let report = check(&fake.cluster(), &simple(), Purpose::Follow).await;
     assert_eq!(report.unwrap(), Default::default());
-    assert_eq!(fake.asked.lock().unwrap().len(), 6);
+    assert_eq!(fake.asked.lock().unwrap().len(), 8);
 }
 
 #[tokio::test]
@@ -76,6 +80,24 @@ async fn who_may_see_nothing_is_refused_nothing_for_it() {
     });
     let report = check(&fake.cluster(), &simple(), Purpose::Follow).await;
     assert_eq!(report.unwrap(), Default::default());
+}
+
+#[tokio::test]
+async fn a_pod_that_the_cluster_does_not_admit_is_refused() {
+    let refusing = |message: &'static str| {
+        cluster(move |asked| {
+            let pods = asked.path == "/api/v1/namespaces/team/pods";
+            pods.then(|| status(403, "Forbidden", message))
+        })
+    };
+    let fake = refusing("pods \"preflight-\" is forbidden: images of hub.example are not allowed");
+    let told = refusals(&fake, &simple()).await;
+    insta::assert_snapshot!(told.join("\n"), @"the cluster does not admit the pods of main: images of hub.example are not allowed; change what is named with a pod template (--template), or ask who administers the namespace");
+    // The namespace is new, its service account is made in a moment.
+    let fake = refusing(
+        "pods \"preflight-\" is forbidden: error looking up service account team/default: serviceaccount \"default\" not found",
+    );
+    assert_eq!(refusals(&fake, &simple()).await, [""; 0]);
 }
 
 #[tokio::test]

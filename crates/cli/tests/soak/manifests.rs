@@ -61,9 +61,21 @@ pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
     });
 }
 
+/// Reads until no fault stands in the way: some reads are refused or broken off.
+async fn read(proxy: &ApiServerProxy, path: &str, query: &[(&str, &str)]) -> Value {
+    let mut answer = proxy.get(path, query).await;
+    for _ in 0..30 {
+        if answer.is_ok() {
+            break;
+        }
+        answer = proxy.get(path, query).await;
+    }
+    answer.unwrap()
+}
+
 async fn read_schemas(proxy: &ApiServerProxy) -> Schemas {
     let mut all = Map::new();
-    let index = proxy.get("/openapi/v3", &[]).await.unwrap();
+    let index = read(proxy, "/openapi/v3", &[]).await;
     for (name, entry) in index["paths"].as_object().unwrap() {
         if !name.starts_with("api") {
             continue;
@@ -74,9 +86,8 @@ async fn read_schemas(proxy: &ApiServerProxy) -> Schemas {
             .split('&')
             .filter_map(|pair| pair.split_once('='))
             .collect();
-        if let Ok(document) = proxy.get(path, &query).await
-            && let Some(schemas) = document["components"]["schemas"].as_object()
-        {
+        let document = read(proxy, path, &query).await;
+        if let Some(schemas) = document["components"]["schemas"].as_object() {
             all.extend(schemas.clone());
         }
     }

@@ -85,9 +85,11 @@ impl Fake {
     }
 
     /// `METHOD path` of all requests that change something.
+    /// Dry runs are none.
     pub(crate) fn writes(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
-        let writes = asked.iter().filter(|asked| asked.method != "GET");
+        let writes =
+            (asked.iter()).filter(|asked| asked.method != "GET" && asked.query != "dryRun=All");
         writes
             .map(|asked| format!("{} {}", asked.method, asked.path))
             .collect()
