@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use longshore_client::{
-    Cache, Change, Cluster, DeleteOptions, Error, Item, Kind, OwnerReference, Patch, View,
-    kinds::Any,
+    Cache, Change, Cluster, DeleteOptions, Error, Item, Kind, OwnerReference, Patch, Propagation,
+    View, kinds::Any,
 };
 use longshore_model::{KindInfo, ObjectMeta};
 use parking_lot::Mutex;
@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use super::{
     custom,
-    graph::{FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, without_owners},
+    graph::{
+        FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, unblocking_owners, without_owners,
+    },
     kinds::{self, Kinds},
 };
 use crate::{
@@ -151,18 +153,19 @@ impl Collector {
             return self.take_finalizer_off(&view, &node, ORPHAN).await;
         }
         if node.awaits_dependents() {
-            let blocking: Vec<String> = {
+            let blocking: Vec<(String, bool)> = {
                 let graph = self.graph.lock();
-                graph
-                    .blocking(uid)
-                    .into_iter()
-                    .map(|node| node.meta.uid.clone())
+                let blocking = graph.blocking(uid).into_iter();
+                blocking
+                    .map(|node| (node.meta.uid.clone(), node.awaits_dependents()))
                     .collect()
             };
             if blocking.is_empty() {
                 return self.take_finalizer_off(&view, &node, FOREGROUND).await;
             }
-            blocking.into_iter().for_each(|uid| self.queue.add(uid));
+            // Those that wait themselves are looked at when what they wait for goes.
+            let look = blocking.into_iter().filter(|(_, waits)| !waits);
+            look.for_each(|(uid, _)| self.queue.add(uid));
             return Ok(Next::Done);
         }
         self.collect(&view, &node).await
@@ -185,20 +188,16 @@ impl Collector {
             states.push(self.owner_state(node, owner).await?);
         }
         let uid = &node.meta.uid;
-        let has_dependents = self.graph.lock().dependents(uid).next().is_some();
-        match fate(node, &states, has_dependents) {
+        let dependents = self.graph.lock().state_of_dependents(uid);
+        match fate(node, &states, dependents) {
             Fate::Keep => {}
             Fate::Strip(owners) => strip(view, &node.meta, &owners).await?,
-            Fate::Delete(propagation) => {
-                tracing::debug!(kind = %node.kind.gvk.kind, name = node.meta.name, "its owners are gone: deleted");
-                let options = DeleteOptions {
-                    propagation: Some(propagation),
-                    uid: Some(uid.clone()),
-                    // Owners may have been added since it was looked at.
-                    version: Some(node.meta.resource_version.clone()),
-                    ..DeleteOptions::default()
-                };
-                view.delete(&node.meta.name, &options).await?;
+            Fate::Delete(propagation) => delete(view, &node.meta, propagation).await?,
+            Fate::BreakCircle => {
+                let owners = json!(unblocking_owners(&node.meta));
+                if let Some(changed) = change(view, &node.meta, "ownerReferences", owners).await? {
+                    delete(view, &changed, Propagation::Foreground).await?;
+                }
             }
         }
         Ok(Next::Done)
@@ -300,31 +299,46 @@ fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
     }
 }
 
-async fn strip(view: &View<Any>, meta: &ObjectMeta, owners: &[String]) -> Result<(), Error> {
-    change(
-        view,
-        meta,
-        "ownerReferences",
-        json!(without_owners(meta, owners)),
-    )
-    .await
+async fn delete(
+    view: &View<Any>,
+    meta: &ObjectMeta,
+    propagation: Propagation,
+) -> Result<(), Error> {
+    let kind = &view.kind().gvk.kind;
+    tracing::debug!(%kind, name = meta.name, "its owners are gone: deleted");
+    let options = DeleteOptions {
+        propagation: Some(propagation),
+        uid: Some(meta.uid.clone()),
+        // Owners may have been added since it was looked at.
+        version: Some(meta.resource_version.clone()),
+        ..DeleteOptions::default()
+    };
+    view.delete(&meta.name, &options).await.map(|_| ())
 }
 
-/// Sets one list of the metadata, if the object is still as it was.
+async fn strip(view: &View<Any>, meta: &ObjectMeta, owners: &[String]) -> Result<(), Error> {
+    let left = json!(without_owners(meta, owners));
+    change(view, meta, "ownerReferences", left)
+        .await
+        .map(|_| ())
+}
+
+/// Sets one list of the metadata, if the object is still as it was. Returns what it is
+/// then, or nothing when it is gone.
 async fn change(
     view: &View<Any>,
     meta: &ObjectMeta,
     field: &str,
     list: Value,
-) -> Result<(), Error> {
+) -> Result<Option<ObjectMeta>, Error> {
     let patch = Patch::merge(json!({"metadata": {
         "uid": meta.uid,
         "resourceVersion": meta.resource_version,
         field: list,
     }}));
     match view.patch(&meta.name, &patch).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() => Ok(()),
+        Ok(changed) => Ok(Some(slim(&changed))),
+        Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }

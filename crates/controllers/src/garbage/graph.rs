@@ -146,6 +146,18 @@ impl Graph {
         uids.filter_map(|uid| self.nodes.get(uid))
     }
 
+    /// Whether an object has dependents, and whether they wait for theirs.
+    pub(crate) fn state_of_dependents(&self, uid: &str) -> Dependents {
+        let mut state = Dependents::None;
+        for node in self.dependents(uid) {
+            if node.awaits_dependents() {
+                return Dependents::Waiting;
+            }
+            state = Dependents::Some;
+        }
+        state
+    }
+
     /// The dependents that a foreground deletion of `uid` waits for.
     pub(crate) fn blocking(&self, uid: &str) -> Vec<&Node> {
         let blocks = |node: &&Node| {
@@ -154,6 +166,17 @@ impl Graph {
         };
         self.dependents(uid).filter(blocks).collect()
     }
+}
+
+/// The dependents of an object that is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dependents {
+    /// There are none.
+    None,
+    /// There are some.
+    Some,
+    /// One of them is going in the foreground itself: perhaps a circle.
+    Waiting,
 }
 
 /// What is known of an owner after looking at the server.
@@ -176,10 +199,13 @@ pub(crate) enum Fate {
     Strip(Vec<String>),
     /// It goes.
     Delete(Propagation),
+    /// Its owners and a dependent wait: it goes in the foreground, and its owners must not
+    /// wait for it any more, or none of a circle would ever go.
+    BreakCircle,
 }
 
 /// Decides an object's fate from the states of its owners, in their order.
-pub(crate) fn fate(node: &Node, owners: &[OwnerState], has_dependents: bool) -> Fate {
+pub(crate) fn fate(node: &Node, owners: &[OwnerState], dependents: Dependents) -> Fate {
     let references = &node.meta.owner_references;
     if node.is_deleting() || references.is_empty() {
         return Fate::Keep;
@@ -196,8 +222,12 @@ pub(crate) fn fate(node: &Node, owners: &[OwnerState], has_dependents: bool) -> 
             Fate::Strip(lost)
         };
     }
-    if owners.contains(&OwnerState::Waiting) && has_dependents {
-        return Fate::Delete(Propagation::Foreground);
+    if owners.contains(&OwnerState::Waiting) {
+        match dependents {
+            Dependents::None => {}
+            Dependents::Some => return Fate::Delete(Propagation::Foreground),
+            Dependents::Waiting => return Fate::BreakCircle,
+        }
     }
     // A finalizer set before the deletion says how it is wished.
     Fate::Delete(if node.has(ORPHAN) {
@@ -216,6 +246,15 @@ pub(crate) fn without_owners(meta: &ObjectMeta, uids: &[String]) -> Vec<OwnerRef
         .filter(|owner| !uids.contains(&owner.uid))
         .cloned()
         .collect()
+}
+
+/// The owners, none of which is to wait for the object.
+pub(crate) fn unblocking_owners(meta: &ObjectMeta) -> Vec<OwnerReference> {
+    let mut owners = meta.owner_references.clone();
+    for owner in &mut owners {
+        owner.block_owner_deletion = owner.block_owner_deletion.map(|_| false);
+    }
+    owners
 }
 
 #[cfg(test)]
@@ -258,44 +297,56 @@ mod tests {
         let one = || node("x", &[("o", true)], json!({}));
         let two = || node("x", &[("o", true), ("p", false)], json!({}));
         let table = [
-            (node("x", &[], json!({})), vec![], false, Fate::Keep),
-            (one(), vec![Solid], false, Fate::Keep),
+            (
+                node("x", &[], json!({})),
+                vec![],
+                Dependents::None,
+                Fate::Keep,
+            ),
+            (one(), vec![Solid], Dependents::None, Fate::Keep),
             (
                 one(),
                 vec![Gone],
-                false,
+                Dependents::None,
                 Fate::Delete(Propagation::Background),
             ),
             (
                 one(),
                 vec![Gone],
-                true,
+                Dependents::Some,
                 Fate::Delete(Propagation::Background),
             ),
             (
                 one(),
                 vec![Waiting],
-                false,
+                Dependents::None,
                 Fate::Delete(Propagation::Background),
             ),
             (
                 one(),
                 vec![Waiting],
-                true,
+                Dependents::Some,
                 Fate::Delete(Propagation::Foreground),
             ),
-            (two(), vec![Gone, Solid], false, strip(&["o"])),
-            (two(), vec![Solid, Waiting], false, strip(&["p"])),
+            (one(), vec![Waiting], Dependents::Waiting, Fate::BreakCircle),
+            (
+                one(),
+                vec![Gone],
+                Dependents::Waiting,
+                Fate::Delete(Propagation::Background),
+            ),
+            (two(), vec![Gone, Solid], Dependents::None, strip(&["o"])),
+            (two(), vec![Solid, Waiting], Dependents::None, strip(&["p"])),
             (
                 two(),
                 vec![Gone, Gone],
-                false,
+                Dependents::None,
                 Fate::Delete(Propagation::Background),
             ),
             (
                 node("x", &[("o", true)], json!({"finalizers": ["orphan"]})),
                 vec![Gone],
-                true,
+                Dependents::Some,
                 Fate::Delete(Propagation::Orphan),
             ),
             (
@@ -305,18 +356,18 @@ mod tests {
                     json!({"finalizers": ["foregroundDeletion"]}),
                 ),
                 vec![Gone],
-                true,
+                Dependents::Some,
                 Fate::Delete(Propagation::Foreground),
             ),
             (
                 node("x", &[("o", true)], deleting(&["k"])),
                 vec![Gone],
-                false,
+                Dependents::None,
                 Fate::Keep,
             ),
         ];
-        for (node, owners, has_dependents, expected) in table {
-            assert_eq!(fate(&node, &owners, has_dependents), expected, "{owners:?}");
+        for (node, owners, dependents, expected) in table {
+            assert_eq!(fate(&node, &owners, dependents), expected, "{owners:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The garbage collector.
 
-use longshore_client::{DeleteOptions, Propagation};
+use longshore_client::{DeleteOptions, Patch, Propagation};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, until};
@@ -80,6 +80,25 @@ async fn expect(fixture: &Fixture, wanted: &[(&str, usize)]) {
         (maps(fixture).await == wanted).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_circle_goes_as_a_whole() {
+    for propagation in [Propagation::Background, Propagation::Foreground] {
+        let fixture = Fixture::start().await;
+        let a = config_map(&fixture, "a", &[]).await;
+        let b = config_map(&fixture, "b", &[("a", &a)]).await;
+        let c = config_map(&fixture, "c", &[("b", &b)]).await;
+        let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": c,
+                            "blockOwnerDeletion": true}]);
+        let circle = Patch::merge(json!({"metadata": {"ownerReferences": owner}}));
+        let view = fixture.cluster.configmaps();
+        let view = view.in_namespace("default").unwrap();
+        view.patch("a", &circle).await.unwrap();
+        expect(&fixture, &[("a", 1), ("b", 1), ("c", 1)]).await;
+        delete(&fixture, "a", propagation).await;
+        expect(&fixture, &[]).await;
+    }
 }
 
 #[tokio::test]

@@ -50,6 +50,62 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
 }
 
 #[tokio::test]
+async fn pods_go_first_and_the_conditions_say_what_is_left() {
+    let fixture = Fixture::start().await;
+    let cluster = &fixture.cluster;
+    make_namespace(cluster).await;
+    let held = |kind: &str| {
+        json!({"apiVersion": "v1", "kind": kind, "metadata": {
+            "name": "held", "finalizers": ["example.org/hold"],
+        }})
+    };
+    let mut pod = held("Pod");
+    pod["spec"] = json!({"containers": [container()]});
+    cluster.create(&pod, Some("a")).await.unwrap();
+    cluster.create(&held("ConfigMap"), Some("a")).await.unwrap();
+    let namespaces = cluster.namespaces();
+    let options = DeleteOptions::default();
+    namespaces.delete("a", &options).await.unwrap();
+    let condition = async |kind: &str, reason: &str| {
+        until(reason, async || {
+            let item = namespaces.find("a").await.unwrap().unwrap();
+            let found = item.raw().unwrap();
+            let conditions = found["status"]["conditions"].as_array().cloned();
+            let mut conditions = conditions.into_iter().flatten();
+            conditions.find(|c| c["type"] == kind && c["reason"] == reason)
+        })
+        .await
+    };
+    let pods = cluster.pods().in_namespace("a").unwrap();
+    let maps = cluster.configmaps().in_namespace("a").unwrap();
+    // While there is a pod, nothing else is deleted.
+    condition("NamespaceDeletionContentFailure", "ContentDeleted").await;
+    let pod = pods.find("held").await.unwrap().unwrap();
+    assert!(pod.meta().deletion_timestamp.is_some());
+    let map = maps.find("held").await.unwrap().unwrap();
+    assert!(map.meta().deletion_timestamp.is_none());
+
+    let release = Patch::merge(json!({"metadata": {"finalizers": null}}));
+    pods.patch("held", &release).await.unwrap();
+    let left = condition("NamespaceContentRemaining", "SomeResourcesRemain").await;
+    assert_eq!(
+        left["message"],
+        "Some resources are remaining: configmaps. has 1 resource instances"
+    );
+    let held = condition("NamespaceFinalizersRemaining", "SomeFinalizersRemain").await;
+    assert_eq!(
+        held["message"],
+        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances"
+    );
+    maps.patch("held", &release).await.unwrap();
+    until("the namespace gone", async || {
+        let found = namespaces.find("a").await.unwrap();
+        found.is_none().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_default_service_account_comes_back() {
     let fixture = Fixture::start().await;
     let accounts = fixture

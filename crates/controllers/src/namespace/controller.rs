@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_client::{
-    Change, Cluster, DeleteOptions, Error, Item,
+    Change, Cluster, DeleteOptions, Error, Item, Patch,
     kinds::{Any, Namespace},
 };
-use longshore_model::{KindInfo, kind::BUILTIN};
+use longshore_model::{KindInfo, kind::BUILTIN, time};
 use serde_json::{Value, json};
 
+use super::conditions::{Remaining, conditions};
 use crate::{
     caches::Caches,
     custom,
@@ -139,33 +140,29 @@ impl Controller {
         }
     }
 
-    /// Deletes all that is in the namespace; lets it go when nothing is left.
+    /// Deletes all that is in the namespace, its pods first; lets it go when nothing is
+    /// left.
     async fn empty(&self, item: &Item<Namespace>, since: Timestamp) -> Result<Next, Error> {
         let name = item.name();
-        let mut left = 0;
         let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
-        let mut kinds: Vec<_> = builtin
+        let (pods, others): (Vec<_>, Vec<_>) = builtin
             .map(|kind| (Arc::new(kind.clone()), false))
-            .collect();
-        let definitions = self.cluster.proxy().get(DEFINITIONS, &[]).await?;
-        kinds.extend(custom_kinds(&definitions).map(|kind| (Arc::new(kind), true)));
-        for (kind, is_custom) in kinds {
-            let view = self.cluster.view_of(Any::new(kind)).in_namespace(name)?;
-            let items = match view.list().await {
-                Ok(list) => list.items,
-                // Its definition went in between, and with it all of the kind.
-                Err(error) if is_custom && error.is_not_found() => continue,
-                Err(error) => return Err(error),
-            };
-            if items
-                .iter()
-                .any(|item| item.meta().deletion_timestamp.is_none())
-            {
-                view.delete_all(&DeleteOptions::background()).await?;
-                left += view.list().await?.items.len();
-            } else {
-                left += items.len();
-            }
+            .partition(|(kind, _)| &*kind.gvk.kind == "Pod");
+        let mut remaining = Remaining::default();
+        let mut failed = self.empty_of(name, pods, &mut remaining).await;
+        let left = remaining.count();
+        if left > 0 || failed.is_some() {
+            remaining = remaining.uncounted();
+        } else {
+            let definitions = self.cluster.proxy().get(DEFINITIONS, &[]).await?;
+            let custom = custom_kinds(&definitions).map(|kind| (Arc::new(kind), true));
+            let kinds = others.into_iter().chain(custom).collect();
+            failed = self.empty_of(name, kinds, &mut remaining).await;
+        }
+        let left = left.max(remaining.count());
+        self.report(item, &remaining).await?;
+        if let Some(error) = failed {
+            return Err(error);
         }
         if left > 0 {
             tracing::debug!(namespace = name, left, "a namespace is not empty yet");
@@ -187,6 +184,73 @@ impl Controller {
             }
         }
         Ok(Next::Done)
+    }
+
+    /// Deletes the objects of some kinds, custom ones among them, and counts what is left.
+    /// Gives the first error.
+    async fn empty_of(
+        &self,
+        namespace: &str,
+        kinds: Vec<(Arc<KindInfo>, bool)>,
+        remaining: &mut Remaining,
+    ) -> Option<Error> {
+        let mut first = None;
+        for (kind, is_custom) in kinds {
+            let resource = format!("{}.{}", kind.plural, kind.gvk.group);
+            match self.delete_all(namespace, kind).await {
+                Ok(items) => {
+                    for item in items {
+                        remaining.add(&resource, &item.meta().finalizers);
+                    }
+                }
+                // Its definition went in between, and with it all of the kind.
+                Err(error) if is_custom && error.is_not_found() => {}
+                Err(error) => {
+                    remaining.failures.push(error.to_string());
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        first
+    }
+
+    /// Deletes all objects of a kind; gives those that are left.
+    async fn delete_all(
+        &self,
+        namespace: &str,
+        kind: Arc<KindInfo>,
+    ) -> Result<Vec<Item<Any>>, Error> {
+        let view = self
+            .cluster
+            .view_of(Any::new(kind))
+            .in_namespace(namespace)?;
+        let items = view.list().await?.items;
+        if items
+            .iter()
+            .all(|item| item.meta().deletion_timestamp.is_some())
+        {
+            return Ok(items);
+        }
+        view.delete_all(&DeleteOptions::background()).await?;
+        Ok(view.list().await?.items)
+    }
+
+    /// Writes into the namespace what is left.
+    async fn report(&self, item: &Item<Namespace>, remaining: &Remaining) -> Result<(), Error> {
+        let raw = item.raw()?;
+        let old = raw.pointer("/status/conditions").and_then(Value::as_array);
+        let now = time::seconds(Timestamp::now());
+        let Some(new) = conditions(old.map_or(&[], Vec::as_slice), remaining, &now) else {
+            return Ok(());
+        };
+        let patch = Patch::merge(json!({
+            "metadata": {"uid": item.uid()}, "status": {"conditions": new},
+        }));
+        let path = format!("/api/v1/namespaces/{}/status", item.name());
+        match self.cluster.proxy().patch(&path, &[], &patch).await {
+            Err(error) if !error.is_not_found() && !error.is_conflict() => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 
