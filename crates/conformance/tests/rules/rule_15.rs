@@ -47,6 +47,55 @@ async fn rule_15_the_status_endpoint_changes_only_the_status() {
 }
 
 #[tokio::test]
+async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
+    let judge = Judge::start().await;
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+    }});
+    let attachment = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": judge.namespace()},
+        "spec": {"attacher": "example.org", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
+    });
+    let all = ["labels", "annotations", "finalizers", "ownerReferences"];
+    let attachments = judge.wide("storage.k8s.io/v1", "volumeattachments");
+    for (path, object, changes) in [
+        (judge.path("v1", "persistentvolumeclaims"), claim, &all[..]),
+        (judge.path("v1", "pods"), pod("a"), &all[..3]),
+        (
+            judge.path("apps/v1", "deployments"),
+            deployment("a"),
+            &all[1..],
+        ),
+        (attachments, attachment, &[]),
+    ] {
+        let made = judge.create(&path, &object).await;
+        let name = made["metadata"]["name"].as_str().unwrap();
+        let status = format!("{path}/{name}/status");
+        let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}]);
+        let patch = json!({"metadata": {
+            "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["example.com/hold"],
+            "ownerReferences": owners,
+        }});
+        let written = judge.patch(&status, PatchType::Merge, &patch).await.ok();
+        for field in all {
+            let expected = match changes.contains(&field) {
+                true => &patch["metadata"][field],
+                false => &made["metadata"][field],
+            };
+            assert_eq!(&written["metadata"][field], expected, "{path} {field}");
+        }
+        let patch = json!({"metadata": {"labels": {"a": "?"}}});
+        let answer = judge.patch(&status, PatchType::Merge, &patch).await;
+        match changes.contains(&"labels") {
+            true => drop(answer.refused(422, "Invalid")),
+            false => assert_eq!(answer.ok()["metadata"], written["metadata"]),
+        }
+        let patch = json!({"metadata": {"finalizers": null}});
+        judge.patch(&status, PatchType::Merge, &patch).await.ok();
+    }
+}
+
+#[tokio::test]
 async fn rule_15_the_main_endpoint_ignores_the_status() {
     let judge = Judge::start().await;
     let pods = judge.path("v1", "pods");

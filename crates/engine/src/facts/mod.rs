@@ -79,6 +79,8 @@ pub(crate) struct Facts {
     pub(crate) create_on_update: bool,
     /// Whether dependents stay when a delete names no policy.
     pub(crate) orphan_by_default: bool,
+    /// The fields of the metadata that a write of the status changes as well.
+    pub(crate) status_metadata: &'static [&'static str],
 }
 
 pub(crate) static PLAIN: Facts = Facts {
@@ -91,12 +93,14 @@ pub(crate) static PLAIN: Facts = Facts {
     unconditional_update: true,
     create_on_update: false,
     orphan_by_default: false,
+    status_metadata: &["labels", "annotations", "finalizers", "ownerReferences"],
 };
 
 /// What custom kinds are like.
 static CUSTOM: Facts = Facts {
     generation: Generation::Content,
     unconditional_update: false,
+    status_metadata: &[],
     ..PLAIN
 };
 

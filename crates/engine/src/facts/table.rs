@@ -81,6 +81,8 @@ pub(super) static TABLE: &[Facts] = &[
             "status.nominatedNodeName",
         ],
         generation: Generation::Spec,
+        // An old kubelet would take the owners away.
+        status_metadata: &["labels", "annotations", "finalizers"],
         ..PLAIN
     },
     Facts {
@@ -118,6 +120,7 @@ pub(super) static TABLE: &[Facts] = &[
     Facts {
         kind: "Deployment",
         generation: Generation::SpecAndAnnotations,
+        status_metadata: &["annotations", "finalizers", "ownerReferences"],
         ..APPS
     },
     Facts {
@@ -183,6 +186,11 @@ pub(super) static TABLE: &[Facts] = &[
         ..NETWORKING
     },
     Facts {
+        kind: "ServiceCIDR",
+        status_metadata: &[],
+        ..NETWORKING
+    },
+    Facts {
         group: "policy",
         kind: "PodDisruptionBudget",
         generation: Generation::Spec,
@@ -226,6 +234,7 @@ pub(super) static TABLE: &[Facts] = &[
     },
     Facts {
         kind: "VolumeAttachment",
+        status_metadata: &[],
         ..STORAGE
     },
 ];

@@ -121,6 +121,7 @@ pub(super) fn with_scope<T>(
             Subresource::Finalize => "finalize",
         },
         has_status: view.info.has_subresource("status"),
+        status_metadata: kind.facts.status_metadata,
         versions: &versions,
     })
 }

@@ -272,11 +272,21 @@ pub(super) fn replace(
             json::copy(&sent, &mut new, "status");
             // Whatever is written is stored in the version of today.
             json::copy(&sent, &mut new, "apiVersion");
+            if let Some(Value::Object(sent)) = sent.get("metadata") {
+                let metadata = json::child(&mut new, "metadata");
+                for field in tx.facts(kind).status_metadata {
+                    json::copy(sent, metadata, field);
+                }
+            }
             defaults::on_status(&info, &before, &mut new, tx.now);
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
                 Some(kind) => kind.validate_status(&new),
-                None => validate::status(&info, &before, &new),
+                None => {
+                    let mut causes = validate::status(&info, &before, &new);
+                    causes.extend(validate::metadata(&info, &before, &new));
+                    causes
+                }
             };
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });

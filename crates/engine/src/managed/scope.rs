@@ -44,6 +44,8 @@ pub(crate) struct Scope<'a> {
     /// Whether the kind's status is a subresource, which other writes do not
     /// change.
     pub(crate) has_status: bool,
+    /// The fields of the metadata that a write of the status changes.
+    pub(crate) status_metadata: &'a [&'a str],
     /// The type of the object in another version that is served.
     pub(crate) versions: &'a dyn Fn(&str) -> Option<Version<'a>>,
 }
@@ -94,7 +96,17 @@ impl<'a> Scope<'a> {
     /// What of a set this write can change.
     pub(super) fn in_reach(&self, mut set: FieldSet) -> FieldSet {
         if self.subresource == "status" {
-            set.inside.retain(|(element, _)| &**element == STATUS);
+            set.inside.retain_mut(|(element, inner)| match &**element {
+                STATUS => true,
+                "f:metadata" => {
+                    inner.inside.retain(|(element, _)| {
+                        let name = element.strip_prefix("f:");
+                        name.is_some_and(|name| self.status_metadata.contains(&name))
+                    });
+                    !inner.inside.is_empty()
+                }
+                _ => false,
+            });
         } else if self.has_status {
             set.inside.retain(|(element, _)| &**element != STATUS);
         }
@@ -165,17 +177,21 @@ mod tests {
             api_version: "v1",
             subresource,
             has_status,
+            status_metadata: &["labels"],
             versions: &|_| None,
         };
         let set = || {
             FieldSet::default()
+                .with(&["f:metadata", "f:annotations", "f:c"])
+                .with(&["f:metadata", "f:labels", "f:b"])
                 .with(&["f:spec"])
                 .with(&["f:status", "f:a"])
         };
+        let (annotation, label) = (".metadata.annotations.c", ".metadata.labels.b");
         for (subresource, has_status, paths) in [
-            ("", true, vec![".spec"]),
-            ("", false, vec![".spec", ".status.a"]),
-            ("status", true, vec![".status.a"]),
+            ("", true, vec![".spec", annotation, label]),
+            ("", false, vec![".spec", annotation, label, ".status.a"]),
+            ("status", true, vec![label, ".status.a"]),
         ] {
             assert_eq!(
                 scope(subresource, has_status).in_reach(set()).paths(),

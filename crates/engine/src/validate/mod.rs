@@ -169,6 +169,13 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
     causes
 }
 
+/// What is wrong with metadata that a write of the status changed.
+pub(crate) fn metadata(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::object(kind, after);
+    causes.extend(meta::change(before, after));
+    causes
+}
+
 /// What is wrong with a change of the status.
 pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
     const REPLICAS: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];

@@ -129,15 +129,15 @@ async fn rule_18_a_status_is_managed_under_its_subresource() {
     let object = patch(&api, "pods", Subresource::Status, body, "kubelet").await;
     assert_eq!(
         managers(&object)[0],
-        r#"kubelet Update status {"f:status":{"f:message":{}}}"#
+        r#"kubelet Update status {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:status":{"f:message":{}}}"#
     );
     // The main endpoint neither changes the status nor manages it.
-    let body = json!({"status": {"message": "y"}, "metadata": {"labels": {"a": "b"}}});
+    let body = json!({"status": {"message": "y"}, "metadata": {"labels": {"a": "c"}}});
     let object = patch(&api, "pods", Subresource::None, body, "you").await;
     let you = managers(&object);
     assert_eq!(
         you.iter().find(|entry| entry.starts_with("you")).unwrap(),
-        r#"you Update - {"f:metadata":{"f:labels":{".":{},"f:a":{}}}}"#
+        r#"you Update - {"f:metadata":{"f:labels":{"f:a":{}}}}"#
     );
 }
 

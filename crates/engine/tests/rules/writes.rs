@@ -210,7 +210,7 @@ async fn status_and_the_rest_change_apart() {
         .value();
     assert_eq!(
         (&part["status"]["phase"], &part["metadata"]["labels"]["a"]),
-        (&json!("Running"), &json!("b"))
+        (&json!("Running"), &json!("c"))
     );
     assert_eq!(part["metadata"]["generation"], 1);
 }

@@ -14,7 +14,7 @@ use super::{
 use longshore_model::PatchKind;
 
 pub use definition::{ends, is_served, visible};
-use write::{Write, changed, write};
+use write::{Metadata, Write, changed, write};
 
 /// One revision: what became of one object.
 #[derive(Debug, Clone)]
@@ -207,11 +207,13 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             key, how, value, ..
         } => {
             let mut put = writing(key);
+            let mut metadata = Metadata::default();
             match how {
                 How::Patch(PatchKind::Strategic) if key.kind == Kind::Shoe => {
                     return of_no_use(state, key);
                 }
-                How::Patch(_) => {}
+                How::Patch(PatchKind::Json) => {}
+                How::Patch(_) => metadata.label = Some("9".to_owned()),
                 How::Put(_) => {
                     let Some(sent) = &note.sent else {
                         return Effect::refused("NotFound");
@@ -220,6 +222,8 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
                         return without_version(state, key);
                     }
                     put.uid.clone_from(&sent.uid);
+                    metadata.label = Some(sent.label.clone());
+                    metadata.finalizers = Some(sent.finalizers.clone());
                 }
             }
             write::status(
@@ -228,6 +232,7 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
                     Kind::Pod => format!("s{value}"),
                     _ => value.to_string(),
                 },
+                metadata,
             )
         }
         Operation::Delete {

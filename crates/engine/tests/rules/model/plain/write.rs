@@ -125,21 +125,34 @@ pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effe
     write.keep(old, new)
 }
 
-/// A write of a status alone.
-pub(super) fn status(write: &Write<'_>, status: &str) -> Effect {
-    match write.old() {
-        Ok(old) => {
-            let mut new = Thing {
-                status: status.to_owned(),
-                ..old.clone()
-            };
-            if write.key.kind == Kind::Shoe {
-                new.stored = definition::stored(write.state, Kind::Shoe);
-            }
-            write.keep(old, new)
-        }
-        Err(effect) => effect,
+/// The metadata that a write of the status sends along.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    pub(super) label: Option<String>,
+    pub(super) finalizers: Option<Vec<String>>,
+}
+
+/// A write of the status. That of a built-in kind changes metadata, too.
+pub(super) fn status(write: &Write<'_>, status: &str, sent: Metadata) -> Effect {
+    let old = match write.old() {
+        Ok(old) => old,
+        Err(effect) => return effect,
+    };
+    let mut new = Thing {
+        status: status.to_owned(),
+        ..old.clone()
+    };
+    if write.key.kind == Kind::Shoe {
+        new.stored = definition::stored(write.state, Kind::Shoe);
+        return write.keep(old, new);
     }
+    new.label = sent.label.unwrap_or(new.label);
+    new.finalizers = sent.finalizers.unwrap_or(new.finalizers);
+    let adds = (new.finalizers.iter()).any(|name| !old.finalizers.contains(name));
+    if old.grace.is_some() && adds {
+        return Effect::refused("Invalid");
+    }
+    write.keep(old, new)
 }
 
 /// What a patch makes of an object.
