@@ -284,7 +284,11 @@ async fn openapi_v2(call: &Call) -> Reply {
         "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     ];
     if !negotiate::asks_for(&call.headers, PROTOBUF) {
-        return Err(Fault::not_acceptable());
+        negotiate(&call.headers, |shape| shape == Shape::Object)?;
+        let document = cached(call, "v2 in JSON", |kinds| {
+            Some(json_bytes(&openapi::v2_json(kinds)))
+        });
+        return tagged(call, "application/json", document.await?);
     }
     let document = cached(call, "v2", |kinds| Some(openapi::v2_protobuf(kinds).into())).await?;
     tagged(

@@ -90,7 +90,7 @@ async fn rule_24_a_patch_lists_field_validation() {
 }
 
 #[tokio::test]
-async fn rule_24_version_2_is_protobuf() {
+async fn rule_24_version_2_in_protobuf() {
     let judge = Judge::start().await;
     let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let answer = judge.call("GET", "/openapi/v2").accept(accept).send().await;
@@ -101,4 +101,29 @@ async fn rule_24_version_2_is_protobuf() {
         "{:?}",
         &answer.bytes[..16]
     );
+}
+
+#[tokio::test]
+async fn rule_24_version_2_in_json() {
+    let judge = Judge::start().await;
+    let answer = judge.call("GET", "/openapi/v2").accept("application/json");
+    let document = answer.send().await.ok();
+    assert_eq!(document["swagger"], "2.0");
+    let definitions = &document["definitions"];
+    let pod = &definitions["io.k8s.api.core.v1.Pod"];
+    assert_eq!(
+        pod["properties"]["spec"]["$ref"],
+        "#/definitions/io.k8s.api.core.v1.PodSpec"
+    );
+    let quantity = &definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"];
+    assert_eq!(quantity["type"], "string");
+    let post = &document["paths"]["/api/v1/namespaces/{namespace}/pods"]["post"];
+    let mut parameters = post["parameters"].as_array().unwrap().iter();
+    let body = parameters.find(|parameter| parameter["in"] == "body");
+    assert_eq!(
+        body.unwrap()["schema"]["$ref"],
+        "#/definitions/io.k8s.api.core.v1.Pod"
+    );
+    let refused = judge.call("GET", "/openapi/v2").accept("text/html");
+    assert_eq!(refused.send().await.code, 406);
 }

@@ -92,36 +92,119 @@ pub(super) fn list_name(info: &KindInfo) -> String {
     format!("{}List", name(info))
 }
 
-/// A schema in the words of v2, which knows neither null nor alternatives:
-/// where such is allowed, nothing is said, so that old clients let it pass.
-pub(super) fn for_v2(schema: &Value) -> Value {
+/// A definition in the words of v2. Of a custom kind that keeps unknown fields nothing is
+/// said but its kind: old clients would refuse the fields that are not named.
+pub(super) fn definition_for_v2(definition: &Value) -> Value {
+    match definition.get(KIND) {
+        Some(kinds) if keeps_unknown_fields(definition) => json!({"type": "object", KIND: kinds}),
+        _ => for_v2(definition),
+    }
+}
+
+fn keeps_unknown_fields(schema: &Value) -> bool {
+    schema["x-kubernetes-preserve-unknown-fields"] == true
+}
+
+fn is_nullable(schema: &Value) -> bool {
+    schema["nullable"] == true
+}
+
+/// A schema in the words of v2, which knows neither null nor alternatives. Where null or
+/// unknown fields are allowed, neither the type nor what is inside is said, as by
+/// Kubernetes: kubectl would refuse them.
+fn for_v2(schema: &Value) -> Value {
     let Some(fields) = schema.as_object() else {
         return schema.clone();
     };
-    let flag = |name: &str| fields.get(name) == Some(&Value::Bool(true));
-    let open = flag("nullable")
-        || flag("x-kubernetes-int-or-string")
-        || flag("x-kubernetes-preserve-unknown-fields");
+    let (nullable, open) = (is_nullable(schema), keeps_unknown_fields(schema));
+    let has_items = fields.contains_key("items") && !nullable && !open;
     let mut out = Map::new();
     for (name, value) in fields {
-        match name.as_str() {
-            "oneOf" | "anyOf" | "not" | "nullable" => {}
-            "type" | "items" | "properties" | "additionalProperties" | "format" | "required"
-                if open && !(name == "type" && flag("x-kubernetes-preserve-unknown-fields")) => {}
-            "properties" => {
-                let inner = value.as_object().into_iter().flatten();
-                let inner: Map<_, _> = inner.map(|(k, v)| (k.clone(), for_v2(v))).collect();
-                out.insert(name.clone(), inner.into());
+        let value = match (name.as_str(), value) {
+            ("oneOf" | "anyOf" | "not" | "nullable" | "default", _) => None,
+            // A reference beside a description; other rules are no types.
+            ("allOf", _) => value[0].get("$ref").map(|_| value.clone()),
+            ("type", _) if nullable => None,
+            ("type", Value::String(kind)) if kind == "object" && open => None,
+            ("type", Value::String(kind)) if kind == "array" && !has_items => None,
+            ("items" | "properties", _) if nullable || open => None,
+            ("properties", Value::Object(inner)) => {
+                let inner: Map<_, _> = inner.iter().map(|(k, v)| (k.clone(), for_v2(v))).collect();
+                Some(inner.into())
             }
-            "items" | "additionalProperties" => {
-                out.insert(name.clone(), for_v2(value));
-            }
-            // A reference beside a description; plain checks are no types.
-            "allOf" if value[0].get("$ref").is_none() => {}
-            _ => {
-                out.insert(name.clone(), value.clone());
-            }
-        }
+            ("items" | "additionalProperties", _) => Some(for_v2(value)),
+            ("required", Value::Array(names)) => required(schema, names),
+            _ => Some(value.clone()),
+        };
+        out.extend(value.map(|value| (name.clone(), value)));
     }
     out.into()
+}
+
+/// The fields that must be there and must not be null.
+fn required(schema: &Value, names: &[Value]) -> Option<Value> {
+    if is_nullable(&schema["additionalProperties"]) {
+        return None;
+    }
+    let is_open = is_nullable(schema) || keeps_unknown_fields(schema);
+    let may_be_null = |name: &Value| {
+        let name = name.as_str().unwrap_or_default();
+        !is_open && is_nullable(&schema["properties"][name])
+    };
+    let left: Vec<Value> = (names.iter().filter(|name| !may_be_null(name)))
+        .cloned()
+        .collect();
+    (!left.is_empty()).then(|| left.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn v2_says_nothing_of_null_alternatives_and_unknown_fields() {
+        let kind = json!([{"group": "g", "version": "v1", "kind": "K"}]);
+        let text =
+            || json!({"type": "string", "pattern": "^a", "enum": ["a", "ab"], "minLength": 1});
+        let mut with_default = text();
+        with_default["default"] = "a".into();
+        let table = [
+            (text(), text()),
+            (with_default, text()),
+            (
+                json!({"type": "object", "required": ["a", "b"], "properties": {
+                    "a": {"type": "string", "nullable": true, "format": "byte"}, "b": text(),
+                }}),
+                json!({"type": "object", "required": ["b"], "properties": {
+                    "a": {"format": "byte"}, "b": text(),
+                }}),
+            ),
+            (
+                json!({"type": "array", "nullable": true, "items": text(), "maxItems": 3}),
+                json!({"maxItems": 3}),
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                       "properties": {"a": text()}, "description": "any"}),
+                json!({"x-kubernetes-preserve-unknown-fields": true, "description": "any"}),
+            ),
+            (
+                json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}]}),
+                json!({"x-kubernetes-int-or-string": true}),
+            ),
+            (
+                json!({"type": "object", "required": ["a"],
+                       "additionalProperties": {"type": "string", "nullable": true}}),
+                json!({"type": "object", "additionalProperties": {}}),
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                       "properties": {"a": text()}, KIND: kind}),
+                json!({"type": "object", KIND: kind}),
+            ),
+        ];
+        for (schema, expected) in table {
+            assert_eq!(definition_for_v2(&schema), expected, "{schema}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! The OpenAPI documents that API servers publish: v3, one JSON document for
-//! each group and version, and v2, one protobuf document for all of them.
+//! each group and version, and v2, one document for all of them in protobuf or JSON.
 //!
 //! kubectl reads them to explain types, to compute patches for `apply`, and to
 //! learn whether `PATCH` takes the parameters `dryRun` and `fieldValidation`.
@@ -10,8 +10,10 @@ mod parameters;
 mod paths;
 mod schemas;
 mod v2;
+mod v2_json;
 mod v3;
 
 pub use custom::Describe;
 pub use v2::{V2_CONTENT_TYPE, v2_protobuf};
+pub use v2_json::v2_json;
 pub use v3::{v3_document, v3_index};

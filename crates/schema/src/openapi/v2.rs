@@ -1,4 +1,4 @@
-//! OpenAPI v2, which is asked for as protobuf only: `/openapi/v2` with
+//! OpenAPI v2 as protobuf: `/openapi/v2` with
 //! `Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
 
 use std::collections::BTreeMap;
@@ -26,10 +26,10 @@ pub const V2_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.
 /// The document for all kinds, as gnostic's message `openapi.v2.Document`.
 #[must_use]
 pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
-    let definitions = schemas::of_kinds(kinds)
+    let definitions = v2_definitions(kinds)
         .into_iter()
         .map(|(name, definition)| NamedSchema {
-            value: Some(definition_of(&name, &custom::for_v2(&definition))),
+            value: Some(schema_of(&definition)),
             name,
         })
         .collect();
@@ -60,16 +60,18 @@ pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
     document.encode_to_vec()
 }
 
-/// A definition. v2 knows no `oneOf`: what can be two things is called a
-/// string, or nothing at all.
-fn definition_of(name: &str, definition: &Value) -> Schema {
-    let mut schema = schema_of(definition);
-    if matches!(name.rsplit('.').next(), Some("Quantity" | "IntOrString")) {
-        schema.kind = Some(TypeItem {
-            value: vec!["string".to_owned()],
-        });
-    }
-    schema
+/// The definitions in the words of v2, which knows no `oneOf`: what can be two things is
+/// called a string, or nothing at all.
+pub(super) fn v2_definitions<K: Describe>(kinds: &[K]) -> BTreeMap<String, Value> {
+    let definitions = schemas::of_kinds(kinds).into_iter();
+    let in_v2 = definitions.map(|(name, definition)| {
+        let mut definition = custom::definition_for_v2(&definition);
+        if matches!(name.rsplit('.').next(), Some("Quantity" | "IntOrString")) {
+            definition["type"] = "string".into();
+        }
+        (name, definition)
+    });
+    in_v2.collect()
 }
 
 fn schema_of(value: &Value) -> Schema {

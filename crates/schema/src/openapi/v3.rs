@@ -74,7 +74,7 @@ fn key_of(info: &KindInfo) -> String {
     info.api_path().trim_start_matches('/').to_owned()
 }
 
-fn path_value(path: &Path) -> Value {
+pub(super) fn path_value(path: &Path) -> Value {
     let mut value: Map<String, Value> = path
         .operations
         .iter()

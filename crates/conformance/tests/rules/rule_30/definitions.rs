@@ -80,6 +80,40 @@ async fn rule_30_the_kind_is_discovered_with_its_subresources() {
 }
 
 #[tokio::test]
+async fn rule_30_version_2_of_openapi_describes_the_kind() {
+    let boxes = Boxes::served(&[]).await;
+    let judge = &boxes.judge;
+    let mut group: Vec<&str> = boxes.group.split('.').collect();
+    group.reverse();
+    let name = format!("{}.v1.Box", group.join("."));
+    let mut found = json!(null);
+    until("the kind is not described", async || {
+        for accept in ["application/json", "*/*"] {
+            let answer = judge.call("GET", "/openapi/v2").accept(accept).send().await;
+            found = answer.ok()["definitions"][&name].take();
+        }
+        !found.is_null()
+    })
+    .await;
+    let mut spec =
+        boxes.definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+            .clone();
+    // v2 knows neither null nor defaults; kubectl would refuse fields that are not named.
+    spec["properties"]["size"] = json!({"type": "integer", "minimum": 1});
+    spec["properties"]["maybe"] = json!({});
+    spec["properties"]["free"] = json!({"x-kubernetes-preserve-unknown-fields": true});
+    assert_eq!(found["properties"]["spec"], spec);
+    assert_eq!(
+        found["properties"]["metadata"]["$ref"],
+        "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    );
+    assert_eq!(
+        found["x-kubernetes-group-version-kind"],
+        json!([{"group": boxes.group, "version": "v1", "kind": "Box"}])
+    );
+}
+
+#[tokio::test]
 async fn rule_30_a_definition_that_is_wrong_is_invalid() {
     let judge = Judge::start().await;
     let good = definition(&judge);
