@@ -87,15 +87,16 @@ impl Lines {
         self.last
     }
 
-    /// Takes the first bytes of the log's current file, whose first line the stream
+    /// Takes the first bytes of the log's current file, whose first lines the stream
     /// must bring if it has not done so yet.
     pub(crate) fn expect(&mut self, head: &[u8]) {
-        let (line, _) = head.split_at(position(head, b'\n').unwrap_or(head.len()));
-        // What cuts a character off is not in the line.
-        let text = String::from_utf8_lossy(line);
-        if let (Some(time), text) = without_time(text.trim_end_matches('\u{fffd}')) {
-            self.heads.expect(time, text, self.last);
-        }
+        let lines = head.split(|byte| *byte == b'\n').take(2).map_while(|line| {
+            // What cuts a character off is not in the line.
+            let text = String::from_utf8_lossy(line);
+            let (time, text) = without_time(text.trim_end_matches('\u{fffd}'));
+            Some((time?, text.to_owned()))
+        });
+        self.heads.expect(lines.collect(), self.last);
     }
 
     /// The beginning of a line whose end has not come yet, without its time.
@@ -176,14 +177,18 @@ impl Lines {
                     ..
                 },
             ) => {
-                let skipped = self.heads.skipped(time, text);
-                self.last.replace(time).filter(|_| skipped)
+                let skipped = self.heads.skipped(time, text, self.last);
+                self.last = Some(time);
+                skipped
             }
             _ => None,
         };
-        if let Some(from) = self.recent.missed().or(skipped) {
+        if let Some(from) = self.recent.missed() {
             let first = doubtful.as_ref().map(|(time, _, _)| *time);
             let to = first.or(begun.time);
+            lines.push(Found::Gap { from, to });
+        } else if let Some((from, to)) = skipped {
+            let to = Some(to);
             lines.push(Found::Gap { from, to });
         }
         if let Some((time, mark, text)) = doubtful

@@ -33,12 +33,15 @@ const SILENT: Duration = Duration::from_secs(300);
 /// The same, when the pod is over.
 const SILENT_AT_THE_END: Duration = Duration::from_secs(2);
 /// How far a reader may be behind, and how long it may wait for room, before it looks
-/// whether the node has begun another file. A kubelet begins one every 10 s at most.
-const BEHIND: Duration = Duration::from_secs(4);
-/// How long the question for the current file's first line may take.
+/// whether the node has begun another file.
+const BEHIND: Duration = Duration::from_secs(1);
+/// How often it looks then. A kubelet measures logs every 10 s, but after a file that took
+/// long to compress it may begin two in a row.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+/// How long the question for the current file's first lines may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much of that line is asked for.
-const PROBE_BYTES: u64 = 512;
+/// How much of the file is asked for: two lines, if they are not very long.
+const PROBE_BYTES: u64 = 4096;
 
 pub(super) struct Reader {
     pub(super) pods: View<Pod>,
@@ -78,8 +81,10 @@ struct Progress {
     ended: bool,
     /// The smallest difference between this clock and the node's, in milliseconds.
     skew: Option<i64>,
-    /// When the current file's first line was last asked for.
+    /// When the current file's first lines were last asked for.
     probed: Instant,
+    /// Whether they were read after the pod was over, so that they are of the last file.
+    knows_last: bool,
 }
 
 impl Reader {
@@ -101,6 +106,7 @@ impl Reader {
             ended: false,
             skew: None,
             probed: Instant::now(),
+            knows_last: false,
         };
         let mut pause = FIRST_PAUSE;
         let (mut failures, mut away) = (0, None);
@@ -271,7 +277,7 @@ impl Reader {
             return Ok(());
         }
         let permit = loop {
-            match timeout(BEHIND, self.events.reserve()).await {
+            match timeout(PROBE_INTERVAL, self.events.reserve()).await {
                 Ok(permit) => break permit.map_err(|_| ())?,
                 Err(_) => self.probe(progress).await,
             }
@@ -280,11 +286,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Asks for the first line of the current file, which the stream must bring.
+    /// Asks for the first lines of the current file, which the stream must bring.
     async fn probe(&self, progress: &mut Progress) {
-        if progress.probed.elapsed() < BEHIND || *self.over.borrow() {
+        if progress.probed.elapsed() < PROBE_INTERVAL || progress.knows_last {
             return;
         }
+        let is_over = *self.over.borrow();
         let Ok(_turn) = self.liveness.probes.try_acquire() else {
             return;
         };
@@ -304,6 +311,7 @@ impl Reader {
         };
         if let Ok(Some(head)) = timeout(PROBE_TIMEOUT, head).await {
             progress.lines.expect(&head);
+            progress.knows_last = is_over;
         }
         progress.probed = Instant::now();
     }
