@@ -1,66 +1,18 @@
 //! `cargo xtask test --go`: client-go, controller-runtime, helm and kustomize judge a cluster,
 //! by the Go module in `crates/conformance/go`. Needs Go, which not every machine has.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, path::Path, process::Command};
 
 use crate::{
+    embedded::Embedded,
     kubernetes::{self, Lease},
-    run::{Outcome, cargo, finish, output, root, target},
+    run::{Outcome, finish, output, root},
 };
-
-/// An embedded cluster that ends with this.
-struct Embedded {
-    program: PathBuf,
-    folder: tempfile::TempDir,
-}
-
-impl Embedded {
-    fn start() -> Outcome<Self> {
-        let mut build = cargo();
-        finish(build.args(["build", "--release", "--package", "longshore-cli"]))?;
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let cluster = Self {
-            program: target().join("release/longshore"),
-            folder,
-        };
-        output(
-            cluster
-                .longshore("up")
-                .arg("--kubeconfig")
-                .arg(cluster.kubeconfig()),
-        )?;
-        Ok(cluster)
-    }
-
-    fn kubeconfig(&self) -> PathBuf {
-        self.folder.path().join("kubeconfig")
-    }
-
-    fn longshore(&self, verb: &str) -> Command {
-        let mut longshore = Command::new(&self.program);
-        longshore
-            .arg(verb)
-            .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"));
-        longshore
-    }
-}
-
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        if let Err(problem) = output(self.longshore("down").arg("--force")) {
-            eprintln!("warning: {problem}");
-        }
-    }
-}
 
 /// Runs the tests on the embedded cluster.
 pub(crate) fn test_embedded(words: &[String]) -> Outcome {
     prepare()?;
-    let cluster = Embedded::start()?;
+    let cluster = Embedded::start(&[])?;
     test(&cluster.kubeconfig(), words)
 }
 
@@ -72,9 +24,15 @@ pub(crate) fn test_real(words: &[String]) -> Outcome {
 
 /// Checks that Go is there, and builds the programs that the tests run.
 fn prepare() -> Outcome {
+    require_go()?;
+    kubernetes::build_tools()
+}
+
+/// Says so when Go is missing.
+pub(crate) fn require_go() -> Outcome {
     output(Command::new("go").arg("version"))
         .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)")?;
-    kubernetes::build_tools()
+    Ok(())
 }
 
 fn test(kubeconfig: &Path, words: &[String]) -> Outcome {

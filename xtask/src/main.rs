@@ -1,5 +1,5 @@
-//! Chores of the repository: `cargo xtask test | conformance | tidy | bench | fuzz |
-//! tools | image | real | real-apiserver | static | wheel`.
+//! Chores of the repository: `cargo xtask test | conformance | e2e | tidy | bench |
+//! fuzz | tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -8,6 +8,8 @@
 
 mod bench;
 mod conformance;
+mod e2e;
+mod embedded;
 mod frameworks;
 mod fuzz;
 mod golang;
@@ -41,6 +43,9 @@ enum Chore {
     /// Run the tests of rules and points on the embedded server and on a real one, and write
     /// docs/conformance.md and docs/client-points.md.
     Conformance(conformance::Arguments),
+    /// Run Kubernetes' own conformance tests on the embedded cluster, by special interest
+    /// group; needs Go.
+    E2e(e2e::Arguments),
     /// Check the map of the crates and the habits that no compiler checks.
     Tidy,
     /// Run the benchmarks, each beside its peer.
@@ -70,6 +75,7 @@ fn main() -> ExitCode {
         Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::RealApiserver => real::build(),
         Chore::Real(arguments) => kubernetes::run(&arguments),
+        Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Tools => tools::fetch().all(),
         Chore::Image(arguments) => image::run(&arguments),
         Chore::Static => statically::run().map(drop),

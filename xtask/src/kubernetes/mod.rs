@@ -164,6 +164,11 @@ pub(crate) fn build_tools() -> Outcome {
     modules::build_tools(&places())
 }
 
+/// Builds Kubernetes' own tests and agnhost beside them, unless they are there.
+pub(crate) fn build_tests() -> Outcome {
+    modules::build_tests(&places())
+}
+
 /// The folder of the programs.
 pub(crate) fn programs() -> PathBuf {
     places().programs

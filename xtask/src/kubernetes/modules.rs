@@ -49,6 +49,15 @@ const TOOLS: Module = Module {
     tags: "",
 };
 
+/// Kubernetes' own tests, and the program that their images contain.
+const TESTS: Module = Module {
+    folder: "e2e",
+    program: "agnhost",
+    name: None,
+    cgo: false,
+    tags: "",
+};
+
 /// Builds what is not there yet.
 pub(super) fn build(places: &Places) -> Outcome {
     let missing: Vec<&str> = NEEDED
@@ -73,6 +82,17 @@ pub(super) fn build_tools(places: &Places) -> Outcome {
     build_module(&TOOLS, places)
 }
 
+/// Builds Kubernetes' own tests as `e2e.test`, and agnhost, unless they are there.
+pub(super) fn build_tests(places: &Places) -> Outcome {
+    build_module(&TESTS, places)?;
+    let program = places.program("e2e.test");
+    if program.exists() {
+        return Ok(());
+    }
+    let mut go = go(&TESTS, "test");
+    finish(go.arg("-c").arg("-o").arg(program).arg("."))
+}
+
 fn build_module(module: &Module, places: &Places) -> Outcome {
     make_folder(&places.programs)?;
     let done = places.program(&format!(".{}", module.folder));
@@ -90,6 +110,11 @@ fn build_module(module: &Module, places: &Places) -> Outcome {
 }
 
 fn install(module: &Module, programs: &Path) -> Outcome {
+    finish(go(module, "install").arg("tool").env("GOBIN", programs))
+}
+
+/// A command of Go that builds in a module.
+fn go(module: &Module, verb: &str) -> Command {
     let package = "k8s.io/component-base/version";
     let (major, minor) = ("1", VERSION.split('.').nth(1).unwrap_or_default());
     // What a release's own build sets.
@@ -99,18 +124,11 @@ fn install(module: &Module, programs: &Path) -> Outcome {
     );
     let mut go = Command::new("go");
     go.current_dir(sources().join(module.folder))
-        .args([
-            "install",
-            "-mod=readonly",
-            "-trimpath",
-            "-tags",
-            module.tags,
-        ])
-        .args(["-ldflags", &version, "tool"])
-        .env("GOBIN", programs)
+        .args([verb, "-mod=readonly", "-trimpath", "-tags", module.tags])
+        .args(["-ldflags", &version])
         .env("GOFLAGS", "")
         .env("CGO_ENABLED", if module.cgo { "1" } else { "0" });
-    finish(&mut go)
+    go
 }
 
 /// Whether runc can be built, which filters system calls.
