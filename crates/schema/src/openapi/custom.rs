@@ -36,6 +36,18 @@ pub(super) fn name(info: &KindInfo) -> String {
     }
 }
 
+/// The fields that all objects, or all lists, have, as a built-in kind of them has them.
+fn common(kind: &str) -> Map<String, Value> {
+    let name = packages::definition("", "v1", kind);
+    let found = name.and_then(|name| registry().entry(&name));
+    let properties = found.and_then(|(_, schema)| schema["properties"].as_object());
+    let fields = properties.into_iter().flatten();
+    fields
+        .filter(|(name, _)| matches!(name.as_str(), "apiVersion" | "kind" | "metadata"))
+        .map(|(name, schema)| (name.clone(), schema.clone()))
+        .collect()
+}
+
 /// The definition of a custom kind.
 pub(super) fn definition(info: &KindInfo, schema: &Value) -> Value {
     let mut fields = schema.as_object().cloned().unwrap_or_default();
@@ -43,17 +55,7 @@ pub(super) fn definition(info: &KindInfo, schema: &Value) -> Value {
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
     if let Some(properties) = properties.as_object_mut() {
-        let own = json!({
-            "apiVersion": {"description": "The version of the object's format.", "type": "string"},
-            "kind": {"description": "The kind of the object.", "type": "string"},
-            "metadata": {
-                "description": "The object's name, labels, and what the server knows of it.",
-                "allOf": [{"$ref": format!("{DEFINITIONS}{}.ObjectMeta", packages::META)}],
-            },
-        });
-        if let Value::Object(own) = own {
-            properties.extend(own);
-        }
+        properties.extend(common("ConfigMap"));
     }
     fields.insert("type".into(), "object".into());
     let gvk = &info.gvk;
@@ -65,23 +67,18 @@ pub(super) fn definition(info: &KindInfo, schema: &Value) -> Value {
 /// The name and definition of a custom kind's lists.
 pub(super) fn list(info: &KindInfo) -> (String, Value) {
     let (gvk, list_kind) = (&info.gvk, info.list_kind());
+    let mut properties = common("ConfigMapList");
+    let items = json!({
+        "description": format!("List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md", info.plural),
+        "type": "array",
+        "items": {"$ref": format!("{DEFINITIONS}{}", name(info))},
+    });
+    properties.insert("items".into(), items);
     let definition = json!({
         "description": format!("{list_kind} is a list of {}", gvk.kind),
         "type": "object",
         "required": ["items"],
-        "properties": {
-            "apiVersion": {"description": "The version of the list's format.", "type": "string"},
-            "items": {
-                "description": format!("The {} objects.", gvk.kind),
-                "type": "array",
-                "items": {"$ref": format!("{DEFINITIONS}{}", name(info))},
-            },
-            "kind": {"description": "The kind of the list.", "type": "string"},
-            "metadata": {
-                "description": "The list's version, and how to go on with it.",
-                "allOf": [{"$ref": format!("{DEFINITIONS}{}.ListMeta", packages::META)}],
-            },
-        },
+        "properties": properties,
         KIND: [kind_value(&gvk.group, &gvk.version, &list_kind)],
     });
     (list_name(info), definition)
