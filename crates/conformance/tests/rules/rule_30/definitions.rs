@@ -103,9 +103,14 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
     spec["properties"]["maybe"] = json!({});
     spec["properties"]["free"] = json!({"x-kubernetes-preserve-unknown-fields": true});
     assert_eq!(found["properties"]["spec"], spec);
+    let metadata = judge.old_or_new(
+        "ObjectMeta_v2",
+        "ObjectMeta",
+        "a definition of its own for the metadata of custom kinds",
+    );
     assert_eq!(
         found["properties"]["metadata"]["$ref"],
-        "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+        format!("#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.{metadata}")
     );
     assert_eq!(
         found["x-kubernetes-group-version-kind"],
