@@ -53,6 +53,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .arg(format!("--ginkgo.focus={focus}"))
         .arg(format!("--ginkgo.json-report={}", report.display()))
         .env("KUBECTL_PATH", programs.join("kubectl"));
+    // What an earlier run left would be counted when this one writes no report.
+    match fs::remove_file(&report) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", report.display()));
+        }
+        _ => {}
+    }
     // Tests that fail are counted below.
     tests
         .status()

@@ -21,30 +21,30 @@ fn every_line_comes_or_is_counted_as_lost() {
     let mut followed = Running::start(stage.run_command(&["--", "sh", "-c", &script]));
     let (mut seen, mut last, mut gaps) = (0, 0, 0);
     // Whether a gap was reported since the last line, and what of the lines one must explain.
-    let (mut is_told, mut owed) = (false, None);
+    let (mut is_reported, mut owed) = (false, None);
     for line in BufReader::new(followed.output()).lines() {
         let line = line.unwrap();
         let text = line.strip_prefix("main/0 | ").unwrap();
         if text.starts_with("longshore: lines ") {
-            (is_told, owed, gaps) = (true, None, gaps + 1);
+            (is_reported, owed, gaps) = (true, None, gaps + 1);
             continue;
         }
         // containerd may end a file within a line: half of it was in the missing file.
         let number = (text.len() == LENGTH).then(|| text[..10].parse::<u64>().unwrap());
         let follows = number == Some(last + 1);
-        if !is_told && !follows && owed.is_none() {
+        if !is_reported && !follows && owed.is_none() {
             owed = Some(format!("after {last}: {text:?}"));
         }
         if let Some(number) = number {
             assert!(number > last, "{number} after {last}");
-            (seen, last, is_told) = (seen + 1, number, false);
+            (seen, last, is_reported) = (seen + 1, number, false);
         }
     }
     // What is missing is missing where that is said, and nowhere else.
     assert_eq!(owed, None);
     let answer = followed.end().expect(0);
     // The last file may be empty: then that is said, too.
-    assert!(last == LINES || is_told, "{last}: {}", answer.err);
+    assert!(last == LINES || is_reported, "{last}: {}", answer.err);
     assert_eq!(gaps > 0, answer.err.contains("gap"), "{}", answer.err);
     println!("{seen} of {LINES} lines, {gaps} gaps");
 }

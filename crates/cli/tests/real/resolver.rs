@@ -66,7 +66,7 @@ fn a_pod_resolves_its_peers_by_its_service_account() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_pod_without_rights_is_told_which() {
+fn a_pod_without_rights_gets_an_error_that_names_them() {
     let stage = Stage::new();
     let words = ["--service-account", "default", "--no-code", "--"];
     let resolve = [

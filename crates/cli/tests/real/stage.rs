@@ -156,7 +156,7 @@ impl Stage {
         answer.out.trim().to_owned()
     }
 
-    /// A verb of the program about a run.
+    /// A subcommand for a run in the test's namespace.
     pub(crate) fn about(&self, words: &[&str]) -> Answer {
         let place = ["--context", "real", "--namespace", &self.name];
         self.longshore(&[words, &place].concat())

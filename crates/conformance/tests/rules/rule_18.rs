@@ -340,7 +340,7 @@ async fn rule_18_the_status_is_applied_apart() {
     let status = format!("{one}/status");
     let written = apply(&judge, &status, "me", "", &object).await.ok();
     assert_eq!(written["status"]["replicas"], 4);
-    if judge.newer("managers of subresources are told apart since 1.22") {
+    if judge.newer("managers of subresources are separate since 1.22") {
         assert_eq!(entry(&written, "me", "Apply")["subresource"], "status");
     }
 }

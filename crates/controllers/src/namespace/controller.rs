@@ -244,7 +244,9 @@ impl Controller {
             return Ok(());
         };
         let patch = Patch::merge(json!({
-            "metadata": {"uid": item.uid()}, "status": {"conditions": new},
+            // If it has changed meanwhile, it is looked at again.
+            "metadata": {"uid": item.uid(), "resourceVersion": item.version()},
+            "status": {"conditions": new},
         }));
         let path = format!("/api/v1/namespaces/{}/status", item.name());
         match self.cluster.proxy().patch(&path, &[], &patch).await {

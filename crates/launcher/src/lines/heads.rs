@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noticed_late_is_told_with_its_place() {
+    fn what_is_noticed_late_is_reported_with_its_place() {
         let mut heads = Heads::default();
         let soon = |milliseconds| at(20) + SignedDuration::from_millis(milliseconds);
         heads.expect(line(at(20), "second file"), Some(at(5)));

@@ -47,8 +47,8 @@ pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
     plan.jobs.iter().map(pod).collect()
 }
 
-/// Has the server check them without creating them. Who may not create pods is not told:
-/// the Job's controller may.
+/// Has the server check them without creating them. Users who may not create pods are not
+/// refused for that: the Job controller may.
 pub(super) async fn ask(
     cluster: &Cluster,
     namespace: &str,
