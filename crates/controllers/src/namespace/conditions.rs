@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+/// How many kinds, finalizers or errors a message names: a status must not grow with what
+/// objects say.
+const NAMED: usize = 100;
+
 /// What is left in a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Remaining {
@@ -66,6 +70,9 @@ impl Remaining {
             _ => return None,
         };
         parts.sort();
+        let more = parts.len().saturating_sub(NAMED);
+        parts.truncate(NAMED);
+        parts.extend((more > 0).then(|| format!("and {more} more")));
         (!parts.is_empty()).then(|| (reason, format!("{start}: {}", parts.join(", "))))
     }
 }
@@ -141,6 +148,17 @@ mod tests {
         assert_eq!(found.len(), 5);
         assert!(found.iter().all(|condition| condition["status"] == "False"));
         assert_eq!(conditions(&found, &Remaining::default(), "later"), None);
+    }
+
+    #[test]
+    fn a_message_stays_short() {
+        let mut remaining = Remaining::default();
+        let finalizers: Vec<String> = (0..5000).map(|n| format!("a.b/{n:04}")).collect();
+        remaining.add("configmaps.", &finalizers);
+        let found = conditions(&[], &remaining, NOW).unwrap();
+        let message = of(&found, "NamespaceFinalizersRemaining")["message"].clone();
+        let message = message.as_str().unwrap();
+        assert!(message.ends_with("a.b/0099 in 1 resource instances, and 4900 more"));
     }
 
     #[test]
