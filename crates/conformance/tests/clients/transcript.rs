@@ -53,7 +53,7 @@ const VOLATILE: [(&str, &str); 16] = [
     ),
     // Whether a watch that its own time limit ends is told of depends on the moment.
     (
-        r#"(?m)^\[E log\] "Failed to watch" err="context deadline exceeded".*\n"#,
+        r#"(?m)^\[E log\] "(Failed to watch|Unhandled Error)" err="[^"]*context deadline exceeded".*\n"#,
         "",
     ),
     (r"\b(made)-[a-z0-9]{5}\b", "${1}-[random]"),
@@ -109,5 +109,7 @@ fn ages_versions_and_ids_are_settled() {
         "resourceVersion: \"[version]\" [uid]",
     );
     let watch = r#"E0105 10:00:00.123456    4711 reflector.go:204] "Failed to watch" err="context deadline exceeded" type="x""#;
+    assert_eq!(settled(&format!("a\n{watch}\nb\n"), "-"), "a\nb\n");
+    let watch = r#"E1124 10:00:00.123456    4711 runtime.go:146] "Unhandled Error" err="k8s.io/client-go/tools/watch/informerwatcher.go:146: Failed to watch *unstructured.Unstructured: context deadline exceeded""#;
     assert_eq!(settled(&format!("a\n{watch}\nb\n"), "-"), "a\nb\n");
 }
