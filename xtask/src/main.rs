@@ -16,6 +16,7 @@ mod golang;
 mod image;
 mod kubernetes;
 mod leftovers;
+mod packages;
 mod real;
 mod run;
 mod statically;

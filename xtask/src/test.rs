@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     /// With `--cluster real`: only the tests of runs.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules"])]
     runs: bool,
+    /// With `--cluster real`: only the tests of runs with JobSet and Kueue, which are
+    /// installed for them.
+    #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules", "runs"])]
+    queues: bool,
     /// Build without optimisation: sooner ready, slower to run.
     #[arg(long)]
     dev: bool,
@@ -131,6 +135,9 @@ fn test_today(arguments: &Arguments) -> Outcome {
     if arguments.runs {
         return test_runs(arguments);
     }
+    if arguments.queues {
+        return test_queues(arguments);
+    }
     kubernetes::build()?;
     if arguments.rules || !arguments.rest.is_empty() {
         return test_on_real(arguments, Release::Today);
@@ -139,6 +146,7 @@ fn test_today(arguments: &Arguments) -> Outcome {
     let parts = [
         test_on_real(arguments, Release::Today),
         test_runs(arguments),
+        test_queues(arguments),
         golang::test_real(&[]),
     ];
     let problems: Vec<String> = parts.into_iter().filter_map(Outcome::err).collect();
@@ -155,6 +163,34 @@ fn test_runs(arguments: &Arguments) -> Outcome {
     let frameworks = frameworks::install_some(|name| used.contains(&name))?;
     image::make_missing()?;
     let cluster = Lease::take()?;
+    let mut command = on_node(arguments, &cluster);
+    command
+        .args(["--skip", QUEUES])
+        .args(&arguments.rest)
+        .env(frameworks::FOLDER, frameworks);
+    count(command, "Kubernetes with a node", begin)
+}
+
+/// The module of the tests that need JobSet and Kueue.
+const QUEUES: &str = "queues::";
+
+/// The launcher's tests on a cluster with JobSet and Kueue. The other tests do without:
+/// Kueue's webhooks see every pod.
+fn test_queues(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
+    image::make_missing()?;
+    let cluster = Lease::take()?;
+    cluster.install_addons()?;
+    let mut command = on_node(arguments, &cluster);
+    match arguments.rest.is_empty() {
+        true => command.arg(QUEUES),
+        false => command.args(&arguments.rest),
+    };
+    count(command, "Kubernetes with JobSet and Kueue", begin)
+}
+
+/// The tests that need a node.
+fn on_node(arguments: &Arguments, cluster: &Lease) -> Command {
     let mut command = cargo();
     command
         .args(["test", "--no-fail-fast"])
@@ -162,10 +198,8 @@ fn test_runs(arguments: &Arguments) -> Outcome {
         .args(["--package", "longshore-cli", "--test", "real"])
         // What one of them does to the node, the others would see.
         .args(["--", "--ignored", "--test-threads", "1"])
-        .args(&arguments.rest)
-        .env("LONGSHORE_TEST_REAL", cluster.facts().to_string())
-        .env(frameworks::FOLDER, frameworks);
-    count(command, "Kubernetes with a node", begin)
+        .env("LONGSHORE_TEST_REAL", cluster.facts().to_string());
+    command
 }
 
 fn test_on_real(arguments: &Arguments, release: Release) -> Outcome {

@@ -121,7 +121,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 
 /// Decodes an object by its media type. With it come the fields that it
 /// names twice.
-pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<(Value, Twice), Fault> {
+pub(crate) fn decode(media_type: &str, body: &Bytes, kind: &str) -> Result<(Value, Twice), Fault> {
     let unrecognized = |problem: String| {
         Fault::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
@@ -145,7 +145,7 @@ pub(crate) fn decode(media_type: &str, body: &[u8], kind: &str) -> Result<(Value
                     json_problem(&error)
                 ))
             })?;
-            twice = Twice::in_json(found);
+            twice = Twice::in_object_text(found, body);
             value
         }
         _ => return Err(Fault::unsupported_media_type(OBJECT_TYPES)),
@@ -370,10 +370,18 @@ mod tests {
             headers.insert(header::CONTENT_TYPE, media_type.parse().unwrap());
             super::media_type(&headers)
         };
-        assert_eq!(decode("", b"{}", "Pod").unwrap().0, json!({}));
-        assert_eq!(decode("", b"null", "Pod").unwrap().0, json!({}));
         assert_eq!(
-            decode("application/yaml", b"a: 1", "Pod").unwrap().0,
+            decode("", &Bytes::from_static(b"{}"), "Pod").unwrap().0,
+            json!({})
+        );
+        assert_eq!(
+            decode("", &Bytes::from_static(b"null"), "Pod").unwrap().0,
+            json!({})
+        );
+        assert_eq!(
+            decode("application/yaml", &Bytes::from_static(b"a: 1"), "Pod")
+                .unwrap()
+                .0,
             json!({"a": 1})
         );
         for other in ["text/html", ";;", " ; charset=utf-8"] {

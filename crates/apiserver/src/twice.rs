@@ -1,9 +1,10 @@
 //! Fields that a body names twice: the last one counts. Told as a warning,
 //! refused, or passed over, as `fieldValidation` has it.
 
+use bytes::Bytes;
 use longshore_engine::{FieldValidation, WriteOptions};
 use longshore_model::{KindInfo, StatusReason};
-use longshore_schema::unknown_fields;
+use longshore_schema::{strict_mistakes, unknown_fields};
 use serde_json::Value;
 
 use crate::fault::{Fault, invalid};
@@ -14,6 +15,8 @@ pub(crate) struct Twice {
     told: Vec<String>,
     /// Whether the words are those for YAML.
     is_yaml: bool,
+    /// The text of an object in JSON that has such fields.
+    json: Option<Bytes>,
 }
 
 impl Twice {
@@ -22,6 +25,16 @@ impl Twice {
         Self {
             told,
             is_yaml: false,
+            json: None,
+        }
+    }
+
+    /// Those that were found in the text of an object in JSON.
+    pub(crate) fn in_object_text(told: Vec<String>, text: &Bytes) -> Self {
+        let json = (!told.is_empty()).then(|| text.clone());
+        Self {
+            json,
+            ..Self::in_json(told)
         }
     }
 
@@ -31,6 +44,7 @@ impl Twice {
         Self {
             told,
             is_yaml: true,
+            json: None,
         }
     }
 
@@ -67,8 +81,14 @@ impl Twice {
             return Ok(self.told);
         }
         // Both sorts of mistakes are told at once.
-        let mut mistakes = vec![self.text()];
-        mistakes.extend(unknown_fields(&kind.gvk, object));
+        let mistakes = match &self.json {
+            Some(json) => strict_mistakes(&kind.gvk, json),
+            None => {
+                let mut mistakes = vec![self.text()];
+                mistakes.extend(unknown_fields(&kind.gvk, object));
+                mistakes
+            }
+        };
         let name = &kind.gvk.kind;
         Err(Fault::bad_request(format!(
             "{name} in version {:?} cannot be handled as a {name}: strict decoding error: {}",

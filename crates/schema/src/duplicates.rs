@@ -1,17 +1,46 @@
 //! Fields that JSON text names twice in one object. They are lost when it is
 //! parsed into a `Value`, so they are looked for in the text.
+//!
+//! With the type of the object, also fields that it does not have, in the order of the text.
 
 use std::{collections::HashSet, fmt};
 
+use longshore_model::Gvk;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::{
+    graph::{Shape, TypeRef},
+    registry,
+};
 
 /// The fields that come twice in an object of the JSON text, worded as API
 /// servers word them: `duplicate field "spec.foo"`. What is not JSON has none:
 /// its parser says so.
 pub(crate) fn duplicate_fields(json: &[u8]) -> Vec<String> {
+    search(json, None)
+}
+
+/// The fields of the JSON text that come twice, or that the kind does not have, in the order
+/// of the text, as Kubernetes' strict decoder reports them. Each is reported once. Of kinds
+/// that are not built in, only those that come twice.
+///
+/// ```
+/// use longshore_model::Gvk;
+/// let pod = br#"{"spec": {"colour": "red", "nodeName": "a", "nodeName": "b"}}"#;
+/// assert_eq!(
+///     longshore_schema::strict_mistakes(&Gvk::from_api_version("v1", "Pod"), pod),
+///     [r#"unknown field "spec.colour""#, r#"duplicate field "spec.nodeName""#],
+/// );
+/// ```
+#[must_use]
+pub fn strict_mistakes(gvk: &Gvk, json: &[u8]) -> Vec<String> {
+    search(json, registry().root(gvk))
+}
+
+fn search(json: &[u8], root: Option<TypeRef>) -> Vec<String> {
     let mut search = Search::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    match Walk(&mut search).deserialize(&mut deserializer) {
+    match Walk(&mut search, root).deserialize(&mut deserializer) {
         Ok(()) => search.found,
         Err(_) => Vec::new(),
     }
@@ -21,10 +50,21 @@ pub(crate) fn duplicate_fields(json: &[u8]) -> Vec<String> {
 struct Search {
     path: String,
     found: Vec<String>,
+    seen: HashSet<String>,
 }
 
-/// Goes through one value.
-struct Walk<'a>(&'a mut Search);
+impl Search {
+    /// Notes a mistake at the path.
+    fn note(&mut self, mistake: &str) {
+        let text = format!("{mistake} field \"{}\"", self.path);
+        if self.seen.insert(text.clone()) {
+            self.found.push(text);
+        }
+    }
+}
+
+/// Goes through one value, with its type where fields must be known.
+struct Walk<'a>(&'a mut Search, Option<TypeRef>);
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
@@ -42,21 +82,27 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(search) = self;
+        let Self(search, kind) = self;
         let length = search.path.len();
+        let has_fields = |kind: &TypeRef| matches!(kind.shape(), Shape::Object | Shape::Map);
+        let kind = kind.filter(has_fields);
         let mut seen = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if length > 0 {
                 search.path.push('.');
             }
             search.path.push_str(&name);
-            if seen.insert(name) {
-                map.next_value_seed(Walk(search))?;
-            } else {
-                search
-                    .found
-                    .push(format!("duplicate field \"{}\"", search.path));
-                map.next_value::<IgnoredAny>()?;
+            let inner = kind.map(|kind| kind.field(&name));
+            let mistake = match inner {
+                Some(None) => Some("unknown"),
+                _ => (!seen.insert(name)).then_some("duplicate"),
+            };
+            match mistake {
+                None => map.next_value_seed(Walk(search, inner.flatten()))?,
+                Some(mistake) => {
+                    search.note(mistake);
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
             search.path.truncate(length);
         }
@@ -64,11 +110,12 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self(search) = self;
+        let Self(search, kind) = self;
+        let inner = kind.and_then(|kind| kind.items());
         let length = search.path.len();
         for index in 0_usize.. {
             search.path.push_str(&format!("[{index}]"));
-            let item = items.next_element_seed(Walk(search))?;
+            let item = items.next_element_seed(Walk(search, inner))?;
             search.path.truncate(length);
             if item.is_none() {
                 break;
@@ -104,7 +151,28 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::duplicate_fields;
+    use longshore_model::Gvk;
+
+    use super::{duplicate_fields, strict_mistakes};
+
+    #[test]
+    fn unknown_fields_come_in_the_order_of_the_text() {
+        let json =
+            br#"{"x": 1, "metadata": {"labels": {"a": "b", "a": "c"}}, "spec": {"y": {"z": 1,
+            "z": 1}, "replicas": 2, "replicas": 3, "y": 2, "template": {"spec": {"containers":
+            [{"name": "a", "w": 1, "env": [{"v": 1}]}]}}}}"#;
+        assert_eq!(
+            strict_mistakes(&Gvk::from_api_version("apps/v1", "Deployment"), json),
+            [
+                r#"unknown field "x""#,
+                r#"duplicate field "metadata.labels.a""#,
+                r#"unknown field "spec.y""#,
+                r#"duplicate field "spec.replicas""#,
+                r#"unknown field "spec.template.spec.containers[0].w""#,
+                r#"unknown field "spec.template.spec.containers[0].env[0].v""#,
+            ]
+        );
+    }
 
     #[test]
     fn duplicates_are_named_by_path() {

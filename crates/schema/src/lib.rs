@@ -23,6 +23,7 @@ pub mod strategic;
 pub mod structural;
 mod zeros;
 
+pub use duplicates::strict_mistakes;
 pub use fields::{prune, unknown_fields};
 pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
 pub use ownership::{DeclaredType, OwnedType, Ownership};

@@ -12,6 +12,7 @@ use k8s_openapi::{
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions,
     apimachinery::pkg::apis::meta::v1 as meta,
+    kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -81,6 +82,7 @@ pub(crate) static ROOTS: &[Root] = &[
     kept::<admissionregistration::ValidatingAdmissionPolicyBinding>(),
     kept::<admissionregistration::ValidatingWebhookConfiguration>(),
     kept::<apiextensions::CustomResourceDefinition>(),
+    kept::<apiregistration::APIService>(),
     kept::<apps::ControllerRevision>(),
     kept::<apps::DaemonSet>(),
     kept::<apps::Deployment>(),

@@ -126,6 +126,22 @@ fn longshore() -> Outcome<PathBuf> {
     Ok(path)
 }
 
+/// Makes an image of a static program, as `/manager`.
+pub(crate) fn of_program(folder: &Path, name: &str, program: &Path) -> Outcome<PathBuf> {
+    let (root, path) = (folder.join("root"), folder.join("image.tar"));
+    empty(&root)?;
+    fs::copy(program, root.join("manager"))
+        .map_err(|error| format!("cannot copy {}: {error}", program.display()))?;
+    let image = Image {
+        name,
+        entrypoint: &["/manager"],
+        command: &[],
+        keeps_owners: false,
+    };
+    save(&path, &image, &root)?;
+    Ok(path)
+}
+
 /// Makes the image of [`PAUSE`].
 pub(crate) fn pause(folder: &Path) -> Outcome<PathBuf> {
     let (files, path) = (folder.join("pause"), folder.join("pause.tar"));

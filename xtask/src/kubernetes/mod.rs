@@ -6,6 +6,7 @@
 //! outside reaches them; the machine is joined to it by a pair of interfaces. `down`
 //! removes every process, mount, interface and control group that `up` has made.
 
+mod addons;
 mod certificates;
 mod cgroups;
 mod ctr;
@@ -22,6 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use modules::VERSION;
 use serde_json::{Value, json};
 
 use crate::{
@@ -42,6 +44,8 @@ enum What {
     Build,
     /// Start the cluster, and build it first if needed. Needs root.
     Up,
+    /// Build JobSet and Kueue, and install them on the cluster that runs.
+    Addons,
     /// Stop it and remove all that it has made.
     Down,
     /// Say whether it runs, and what its node says.
@@ -89,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match arguments.what {
         What::Build => build(),
         What::Up => up(&places),
+        What::Addons => addons::install(&places),
         What::Down => down(&places),
         What::Status => status(&places),
     }
@@ -112,6 +117,11 @@ impl Lease {
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         places().kubeconfig()
+    }
+
+    /// Builds JobSet and Kueue and installs them. They go with the cluster.
+    pub(crate) fn install_addons(&self) -> Outcome {
+        addons::install(&places())
     }
 
     /// What tests need to know of the cluster, as JSON.

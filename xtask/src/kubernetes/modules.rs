@@ -1,23 +1,24 @@
 //! The cluster's programs, built from Go modules.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
 use super::{Places, make_folder, sources};
-use crate::run::{Outcome, finish};
+use crate::{
+    golang::require_go,
+    packages,
+    run::{Outcome, finish},
+};
 
 /// The version of Kubernetes, as `xtask/kubernetes/kubernetes/go.mod` pins it.
-pub(super) const VERSION: &str = "v1.37.2";
+pub(crate) const VERSION: &str = "v1.37.2";
 
-/// What is needed: a program, and Debian's package that it comes in.
+/// What is needed beside Go: a program or a file, and Debian's package that it comes in.
 #[rustfmt::skip]
 const NEEDED: &[(&str, &str)] = &[
-    ("go", "golang-go (1.26 or newer)"), ("cc", "gcc"), ("pkg-config", "pkg-config"),
-    ("openssl", "openssl"), ("ip", "iproute2"), ("nsenter", "util-linux"),
-    ("nft", "nftables"), ("iptables", "iptables"),
+    ("cc", "gcc"), ("pkg-config", "pkg-config"), ("openssl", "openssl"), ("ip", "iproute2"),
+    ("nsenter", "util-linux"), ("nft", "nftables"), ("iptables", "iptables"),
+    // Without it runc does not filter system calls.
+    ("/usr/include/seccomp.h", "libseccomp-dev"),
 ];
 
 /// A folder of `xtask/kubernetes`, whose `go.mod` names its programs as tools.
@@ -49,7 +50,14 @@ const TOOLS: Module = Module {
     tags: "",
 };
 
-/// Kubernetes' own tests, and the program that their images contain.
+/// What many clusters have in addition.
+#[rustfmt::skip]
+const ADDONS: [Module; 2] = [
+    Module { folder: "jobset", program: "jobset", name: None, cgo: false, tags: "" },
+    Module { folder: "kueue", program: "kueue", name: None, cgo: false, tags: "" },
+];
+
+/// Kubernetes' own tests, what runs several at a time, and the program in their images.
 const TESTS: Module = Module {
     folder: "e2e",
     program: "agnhost",
@@ -60,18 +68,8 @@ const TESTS: Module = Module {
 
 /// Builds what is not there yet.
 pub(super) fn build(places: &Places) -> Outcome {
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(program, _)| !is_there(program))
-        .map(|(_, package)| *package)
-        .chain((!has_seccomp()).then_some("libseccomp-dev"))
-        .collect();
-    if !missing.is_empty() {
-        return Err(format!(
-            "these are missing, named by Debian's packages: {}",
-            missing.join(", ")
-        ));
-    }
+    require_go()?;
+    packages::install(NEEDED)?;
     MODULES
         .iter()
         .try_for_each(|module| build_module(module, places))
@@ -80,6 +78,12 @@ pub(super) fn build(places: &Places) -> Outcome {
 /// Builds helm and kustomize, unless they are there. Needs only Go.
 pub(super) fn build_tools(places: &Places) -> Outcome {
     build_module(&TOOLS, places)
+}
+
+/// Builds JobSet and Kueue, and kustomize for their manifests, unless they are there.
+pub(super) fn build_addons(places: &Places) -> Outcome {
+    let mut modules = ADDONS.iter().chain([&TOOLS]);
+    modules.try_for_each(|module| build_module(module, places))
 }
 
 /// Builds Kubernetes' own tests as `e2e.test`, and agnhost, unless they are there.
@@ -129,18 +133,4 @@ fn go(module: &Module, verb: &str) -> Command {
         .env("GOFLAGS", "")
         .env("CGO_ENABLED", if module.cgo { "1" } else { "0" });
     go
-}
-
-/// Whether runc can be built, which filters system calls.
-fn has_seccomp() -> bool {
-    let mut look = Command::new("pkg-config");
-    look.args(["--exists", "libseccomp"]);
-    look.status().is_ok_and(|status| status.success())
-}
-
-fn is_there(program: &str) -> bool {
-    let mut which = Command::new("sh");
-    which.args(["-c", "command -v \"$0\"", program]);
-    which.stdout(Stdio::null()).stderr(Stdio::null());
-    which.status().is_ok_and(|status| status.success())
 }

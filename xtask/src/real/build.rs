@@ -7,8 +7,11 @@ use std::{
     time::Instant,
 };
 
-use super::{Release, cache, find, shown, sources};
-use crate::run::{Outcome, finish, output};
+use super::{Release, cache, shown, sources};
+use crate::{
+    packages::{self, find},
+    run::{Outcome, finish, output},
+};
 
 /// What is needed: a program or a folder, and the package it comes in.
 #[rustfmt::skip]
@@ -45,7 +48,8 @@ pub(crate) fn run() -> Outcome {
                 .into(),
         );
     }
-    install()?;
+    step(1, "looking for the tools");
+    packages::install(NEEDED)?;
     let work = cache().join("work");
     if work.exists() {
         remove(&work)?;
@@ -84,40 +88,6 @@ fn make_folder(path: &Path) -> Outcome {
 
 fn remove(path: &Path) -> Outcome {
     fs::remove_dir_all(path).map_err(|error| problem("remove", path, &error))
-}
-
-fn is_there(what: &str) -> bool {
-    if what.starts_with('/') {
-        Path::new(what).exists()
-    } else {
-        find(what).is_some()
-    }
-}
-
-fn install() -> Outcome {
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(what, _)| !is_there(what))
-        .map(|(_, package)| *package)
-        .collect();
-    if missing.is_empty() {
-        step(1, "all tools are there");
-        return Ok(());
-    }
-    let names = missing.join(" ");
-    if !rustix::process::geteuid().is_root() {
-        return Err(format!(
-            "some tools are missing; install them and try again:\n  sudo apt-get install --no-install-recommends {names}"
-        ));
-    }
-    step(1, &format!("installing {names}"));
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "--yes", "--no-install-recommends"])
-        .args(&missing)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        // Services of the packages are not started.
-        .env("RUNLEVEL", "1");
-    finish(&mut apt).map_err(|problem| format!("{problem}\n(perhaps `apt-get update` is due)"))
 }
 
 /// Gets the source package, checked against the archive's signatures.

@@ -10,8 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Release, find, http::ask, shown};
-use crate::run::{Outcome, finish, output, target};
+use super::{Release, http::ask, shown};
+use crate::{
+    packages::find,
+    run::{Outcome, finish, output, target},
+};
 
 /// How long either may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -16,6 +16,7 @@ pub(crate) use cluster::Cluster;
 
 use crate::{
     kubernetes,
+    packages::find,
     run::{Outcome, target},
 };
 
@@ -75,13 +76,6 @@ fn cache() -> PathBuf {
         || target().join("real-apiserver"),
         |cache| cache.join("longshore/real-apiserver"),
     )
-}
-
-/// Where a program is in `PATH`.
-fn find(program: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
 }
 
 fn shown(path: &Path) -> impl std::fmt::Display + '_ {

@@ -145,6 +145,24 @@ async fn rule_14_fields_given_twice_count_as_well() {
 }
 
 #[tokio::test]
+async fn rule_14_mistakes_come_in_the_order_of_the_text() {
+    let judge = Judge::start().await;
+    if judge.lacks(VALIDATION) {
+        return;
+    }
+    let sets = judge.path("apps/v1", "replicasets");
+    let text = r#"{"metadata": {"name": "a"}, "spec": {"y": {"z": 1, "z": 1}, "replicas": 2,
+        "replicas": 3, "y": 2, "selector": {"matchLabels": {"a": "b", "a": "c"}},
+        "template": {"metadata": {"labels": {"a": "c"}}, "spec": {"w": 1, "containers": []}}}}"#;
+    let call = judge.call("POST", &format!("{sets}?fieldValidation=Strict"));
+    let answer = call.body("application/json", text.to_owned()).send().await;
+    let status = answer.refused(400, "BadRequest");
+    let expected = r#"strict decoding error: unknown field "spec.y", duplicate field "spec.replicas", duplicate field "spec.selector.matchLabels.a", unknown field "spec.template.spec.w""#;
+    let message = status["message"].as_str().unwrap();
+    assert!(message.ends_with(expected), "{message}");
+}
+
+#[tokio::test]
 async fn rule_14_other_values_are_invalid() {
     let judge = Judge::start().await;
     if judge.lacks(VALIDATION) {

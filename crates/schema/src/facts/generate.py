@@ -1,10 +1,10 @@
 """Writes lists.txt, zeros.txt and messages.txt anew, for another release of Kubernetes.
 
-    python3 generate.py API APIMACHINERY APIEXTENSIONS
+    python3 generate.py API APIMACHINERY APIEXTENSIONS AGGREGATOR
 
 The arguments are folders with the repositories kubernetes/api,
-kubernetes/apimachinery and kubernetes/apiextensions-apiserver, checked out at
-the same release. Only facts are taken from them: names, numbers, types and
+kubernetes/apimachinery, kubernetes/apiextensions-apiserver and
+kubernetes/kube-aggregator, checked out at the same release. Only facts are taken from them: names, numbers, types and
 markers of fields. The form of the files is described in ../facts.rs,
 ../zeros.rs and ../protobuf/table.rs.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 META = "pkg/apis/meta/v1"
 EXTENSIONS = "pkg/apis/apiextensions/v1"
+REGISTRATION = "pkg/apis/apiregistration/v1"
 GROUPS = """core/v1 apps/v1 batch/v1 events/v1 coordination/v1 discovery/v1 networking/v1 rbac/v1
     policy/v1 scheduling/v1 scheduling/v1alpha3 storage/v1 autoscaling/v1 autoscaling/v2 authentication/v1
     authorization/v1 certificates/v1 node/v1 admissionregistration/v1""".split()
@@ -113,6 +114,7 @@ def read_proto(text):
 
 def full_name(proto_name):
     name = proto_name.lstrip(".").replace("apiextensions_apiserver", "apiextensions-apiserver")
+    name = name.replace("kube_aggregator", "kube-aggregator")
     return re.sub(r"^k8s\.io\.", "io.k8s.", name)
 
 
@@ -215,8 +217,9 @@ def is_atomic(markers):
     return not {"+structType=atomic", "+mapType=atomic"}.isdisjoint(markers)
 
 
-def main(api, machinery, extensions):
-    sources = [(machinery, META)] + [(api, group) for group in GROUPS] + [(extensions, EXTENSIONS)]
+def main(api, machinery, extensions, aggregator):
+    sources = [(machinery, META)] + [(api, group) for group in GROUPS]
+    sources += [(extensions, EXTENSIONS), (aggregator, REGISTRATION)]
     packages, aliases = [], {}
     for folder, path in sources:
         place = Path(folder) / path
