@@ -385,7 +385,7 @@ mod tests {
             json!({"a": 1})
         );
         for other in ["text/html", ";;", " ; charset=utf-8"] {
-            let refused = decode(&typed(other), b"{}", "Pod").unwrap_err();
+            let refused = decode(&typed(other), &Bytes::from_static(b"{}"), "Pod").unwrap_err();
             assert_eq!(refused.status().code, 415, "{other}");
         }
         for (body, part) in [
@@ -400,7 +400,7 @@ mod tests {
             (b"\x00\x01", "(0001)"),
         ] {
             let json = typed("application/json; charset=utf-8");
-            let message = message(decode(&json, body, "Pod"));
+            let message = message(decode(&json, &Bytes::copy_from_slice(body), "Pod"));
             assert!(
                 message.contains("must be of type Pod") && message.contains(part),
                 "{message}"
