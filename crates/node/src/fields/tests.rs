@@ -290,6 +290,7 @@ fn refusal(path: &str, value: &Value) -> Option<String> {
     let powers = Powers {
         namespaces: true,
         read_only_views: true,
+        selinux: true,
         capabilities: (1 << 41) - 1,
         effective: (1 << 41) - 1,
         ..Powers::default()

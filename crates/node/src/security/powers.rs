@@ -1,6 +1,6 @@
 //! What the agent may do to the processes that it starts.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use super::capabilities::SET_CAPABILITIES;
 
@@ -17,6 +17,8 @@ pub(crate) struct Powers {
     pub(crate) user_namespace: bool,
     /// Whether a container's files can be made read-only as a whole.
     pub(crate) read_only_views: bool,
+    /// Whether the machine has SELinux, whose labels nothing sets here.
+    pub(crate) selinux: bool,
     /// The capabilities that its processes can have at most.
     pub(crate) capabilities: u64,
     /// The capabilities that the agent itself has.
@@ -36,6 +38,7 @@ impl Powers {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             groups: groups.into_iter().map(|group| group.as_raw()).collect(),
+            selinux: Path::new("/sys/fs/selinux/enforce").exists(),
             capabilities: mask("CapBnd:").unwrap_or(0),
             effective: mask("CapEff:").unwrap_or(0),
             ..Self::default()

@@ -56,7 +56,8 @@ pub(super) fn refuse_labels(asked: &Asked<'_>) -> Result<(), Refusal> {
     }
     let own = asked.own.se_linux_options.as_ref();
     let labels = own.or(asked.of_pod.se_linux_options.as_ref());
-    if labels.is_some_and(|labels| *labels != Default::default()) {
+    // Without SELinux they have no effect, as on every node of Kubernetes.
+    if asked.powers.selinux && labels.is_some_and(|labels| *labels != Default::default()) {
         let reason = "this node sets no labels of SELinux; leave it out";
         return Err(asked.refuse_either(own.is_some(), "seLinuxOptions", reason));
     }

@@ -12,6 +12,7 @@ fn root() -> Powers {
     Powers {
         namespaces: true,
         read_only_views: true,
+        selinux: true,
         groups: vec![0, 7],
         capabilities: (1 << 41) - 1,
         effective: (1 << 41) - 1,
@@ -374,6 +375,17 @@ fn what_cannot_be_enforced_is_named() {
             "seLinuxChangePolicy": "Recursive", "sysctls": []}});
     let own = json!({"procMount": "Default", "privileged": false, "windowsOptions": {}});
     judge(&root(), &pod(harmless, own)).unwrap();
+    // Without SELinux its labels have no effect.
+    let none = Powers {
+        selinux: false,
+        ..root()
+    };
+    let labels = json!({"seLinuxOptions": {"level": "s0"}});
+    judge(
+        &none,
+        &pod(json!({"securityContext": labels.clone()}), labels),
+    )
+    .unwrap();
     judge(&user(), &pod(json!({"hostUsers": false}), Value::Null)).unwrap();
     judge(&plain(), &pod(json!({"hostPID": true}), Value::Null)).unwrap();
 }

@@ -158,11 +158,6 @@ async fn what_cannot_be_enforced_is_refused_with_an_event() {
     };
     let refused = [
         (
-            "labels",
-            json!({"seLinuxOptions": {"level": "s0:c1"}}),
-            "Error: pod securityContext.seLinuxOptions: this node sets no labels of SELinux",
-        ),
-        (
             "settings",
             json!({"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}),
             "Error: pod securityContext.sysctls: ",

@@ -9,6 +9,10 @@ async fn fields_that_cannot_be_honoured_refuse_the_pod() {
         let state = &pod["status"]["containerStatuses"][0]["state"];
         state["waiting"]["reason"] == "CreateContainerConfigError"
     };
+    let class = json!({"metadata": {"name": "gvisor"}, "handler": "runsc"});
+    let classes = "/apis/node.k8s.io/v1/runtimeclasses";
+    let proxy = stage.cluster.proxy();
+    proxy.post(classes, &[], &class).await.unwrap();
     let hook = json!({"preStop": {"exec": {"command": ["true"]}}});
     let mounts = json!([{"name": "v", "mountPath": "/m", "mountPropagation": "HostToContainer"}]);
     for (name, pointer, value, start) in [
