@@ -154,8 +154,14 @@ kinds! {
     Service, ServiceItem, services;
     /// Who a pod is, to the API.
     ServiceAccount, ServiceAccountItem, serviceaccounts;
+    /// Webhooks that may change objects before they are stored.
+    MutatingWebhookConfiguration, MutatingWebhookConfigurationItem, mutatingwebhookconfigurations;
+    /// Webhooks that may refuse objects before they are stored.
+    ValidatingWebhookConfiguration, ValidatingWebhookConfigurationItem, validatingwebhookconfigurations;
     /// A kind of one's own.
     CustomResourceDefinition, CustomResourceDefinitionItem, customresourcedefinitions;
+    /// A version of a group, and the Service that serves it.
+    APIService, APIServiceItem, apiservices;
     /// A past state of a StatefulSet or DaemonSet.
     ControllerRevision, ControllerRevisionItem, controllerrevisions;
     /// A pod on every node.
@@ -166,10 +172,14 @@ kinds! {
     ReplicaSet, ReplicaSetItem, replicasets;
     /// Pods with names and storage of their own.
     StatefulSet, StatefulSetItem, statefulsets;
+    /// How many pods a workload has, by metrics.
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerItem, horizontalpodautoscalers;
     /// A Job again and again.
     CronJob, CronJobItem, cronjobs;
     /// Pods that run to completion.
     Job, JobItem, jobs;
+    /// A request for a certificate.
+    CertificateSigningRequest, CertificateSigningRequestItem, certificatesigningrequests;
     /// Who leads, until when.
     Lease, LeaseItem, leases;
     /// Addresses behind a Service.
@@ -184,6 +194,8 @@ kinds! {
     NetworkPolicy, NetworkPolicyItem, networkpolicies;
     /// A range of addresses for Services.
     ServiceCIDR, ServiceCIDRItem, servicecidrs;
+    /// A container runtime that pods can name.
+    RuntimeClass, RuntimeClassItem, runtimeclasses;
     /// How many pods may be away at a time.
     PodDisruptionBudget, PodDisruptionBudgetItem, poddisruptionbudgets;
     /// Rights, of the whole cluster.

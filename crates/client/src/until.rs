@@ -82,7 +82,7 @@ pub fn finished<K: Kind>(item: &Item<K>) -> bool {
 /// # let labels = json!({"app": "web"});
 /// # let containers = json!([{"name": "main", "image": "busybox"}]);
 /// # let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
-/// # let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+/// # let spec = json!({"paused": true, "selector": {"matchLabels": labels}, "template": template});
 /// let web = cluster.deployments().in_namespace("default")?;
 /// # web.create(&json!({"metadata": {"name": "web"}, "spec": spec})).await?;
 /// let stuck = json!({"type": "ReplicaFailure", "status": "True"});

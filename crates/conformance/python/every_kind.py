@@ -46,15 +46,25 @@ def examples(namespace):
         ("", "Secret"): {"stringData": {"a": "b"}},
         ("", "Service"): {"spec": {"selector": {"a": "b"}, "ports": [{"port": 80}]}},
         ("", "ServiceAccount"): {},
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): None,
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): None,
+        ("apiregistration.k8s.io", "APIService"): None,
         ("apps", "ControllerRevision"): {"revision": 1, "data": {}},
         ("apps", "DaemonSet"): {"spec": chosen},
         ("apps", "Deployment"): {"spec": chosen},
         ("apps", "ReplicaSet"): {"spec": chosen},
         ("apps", "StatefulSet"): {"spec": {**chosen, "serviceName": "x"}},
+        ("autoscaling", "HorizontalPodAutoscaler"): {
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"},
+                "maxReplicas": 2,
+            }
+        },
         ("batch", "CronJob"): {
             "spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": once}}}
         },
         ("batch", "Job"): {"spec": {"template": once, "suspend": True}},
+        ("certificates.k8s.io", "CertificateSigningRequest"): None,
         ("coordination.k8s.io", "Lease"): {"spec": {"holderIdentity": "me"}},
         ("discovery.k8s.io", "EndpointSlice"): {
             "addressType": "IPv4",
@@ -76,6 +86,7 @@ def examples(namespace):
         ("networking.k8s.io", "IPAddress"): None,
         ("networking.k8s.io", "ServiceCIDR"): None,
         ("networking.k8s.io", "NetworkPolicy"): {"spec": {"podSelector": {}}},
+        ("node.k8s.io", "RuntimeClass"): {"handler": "x"},
         ("policy", "PodDisruptionBudget"): {
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}
         },

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    Error,
+    Error, autoscaling,
     custom::Outline,
     events,
     facts::{self, KindFacts},
@@ -56,6 +56,9 @@ fn views(info: &Arc<KindInfo>, facts: &KindFacts) -> Vec<Arc<View>> {
             Arc::new(events::info()),
             events::facts(),
         )));
+    }
+    if let Some(older) = autoscaling::info(info) {
+        views.push(Arc::new(View::autoscaler(Arc::new(older), facts.clone())));
     }
     views
 }

@@ -7,6 +7,7 @@
 
 mod ages;
 mod aside;
+mod autoscaling;
 mod custom;
 mod decode;
 mod defaults;

@@ -30,6 +30,8 @@ pub enum Subresource {
     Scale,
     /// A namespace with the finalizers in its spec, which go no other way.
     Finalize,
+    /// The conditions of a certificate request, its approval among them.
+    Approval,
 }
 
 /// What to do about fields the kind does not have (`fieldValidation`).

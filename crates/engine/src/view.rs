@@ -1,6 +1,6 @@
 //! Views: a version of a kind as clients see it. Built-in kinds are shown as
 //! they are stored; custom kinds in each of their versions; Events also in the
-//! form of events.k8s.io.
+//! form of events.k8s.io, and HorizontalPodAutoscalers in that of autoscaling/v1.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use longshore_schema::{OwnedType, registry};
 use serde_json::Value;
 
 use crate::{
-    Error, Object,
+    Error, Object, autoscaling,
     custom::{CustomKind, ScalePaths, builtin_scale},
     events,
     facts::KindFacts,
@@ -33,6 +33,8 @@ enum Form {
     Custom(Arc<CustomKind>),
     /// Events of events.k8s.io, stored as those of the core group.
     Event,
+    /// Autoscalers of autoscaling/v1, stored as those of v2.
+    Autoscaler,
 }
 
 impl View {
@@ -60,6 +62,15 @@ impl View {
             info,
             facts,
             form: Form::Event,
+        }
+    }
+
+    /// The autoscalers of autoscaling/v1.
+    pub(crate) fn autoscaler(info: Arc<KindInfo>, facts: KindFacts) -> Self {
+        Self {
+            info,
+            facts,
+            form: Form::Autoscaler,
         }
     }
 
@@ -125,6 +136,7 @@ impl View {
                 }
             }
             Form::Event => events::shown(object),
+            Form::Autoscaler => autoscaling::shown(object),
         }
     }
 
@@ -134,6 +146,8 @@ impl View {
         match (&self.form, &other.form) {
             (Form::Stored, Form::Event) => Some(events::shown),
             (Form::Event, Form::Stored) => Some(events::stored),
+            (Form::Stored, Form::Autoscaler) => Some(autoscaling::shown),
+            (Form::Autoscaler, Form::Stored) => Some(autoscaling::stored),
             _ => None,
         }
     }
@@ -173,6 +187,7 @@ impl View {
                 object
             }
             Form::Event => events::stored(object),
+            Form::Autoscaler => autoscaling::stored(object),
         }
     }
 
@@ -197,7 +212,7 @@ impl View {
         object: &json::Object,
     ) -> Vec<StatusCause> {
         match &self.form {
-            Form::Stored => Vec::new(),
+            Form::Stored | Form::Autoscaler => Vec::new(),
             Form::Custom(kind) => kind.validate(before, object),
             Form::Event => events::validate(before, object),
         }

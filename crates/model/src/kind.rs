@@ -228,6 +228,14 @@ impl KindInfo {
     }
 }
 
+/// The version in which the objects of a group are stored.
+const fn stored_version(group: &str) -> &'static str {
+    match group.as_bytes() {
+        b"autoscaling" => "v2",
+        _ => "v1",
+    }
+}
+
 #[allow(clippy::too_many_arguments, reason = "one line of a table")]
 const fn kind(
     group: &'static str,
@@ -242,7 +250,7 @@ const fn kind(
     KindInfo {
         gvk: Gvk {
             group: Text::Borrowed(group),
-            version: Text::Borrowed("v1"),
+            version: Text::Borrowed(stored_version(group)),
             kind: Text::Borrowed(kind),
         },
         plural: Text::Borrowed(plural),
@@ -276,14 +284,19 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("", "Secret", "secrets", "secret", &[], &[], Namespaced, &[]),
     kind("", "Service", "services", "service", &["svc"], &["all"], Namespaced, &["status"]),
     kind("", "ServiceAccount", "serviceaccounts", "serviceaccount", &["sa"], &[], Namespaced, &["token"]),
+    kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "mutatingwebhookconfiguration", &[], &["api-extensions"], Cluster, &[]),
+    kind("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "validatingwebhookconfiguration", &[], &["api-extensions"], Cluster, &[]),
     kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "customresourcedefinition", &["crd", "crds"], &["api-extensions"], Cluster, &["status"]),
+    kind("apiregistration.k8s.io", "APIService", "apiservices", "apiservice", &[], &["api-extensions"], Cluster, &["status"]),
     kind("apps", "ControllerRevision", "controllerrevisions", "controllerrevision", &[], &[], Namespaced, &[]),
     kind("apps", "DaemonSet", "daemonsets", "daemonset", &["ds"], &["all"], Namespaced, &["status"]),
     kind("apps", "Deployment", "deployments", "deployment", &["deploy"], &["all"], Namespaced, &["scale", "status"]),
     kind("apps", "ReplicaSet", "replicasets", "replicaset", &["rs"], &["all"], Namespaced, &["scale", "status"]),
     kind("apps", "StatefulSet", "statefulsets", "statefulset", &["sts"], &["all"], Namespaced, &["scale", "status"]),
+    kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "horizontalpodautoscaler", &["hpa"], &["all"], Namespaced, &["status"]),
     kind("batch", "CronJob", "cronjobs", "cronjob", &["cj"], &["all"], Namespaced, &["status"]),
     kind("batch", "Job", "jobs", "job", &[], &["all"], Namespaced, &["status"]),
+    kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "certificatesigningrequest", &["csr"], &[], Cluster, &["approval", "status"]),
     kind("coordination.k8s.io", "Lease", "leases", "lease", &[], &[], Namespaced, &[]),
     kind("discovery.k8s.io", "EndpointSlice", "endpointslices", "endpointslice", &[], &[], Namespaced, &[]),
     kind("networking.k8s.io", "IPAddress", "ipaddresses", "ipaddress", &["ip"], &[], Cluster, &[]),
@@ -291,6 +304,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("networking.k8s.io", "IngressClass", "ingressclasses", "ingressclass", &[], &[], Cluster, &[]),
     kind("networking.k8s.io", "NetworkPolicy", "networkpolicies", "networkpolicy", &["netpol"], &[], Namespaced, &[]),
     kind("networking.k8s.io", "ServiceCIDR", "servicecidrs", "servicecidr", &[], &[], Cluster, &["status"]),
+    kind("node.k8s.io", "RuntimeClass", "runtimeclasses", "runtimeclass", &[], &[], Cluster, &[]),
     kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", &["pdb"], &[], Namespaced, &["status"]),
     kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "clusterrole", &[], &[], Cluster, &[]),
     kind("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", "clusterrolebinding", &[], &[], Cluster, &[]),

@@ -34,10 +34,10 @@ fn document() -> String {
         "# Kinds\n\n\
          What the embedded cluster serves. All of it is stored, watched, defaulted and\n\
          validated as by Kubernetes 1.37; every object takes part in garbage collection.\n\
-         *Stored* means that nothing acts on it: no controller here makes a Deployment's\n\
-         ReplicaSets, binds a claim, or asks a Role. Who creates such an object, also by\n\
+         *Stored* means that nothing acts on it: no controller here makes a StatefulSet's\n\
+         pods, binds a claim, or asks a Role. Who creates such an object, also by\n\
          apply, gets a warning that says so, which kubectl and `longshore` print:\n\n    \
-         Warning: deployments.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md\n\n\
+         Warning: statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md\n\n\
          There are no such warnings for custom kinds, and none from a server without\n\
          controllers (`start_server()`, in Python `pods=False`), which waits for those of\n\
          others. What this means for kubectl's commands: [clients.md](clients.md).\n\n\
@@ -49,11 +49,17 @@ fn document() -> String {
     }
     text.push_str(
         "\nA fresh cluster has the namespaces `default`, `kube-system`, `kube-public` and\n\
-         `kube-node-lease`, a service account `default` in each, the Service `kubernetes`\n\
-         and the system's two PriorityClasses. One that listens also has the Endpoints\n\
-         and the EndpointSlice of that Service, with the address it listens at, and in\n\
-         each namespace the ConfigMap `kube-root-ca.crt` with the certificate that its\n\
-         own is signed with.\n\n\
+         `kube-node-lease`, a service account `default` in each, the Service `kubernetes`,\n\
+         the system's two PriorityClasses, and the APIServices of the groups above. One that\n\
+         listens also has the Endpoints and the EndpointSlice of that Service, with the\n\
+         address it listens at, and in each namespace the ConfigMap `kube-root-ca.crt` with\n\
+         the certificate that its own is signed with. CustomResourceDefinitions get no\n\
+         APIServices.\n\n\
+         HorizontalPodAutoscalers are served in autoscaling/v1, too; what that version does\n\
+         not have is in annotations there. CertificateSigningRequests have `approval`.\n\
+         Two things are stored unchecked: the CEL expressions in the match conditions of\n\
+         webhooks (empty ones are refused), and what the PEM blocks of certificate requests\n\
+         and certificates hold, their signatures among it.\n\n\
          Left out, since nothing here would take them off again: the taint `not-ready` of\n\
          a new node, and the finalizers that protect volumes and claims in use. Left out\n\
          as well: `componentstatuses`, deprecated since 1.19, which would tell of an etcd\n\

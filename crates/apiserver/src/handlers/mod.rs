@@ -142,6 +142,12 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
         ("status", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("approval", Method::GET) => read::get(&call, &target),
+        ("approval", Method::PUT) => write::update(call, target, Subresource::Approval, body).await,
+        ("approval", Method::PATCH) => {
+            write::patch(call, target, Subresource::Approval, body).await
+        }
+        ("approval", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
         ("scale", Method::GET) => read::scale(&call, &target),
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,

@@ -37,6 +37,7 @@ pub(super) async fn create(
     let (mut object, twice) = input::object(&call.headers, body, &info.gvk.kind).await?;
     check_kind(&call, &mut object, &info)?;
     let twice = twice.in_object(&info, &options, &object)?;
+    name_requester(&call, &info, &mut object);
     let create = Create {
         kind: info.clone(),
         namespace,
@@ -47,6 +48,19 @@ pub(super) async fn create(
     written.warnings.splice(0..0, twice);
     written.warnings.extend(idle(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
+}
+
+/// A new certificate request tells who sent it; what it tells itself counts for
+/// nothing.
+fn name_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
+    let is_request = &*kind.gvk.group == "certificates.k8s.io";
+    let spec = object.get_mut("spec").filter(|_| is_request);
+    if let (Some(Value::Object(spec)), Value::Object(user)) = (spec, call.user.info()) {
+        for field in ["username", "uid", "groups", "extra"] {
+            spec.remove(field);
+        }
+        spec.extend(user);
+    }
 }
 
 /// The kind of what is sent and answered: a `Scale` is one of its own.
@@ -122,6 +136,10 @@ pub(super) async fn patch(
         input::aside(move || read_patch(kind, &bytes)).await??
     };
     let twice = twice.in_patch(&bytes, &options)?;
+    let mut body = body;
+    if kind == PatchKind::Apply && subresource == Subresource::None {
+        name_requester(&call, &target.kind, &mut body);
+    }
     let idle = idle(&call, &target.kind);
     let patch = Patch {
         target,

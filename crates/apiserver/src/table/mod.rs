@@ -1,6 +1,7 @@
 //! Tables: objects as rows for people (`meta.k8s.io` `Table`). Each kind has
 //! its columns and a function that fills the cells; all of it is pure.
 
+mod autoscalers;
 mod columns;
 mod custom;
 pub(crate) mod duration;
@@ -11,6 +12,7 @@ mod nodes;
 mod plain;
 mod pods;
 mod policies;
+mod registrations;
 mod services;
 mod storage;
 mod workloads;
@@ -88,6 +90,7 @@ pub(crate) fn printer(gvk: &Gvk) -> Printer {
             .or_else(|| storage::printer(kind))
             .or_else(|| network::printer(kind))
             .or_else(|| policies::printer(kind))
+            .or_else(|| registrations::printer(kind))
             .unwrap_or((columns::ANY, plain::any)),
     };
     let conditions = match (gvk.group.as_ref(), gvk.kind.as_ref()) {

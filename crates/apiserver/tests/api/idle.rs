@@ -4,20 +4,20 @@ use serde_json::{Value, json};
 
 use super::common::{Answer, Server};
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const APPLY: &str = "application/apply-patch+yaml";
-const TOLD: &str = r#"299 - "deployments.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md""#;
+const TOLD: &str = r#"299 - "statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md""#;
 
-fn deployment(name: &str) -> Value {
+fn set(name: &str) -> Value {
     let labels = json!({"a": "b"});
     let containers = json!([{"name": "c", "image": "i"}]);
     let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
     json!({
         "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "kind": "StatefulSet",
         "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
+        "spec": {"serviceName": "s", "selector": {"matchLabels": labels}, "template": template},
     })
 }
 
@@ -29,15 +29,13 @@ fn warned(answer: &Answer) -> Vec<&str> {
 #[tokio::test]
 async fn every_way_of_creating_tells_and_no_change_does() {
     let server = Server::with_idle_warnings();
-    let path = format!("{DEPLOYMENTS}/b");
+    let path = format!("{SETS}/b");
     let applied = format!("{path}?fieldManager=me");
-    let text = deployment("b").to_string();
+    let text = set("b").to_string();
 
-    let made = server.post(DEPLOYMENTS, &deployment("a")).await;
+    let made = server.post(SETS, &set("a")).await;
     assert_eq!((made.code, warned(&made)), (201, vec![TOLD]));
-    let dry = server
-        .post(&format!("{DEPLOYMENTS}?dryRun=All"), &deployment("c"))
-        .await;
+    let dry = server.post(&format!("{SETS}?dryRun=All"), &set("c")).await;
     assert_eq!((dry.code, warned(&dry)), (201, vec![TOLD]));
     let made = server.patch(&applied, APPLY, &text).await;
     assert_eq!((made.code, warned(&made)), (201, vec![TOLD]));
@@ -50,7 +48,7 @@ async fn every_way_of_creating_tells_and_no_change_does() {
             r#"{"spec": {"replicas": 2}}"#,
         )
         .await;
-    let put = server.put(&path, &deployment("b")).await;
+    let put = server.put(&path, &set("b")).await;
     let scaled = server
         .patch(
             &format!("{path}/scale"),
@@ -67,7 +65,7 @@ async fn every_way_of_creating_tells_and_no_change_does() {
             answer.text()
         );
     }
-    let taken = server.post(DEPLOYMENTS, &deployment("a")).await;
+    let taken = server.post(SETS, &set("a")).await;
     assert_eq!((taken.code, warned(&taken)), (409, vec![]));
 }
 
@@ -91,9 +89,9 @@ async fn a_put_that_creates_tells_that_rights_are_not_enforced() {
 #[tokio::test]
 async fn other_warnings_come_first() {
     let server = Server::with_idle_warnings();
-    let mut wrong = deployment("a");
+    let mut wrong = set("a");
     wrong["colour"] = "red".into();
-    let made = server.post(DEPLOYMENTS, &wrong).await;
+    let made = server.post(SETS, &wrong).await;
     let unknown = r#"299 - "unknown field \"colour\"""#;
     assert_eq!(warned(&made), [unknown, TOLD]);
 }
@@ -101,15 +99,15 @@ async fn other_warnings_come_first() {
 #[tokio::test]
 async fn what_is_acted_on_and_custom_kinds_bring_no_warning() {
     let server = Server::with_idle_warnings();
-    let names = json!({"plural": "deployments", "singular": "deployment", "kind": "Deployment"});
+    let names = json!({"plural": "statefulsets", "singular": "statefulset", "kind": "StatefulSet"});
     let schema = json!({"openAPIV3Schema": {"type": "object"}});
     let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
     let definition = json!({
-        "metadata": {"name": "deployments.example.com"},
+        "metadata": {"name": "statefulsets.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
     });
     let custom = json!({
-        "apiVersion": "example.com/v1", "kind": "Deployment", "metadata": {"name": "a"},
+        "apiVersion": "example.com/v1", "kind": "StatefulSet", "metadata": {"name": "a"},
     });
     let map = json!({"metadata": {"name": "a"}});
     for (path, body) in [
@@ -120,7 +118,7 @@ async fn what_is_acted_on_and_custom_kinds_bring_no_warning() {
             definition,
         ),
         (
-            "/apis/example.com/v1/namespaces/default/deployments",
+            "/apis/example.com/v1/namespaces/default/statefulsets",
             custom,
         ),
     ] {
@@ -140,6 +138,6 @@ async fn what_is_acted_on_and_custom_kinds_bring_no_warning() {
 #[tokio::test]
 async fn a_server_on_its_own_says_nothing() {
     let server = Server::new();
-    let made = server.post(DEPLOYMENTS, &deployment("a")).await;
+    let made = server.post(SETS, &set("a")).await;
     assert_eq!((made.code, warned(&made)), (201, vec![]));
 }

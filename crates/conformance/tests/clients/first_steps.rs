@@ -264,18 +264,22 @@ async fn kubectl_warns_of_what_nothing_acts_on_and_its_rollout_waits() {
     with_each_kubectl(async |kubectl, namespace| {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.run(&[&n[..], words].concat()).await;
-        let told = "Warning: deployments.apps are stored, but this cluster does not act on them";
-        let made = run(&["create", "deployment", "web", "--image=x"]).await;
+        let told = "Warning: statefulsets.apps are stored, but this cluster does not act on them";
+        let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}}\n";
+        let apply = [&n[..], &["apply", "-f", "-"]].concat();
+        let made = kubectl.run_with(&apply, set).await;
         assert_eq!(made.code, Some(0), "{made:?}");
         assert!(made.stderr.contains(told), "{made:?}");
-        let scaled = run(&["scale", "deployment/web", "--replicas=2"]).await;
+        let scaled = run(&["scale", "statefulset/web", "--replicas=2"]).await;
         assert_eq!((scaled.code, scaled.stderr.as_str()), (Some(0), ""));
-        let waited = run(&["rollout", "status", "deployment/web", "--timeout=1s"]).await;
+        let waited = run(&["rollout", "status", "statefulset/web", "--timeout=1s"]).await;
         assert_eq!(waited.code, Some(1), "{waited:?}");
         let none = run(&["get", "pods", "--output=name"]).await;
         assert_eq!(none.stdout, "");
-        let autoscaled = run(&["autoscale", "deployment/web", "--max=3"]).await;
-        assert_eq!(autoscaled.code, Some(1), "{autoscaled:?}");
+        let autoscaled = run(&["autoscale", "statefulset/web", "--max=3"]).await;
+        assert_eq!(autoscaled.code, Some(0), "{autoscaled:?}");
+        let told = "nothing scales by it";
+        assert!(autoscaled.stderr.contains(told), "{autoscaled:?}");
         let top = run(&["top", "pods"]).await;
         assert!(top.stderr.contains("Metrics API not available"), "{top:?}");
 
@@ -291,7 +295,6 @@ async fn kubectl_warns_of_what_nothing_acts_on_and_its_rollout_waits() {
                 "yaml",
             ])
             .await;
-        let apply = [&n[..], &["apply", "-f", "-"]].concat();
         let applied = kubectl.run_with(&apply, &manifest).await;
         assert_eq!(applied.code, Some(0), "{applied:?}");
         assert!(

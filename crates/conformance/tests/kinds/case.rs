@@ -27,6 +27,8 @@ enum Step {
     Patch(Value),
     /// A merge patch of the status.
     Status(Value),
+    /// A merge patch of the approval.
+    Approval(Value),
     /// A whole new object; without a version.
     Put(Value),
     /// A whole new namespace, with its finalizers.
@@ -58,9 +60,13 @@ impl Case {
         for step in &self.then {
             let answer = match step {
                 Step::Patch(patch) => judge.patch(&one, PatchType::Merge, &fill(patch)).await,
-                Step::Status(patch) => {
-                    let status = format!("{one}/status");
-                    judge.patch(&status, PatchType::Merge, &fill(patch)).await
+                Step::Status(patch) | Step::Approval(patch) => {
+                    let part = match step {
+                        Step::Approval(_) => "approval",
+                        _ => "status",
+                    };
+                    let part = format!("{one}/{part}");
+                    judge.patch(&part, PatchType::Merge, &fill(patch)).await
                 }
                 Step::Put(object) | Step::Finalize(object) => {
                     let mut object = fill(object);

@@ -104,6 +104,7 @@ macro_rules! groups {
 
 groups! {
     rule_32_workloads "apps";
+    rule_32_autoscalers "autoscaling";
     rule_32_jobs_and_cron_jobs "batch";
     rule_32_core_kinds "core";
     rule_32_single_mistakes "mistakes";
@@ -111,6 +112,7 @@ groups! {
     rule_32_pods_in_templates "pods";
     rule_32_policies "policy";
     rule_32_roles_and_bindings "rbac";
+    rule_32_registrations "registrations";
     rule_32_services "services";
     rule_32_storage "storage";
 }

@@ -42,6 +42,12 @@ fn tidy(value: &mut Value) {
             if fields.get("creationTimestamp") == Some(&Value::Null) {
                 fields.remove("creationTimestamp");
             }
+            // The two servers have not the same administrator.
+            if fields.contains_key("signerName") {
+                for field in ["username", "uid", "groups", "extra"] {
+                    fields.remove(field);
+                }
+            }
             // Written by an admission plugin that waits for the account itself.
             for account in ["serviceAccount", "serviceAccountName"] {
                 if fields.get(account).is_some_and(|name| name == "default") {
@@ -53,7 +59,10 @@ fn tidy(value: &mut Value) {
                     "clusterIP" if inner != "None" && inner != "" => Some(json!("$IP")),
                     "clusterIPs" if *inner != json!(["None"]) => Some(json!(["$IP"])),
                     "nodePort" | "healthCheckNodePort" if *inner != 0 => Some(json!("$PORT")),
-                    "lastPhaseTransitionTime" | "lastTransitionTime" | "deletionTimestamp"
+                    "lastPhaseTransitionTime"
+                    | "lastTransitionTime"
+                    | "lastUpdateTime"
+                    | "deletionTimestamp"
                         if !inner.is_null() =>
                     {
                         Some(json!("$TIME"))

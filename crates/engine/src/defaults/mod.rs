@@ -2,6 +2,8 @@
 //! a kind's rules do to a new state before it is checked; `fill` fills what is
 //! still missing and can be repeated.
 
+mod autoscaling;
+mod certificate;
 mod definition;
 mod job;
 mod limits;
@@ -9,6 +11,7 @@ mod network;
 mod pod;
 mod service;
 mod volume;
+mod webhook;
 mod workload;
 
 use jiff::Timestamp;
@@ -44,6 +47,7 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
         }
         ("batch", "Job") => job::on_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_create(object),
+        ("apiregistration.k8s.io", "APIService") => webhook::on_create(object),
         ("", "PersistentVolume") => volume::on_create(object),
         ("", "PersistentVolumeClaim") => {
             volume::on_create(object);
@@ -61,6 +65,7 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
         ("", "Pod") => pod::on_update(before, object),
         ("", "Service") => service::on_update(before, object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::on_update(object),
+        ("certificates.k8s.io", "CertificateSigningRequest") => json::copy(before, object, "spec"),
         _ => {}
     }
 }
@@ -78,8 +83,19 @@ pub(crate) fn on_status(kind: &KindInfo, before: &Object, object: &mut Object, n
         ("", "Pod") => pod::on_status(before, object),
         ("", "Service") => service::on_status(object),
         ("", "PersistentVolume") => volume::on_status(before, object, now),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            certificate::keep_decisions(before, object);
+            certificate::date(before, object, now);
+        }
         _ => {}
     }
+}
+
+/// The approval of a certificate request, as it was sent: the conditions count,
+/// and get their times.
+pub(crate) fn on_approval(before: &Object, object: &mut Object, now: Timestamp) {
+    certificate::keep_all_but_conditions(before, object);
+    certificate::date(before, object, now);
 }
 
 /// Fills what is missing.
@@ -115,7 +131,10 @@ pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
         ("apps", "StatefulSet") => workload::stateful_set(object),
         ("batch", "CronJob") => workload::cron_job(object),
         ("batch", "Job") => job::fill(object),
+        ("admissionregistration.k8s.io", _) => webhook::fill(&kind.gvk.kind, object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::fill(object),
+        ("apiregistration.k8s.io", "APIService") => webhook::service(json::child(object, "spec")),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::fill(object),
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(object),

@@ -79,6 +79,8 @@ pub(crate) struct Facts {
     pub(crate) create_on_update: bool,
     /// Whether dependents stay when a delete names no policy.
     pub(crate) orphan_by_default: bool,
+    /// Whether the spec is the server's own from its creation on.
+    pub(crate) has_fixed_spec: bool,
     /// The fields of the metadata that a write of the status changes as well.
     pub(crate) status_metadata: &'static [&'static str],
 }
@@ -93,6 +95,7 @@ pub(crate) static PLAIN: Facts = Facts {
     unconditional_update: true,
     create_on_update: false,
     orphan_by_default: false,
+    has_fixed_spec: false,
     status_metadata: &["labels", "annotations", "finalizers", "ownerReferences"],
 };
 

@@ -2,6 +2,13 @@
 
 use super::{Facts, Generation, NameRule, PLAIN, SentStatus};
 
+const ADMISSION: Facts = Facts {
+    group: "admissionregistration.k8s.io",
+    generation: Generation::Content,
+    unconditional_update: false,
+    ..PLAIN
+};
+
 const APPS: Facts = Facts {
     group: "apps",
     generation: Generation::Spec,
@@ -132,10 +139,32 @@ pub(super) static TABLE: &[Facts] = &[
         ..APPS
     },
     Facts {
+        kind: "MutatingWebhookConfiguration",
+        ..ADMISSION
+    },
+    Facts {
+        kind: "ValidatingWebhookConfiguration",
+        ..ADMISSION
+    },
+    Facts {
         group: "apiextensions.k8s.io",
         kind: "CustomResourceDefinition",
         generation: Generation::Spec,
         unconditional_update: false,
+        ..PLAIN
+    },
+    Facts {
+        group: "apiregistration.k8s.io",
+        kind: "APIService",
+        name: NameRule::PathSegment,
+        unconditional_update: false,
+        status_metadata: &[],
+        ..PLAIN
+    },
+    Facts {
+        group: "autoscaling",
+        kind: "HorizontalPodAutoscaler",
+        generation: Generation::Spec,
         ..PLAIN
     },
     Facts {
@@ -150,6 +179,14 @@ pub(super) static TABLE: &[Facts] = &[
         fields: &["status.successful"],
         generation: Generation::Spec,
         orphan_by_default: true,
+        ..PLAIN
+    },
+    Facts {
+        group: "certificates.k8s.io",
+        kind: "CertificateSigningRequest",
+        fields: &["spec.signerName"],
+        name: NameRule::PathSegment,
+        has_fixed_spec: true,
         ..PLAIN
     },
     Facts {
@@ -189,6 +226,13 @@ pub(super) static TABLE: &[Facts] = &[
         kind: "ServiceCIDR",
         status_metadata: &[],
         ..NETWORKING
+    },
+    Facts {
+        group: "node.k8s.io",
+        kind: "RuntimeClass",
+        unconditional_update: false,
+        create_on_update: true,
+        ..PLAIN
     },
     Facts {
         group: "policy",

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     Draftable, Transaction, namespace,
     ownership::{self, Author},
-    priority,
+    priority, runtime_class,
 };
 use crate::{
     Create, Error, FieldValidation, Object, Subject, Written,
@@ -225,6 +225,7 @@ fn prepare(
         None => {
             if info.gvk.group.is_empty() && info.gvk.kind == "Pod" {
                 priority::of_pod(state, info, object)?;
+                runtime_class::of_pod(state, info, object)?;
             }
             defaults::on_create(info, object);
         }
@@ -320,6 +321,12 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     if info.gvk.group.is_empty() && &*info.gvk.kind == "PersistentVolume" {
         let status = json::child(&mut object, "status");
         status.insert("lastPhaseTransitionTime".into(), created.clone().into());
+    }
+    if &*info.gvk.group == "apiregistration.k8s.io" {
+        let status = json::child(&mut object, "status");
+        for condition in json::items_mut(status, "conditions") {
+            condition.insert("lastTransitionTime".into(), created.clone().into());
+        }
     }
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     match (&*info.gvk.group, &*info.gvk.kind) {

@@ -1,6 +1,7 @@
 //! The state machine: writes, one after the other, against the working state.
 //! No I/O: what a batch of writes changed is handed over as records.
 
+mod api_services;
 mod apply;
 mod bind;
 mod create;
@@ -12,6 +13,7 @@ mod namespace;
 mod ownership;
 mod prepared;
 mod priority;
+mod runtime_class;
 mod scale;
 mod service;
 mod update;

@@ -3,7 +3,7 @@
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Value, json};
 
-use super::{Machine, Transaction, create, ownership::Author};
+use super::{Machine, Transaction, api_services, create, ownership::Author};
 use crate::{Error, Subject, state::State};
 
 /// The namespaces every cluster has.
@@ -72,7 +72,10 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
             let namespace = json!({"metadata": {"name": name}});
             create::create_here(tx, &info, None, namespace, Author::server())?;
         }
-        for (group, kind, namespace, object) in initial() {
+        let services = api_services::initial().into_iter();
+        let services =
+            services.map(|object| ("apiregistration.k8s.io", "APIService", None, object));
+        for (group, kind, namespace, object) in initial().into_iter().chain(services) {
             let Some(id) = tx.kinds().builtin_id(group, kind) else {
                 continue;
             };

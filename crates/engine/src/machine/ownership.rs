@@ -119,8 +119,10 @@ pub(super) fn with_scope<T>(
             Subresource::Status => "status",
             Subresource::Scale => "scale",
             Subresource::Finalize => "finalize",
+            Subresource::Approval => "approval",
         },
         has_status: view.info.has_subresource("status"),
+        has_fixed_spec: kind.facts.has_fixed_spec,
         status_metadata: kind.facts.status_metadata,
         versions: &versions,
     })

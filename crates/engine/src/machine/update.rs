@@ -267,7 +267,8 @@ pub(super) fn replace(
     let subject = Subject::new(&info, old.name());
     check_preconditions(&subject, old, &sent)?;
     let new = match place.subresource {
-        Subresource::Status => {
+        Subresource::Status | Subresource::Approval => {
+            let approval = place.subresource == Subresource::Approval;
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
             // Whatever is written is stored in the version of today.
@@ -278,12 +279,19 @@ pub(super) fn replace(
                     json::copy(sent, metadata, field);
                 }
             }
-            defaults::on_status(&info, &before, &mut new, tx.now);
+            if approval {
+                defaults::on_approval(&before, &mut new, tx.now);
+            } else {
+                defaults::on_status(&info, &before, &mut new, tx.now);
+            }
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
                 Some(kind) => kind.validate_status(&new),
                 None => {
-                    let mut causes = validate::status(&info, &before, &new);
+                    let mut causes = match approval {
+                        true => validate::approval(&before, &new),
+                        false => validate::status(&info, &before, &new),
+                    };
                     causes.extend(validate::metadata(&info, &before, &new));
                     causes
                 }

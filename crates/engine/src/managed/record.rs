@@ -189,6 +189,7 @@ mod tests {
             api_version: "v1",
             subresource: "",
             has_status: false,
+            has_fixed_spec: false,
             status_metadata: &[],
             versions: &|_| None,
         }

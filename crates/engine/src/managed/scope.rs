@@ -17,7 +17,9 @@ pub(super) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The manager that takes over from those that are too many.
 pub(super) const ANCIENT: &str = "ancient-changes";
 
+const SPEC: &str = "f:spec";
 const STATUS: &str = "f:status";
+const CONDITIONS: &str = "f:conditions";
 
 /// Fields of metadata that nobody owns.
 const UNOWNED: &[&str] = &[
@@ -44,6 +46,8 @@ pub(crate) struct Scope<'a> {
     /// Whether the kind's status is a subresource, which other writes do not
     /// change.
     pub(crate) has_status: bool,
+    /// Whether the spec is the server's own, which nobody owns.
+    pub(crate) has_fixed_spec: bool,
     /// The fields of the metadata that a write of the status changes.
     pub(crate) status_metadata: &'a [&'a str],
     /// The type of the object in another version that is served.
@@ -95,7 +99,22 @@ impl<'a> Scope<'a> {
 
     /// What of a set this write can change.
     pub(super) fn in_reach(&self, mut set: FieldSet) -> FieldSet {
-        if self.subresource == "status" {
+        if self.has_fixed_spec {
+            set.inside.retain(|(element, _)| &**element != SPEC);
+        }
+        // Of a status each of these writes a part.
+        if self.has_fixed_spec && matches!(self.subresource, "status" | "approval") {
+            let conditions = self.subresource == "approval";
+            let statuses = set.inside.iter_mut();
+            for (_, inner) in statuses.filter(|(element, _)| &**element == STATUS) {
+                let is_it = |element: &str| (element == CONDITIONS) == conditions;
+                inner.inside.retain(|(element, _)| is_it(element));
+            }
+        }
+        if self.subresource == "approval" {
+            set.inside
+                .retain(|(element, inner)| &**element != STATUS || !inner.inside.is_empty());
+        } else if self.subresource == "status" {
             set.inside.retain_mut(|(element, inner)| match &**element {
                 STATUS => true,
                 "f:metadata" => {
@@ -177,6 +196,7 @@ mod tests {
             api_version: "v1",
             subresource,
             has_status,
+            has_fixed_spec: false,
             status_metadata: &["labels"],
             versions: &|_| None,
         };

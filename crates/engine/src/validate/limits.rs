@@ -54,6 +54,15 @@ pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause
     }
 }
 
+/// The name of a resource of containers, at a path.
+pub(super) fn container_resource(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
+    resource_name(path, name, causes);
+    if !name.contains('/') && !CONTAINER.contains(&name) && !is_huge_pages(name) {
+        let detail = "must be a standard resource for containers";
+        causes.push(Cause::invalid(path, name, detail));
+    }
+}
+
 /// Compares two amounts of a resource when both are there.
 fn ordered(
     low: &At<'_>,
@@ -117,11 +126,10 @@ fn item(limit: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
     for list in [&max, &min, &default, &request, &ratio] {
         for (name, at) in list.entries() {
             resources.push(name);
-            resource_name(&at.path, name, causes.0);
-            let own = CONTAINER.contains(&name) || is_huge_pages(name);
-            if kind == "Container" && !name.contains('/') && !own {
-                let detail = "must be a standard resource for containers";
-                causes.0.push(Cause::invalid(&at.path, name, detail));
+            if kind == "Container" {
+                container_resource(&at.path, name, causes.0);
+            } else {
+                resource_name(&at.path, name, causes.0);
             }
         }
     }

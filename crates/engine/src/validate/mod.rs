@@ -3,8 +3,10 @@
 
 mod address;
 mod at;
+mod autoscaling;
 mod backing;
 mod cause;
+mod certificate;
 mod config;
 mod cron;
 mod definition;
@@ -16,15 +18,18 @@ mod limits;
 mod meta;
 mod netpol;
 mod node;
+mod pem;
 mod pod;
 mod policy;
 mod quota;
 mod rbac;
+mod registration;
 mod selector;
 mod service;
 mod stateful;
 mod storage;
 mod volume;
+mod webhook;
 mod workload;
 mod zero;
 
@@ -60,9 +65,18 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("apps", "StatefulSet") => stateful::object(object, &mut causes),
         ("batch", "CronJob") => cron::object(object, &mut causes),
         ("batch", "Job") => job::object(object, &mut causes),
+        ("admissionregistration.k8s.io", _) => webhook::configuration(object, &mut causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             definition::object(object, &mut causes);
         }
+        ("apiregistration.k8s.io", "APIService") => {
+            registration::api_service(object, &mut causes);
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::object(object, &mut causes),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            certificate::request(object, &mut causes);
+        }
+        ("node.k8s.io", "RuntimeClass") => registration::runtime_class(object, &mut causes),
         ("discovery.k8s.io", "EndpointSlice") => endpoints::slice(object, &mut causes),
         ("networking.k8s.io", "IPAddress") => netpol::ip_address(object, &mut causes),
         ("networking.k8s.io", "Ingress") => ingress::object(object, &mut causes),
@@ -104,8 +118,11 @@ pub(crate) fn finalized(kind: &KindInfo, namespace: &Object) -> Vec<StatusCause>
 /// What is wrong with a new object alone: later it is let be.
 pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
-    if let ("networking.k8s.io", "Ingress") = (&*kind.gvk.group, &*kind.gvk.kind) {
-        ingress::new_object(object, &mut causes);
+    match (&*kind.gvk.group, &*kind.gvk.kind) {
+        ("admissionregistration.k8s.io", _) => webhook::new_object(object, &mut causes),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::target(object, &mut causes),
+        ("networking.k8s.io", "Ingress") => ingress::new_object(object, &mut causes),
+        _ => {}
     }
     causes
 }
@@ -132,6 +149,12 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("batch", "Job") => job::change(before, after, &mut causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             definition::change(before, after, &mut causes);
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            autoscaling::change(before, after, &mut causes);
+        }
+        ("node.k8s.io", "RuntimeClass") => {
+            workload::fixed_unshown(before, after, &["handler"], &mut causes);
         }
         ("discovery.k8s.io", "EndpointSlice") => {
             workload::fixed_unshown(before, after, &["addressType"], &mut causes);
@@ -217,8 +240,22 @@ pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("batch", "Job") => job_status::change(before, after, &mut causes),
         ("", "Namespace") => node::namespace_status(after, &mut causes),
         ("policy", "PodDisruptionBudget") => policy::budget_status(after, &mut causes),
+        ("apiregistration.k8s.io", "APIService") => {
+            registration::api_service_status(after, &mut causes);
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::status(after, &mut causes),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            certificate::status(before, after, false, &mut causes);
+        }
         _ => {}
     }
+    causes
+}
+
+/// What is wrong with the approval of a certificate request.
+pub(crate) fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    certificate::status(before, after, true, &mut causes);
     causes
 }
 

@@ -21,6 +21,7 @@ const NO_PODS: Deed = Stored("no pods are made");
 const NO_RIGHTS: Deed =
     Stored("rights are not enforced, and every authenticated user may do everything");
 const NO_ROUTES: Deed = Stored("nothing routes requests by it");
+const NO_WEBHOOKS: Deed = Stored("its webhooks are not called");
 const NO_STORAGE: Deed = Stored("there is no storage to manage");
 
 /// Group, kind, deed; in the order of [`BUILTIN`](super::BUILTIN).
@@ -36,19 +37,24 @@ static DEEDS: &[(&str, &str, Deed)] = &[
     ("", "PersistentVolumeClaim", Stored("it is never bound, and pods that mount it do not start")),
     ("", "Pod", Acts("a scheduler assigns it, the node runs it as processes")),
     ("", "PodTemplate", Data),
-    ("", "ReplicationController", NO_PODS),
+    ("", "ReplicationController", Acts("a controller makes its pods")),
     ("", "ResourceQuota", Stored("it is not enforced")),
     ("", "Secret", Acts("pods read it")),
     ("", "Service", Acts("gets an address and ports; pods find each other by the names it gives")),
     ("", "ServiceAccount", Acts("pods name it")),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", NO_WEBHOOKS),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", NO_WEBHOOKS),
     ("apiextensions.k8s.io", "CustomResourceDefinition", Acts("makes a kind that is served")),
+    ("apiregistration.k8s.io", "APIService", Stored("no request is passed on to its Service")),
     ("apps", "ControllerRevision", Data),
     ("apps", "DaemonSet", NO_PODS),
-    ("apps", "Deployment", NO_PODS),
-    ("apps", "ReplicaSet", NO_PODS),
+    ("apps", "Deployment", Acts("a controller makes its ReplicaSets and rolls them out")),
+    ("apps", "ReplicaSet", Acts("a controller makes its pods")),
     ("apps", "StatefulSet", NO_PODS),
+    ("autoscaling", "HorizontalPodAutoscaler", Stored("nothing scales by it")),
     ("batch", "CronJob", Acts("a controller makes its Jobs, by UTC where no `timeZone` is set")),
     ("batch", "Job", Acts("a controller makes and counts its pods")),
+    ("certificates.k8s.io", "CertificateSigningRequest", Stored("nothing signs it")),
     ("coordination.k8s.io", "Lease", Acts("the node agent renews its own")),
     ("discovery.k8s.io", "EndpointSlice", Stored("nothing leads to its addresses")),
     ("networking.k8s.io", "IPAddress", Stored("it reserves no address")),
@@ -56,6 +62,7 @@ static DEEDS: &[(&str, &str, Deed)] = &[
     ("networking.k8s.io", "IngressClass", NO_ROUTES),
     ("networking.k8s.io", "NetworkPolicy", Stored("it is not enforced")),
     ("networking.k8s.io", "ServiceCIDR", Stored("Services get no addresses of it")),
+    ("node.k8s.io", "RuntimeClass", Acts("new pods get its overhead and scheduling; the node starts none that names one")),
     ("policy", "PodDisruptionBudget", Acts("evictions ask it and count in its status; nobody else fills the status")),
     ("rbac.authorization.k8s.io", "ClusterRole", NO_RIGHTS),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding", NO_RIGHTS),
@@ -85,8 +92,8 @@ pub fn deed(kind: &KindInfo) -> Option<Deed> {
 ///
 /// ```
 /// use longshore_model::kind::{builtin, idle};
-/// let told = idle(builtin("apps", "Deployment").unwrap()).unwrap();
-/// assert!(told.starts_with("deployments.apps are stored, but"), "{told}");
+/// let told = idle(builtin("apps", "StatefulSet").unwrap()).unwrap();
+/// assert!(told.starts_with("statefulsets.apps are stored, but"), "{told}");
 /// assert_eq!(idle(builtin("batch", "Job").unwrap()), None);
 /// ```
 #[must_use]

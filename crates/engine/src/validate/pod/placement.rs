@@ -46,7 +46,7 @@ pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn toleration(one: &At<'_>, causes: &mut Causes<'_>) {
+pub(in crate::validate) fn toleration(one: &At<'_>, causes: &mut Causes<'_>) {
     let (key, operator, effect) = (one.get("key"), one.get("operator"), one.get("effect"));
     if key.text().is_empty() {
         if operator.text() != "Exists" {

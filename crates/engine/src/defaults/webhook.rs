@@ -1,0 +1,45 @@
+//! Defaults of webhook configurations and APIServices.
+
+use serde_json::{Value, json};
+
+use crate::json::{self, Object};
+
+/// The port of the Service, where there is one.
+pub(super) fn service(holder: &mut Object) {
+    if let Some(Value::Object(service)) = holder.get_mut("service") {
+        json::default(service, "port", 443);
+    }
+}
+
+/// Fills the webhooks of a configuration.
+pub(super) fn fill(kind: &str, object: &mut Object) {
+    for webhook in json::items_mut(object, "webhooks") {
+        json::default(webhook, "failurePolicy", "Fail");
+        json::default(webhook, "matchPolicy", "Equivalent");
+        json::default(webhook, "namespaceSelector", json!({}));
+        json::default(webhook, "objectSelector", json!({}));
+        json::default(webhook, "timeoutSeconds", 10);
+        if kind == "MutatingWebhookConfiguration" {
+            json::default(webhook, "reinvocationPolicy", "Never");
+        }
+        if let Some(Value::Object(config)) = webhook.get_mut("clientConfig") {
+            service(config);
+        }
+        for rule in json::items_mut(webhook, "rules") {
+            json::default(rule, "scope", "*");
+        }
+    }
+}
+
+/// A new APIService without a Service is served by the API server itself.
+pub(super) fn on_create(object: &mut Object) {
+    if json::at(object, "spec.service").is_none_or(Value::is_null) {
+        let available = json!({
+            "type": "Available",
+            "status": "True",
+            "reason": "Local",
+            "message": "Local APIServices are always available",
+        });
+        object.insert("status".into(), json!({"conditions": [available]}));
+    }
+}
