@@ -58,6 +58,12 @@ impl Caches {
         self.other("CronJob")
     }
 
+    /// A kind that is among the others, and its cache.
+    pub(crate) fn of(&self, group: &str, kind: &str) -> Option<&(Arc<KindInfo>, Cache<Any>)> {
+        let mut others = self.others.iter();
+        others.find(|(info, _)| info.gvk.group == group && info.gvk.kind == kind)
+    }
+
     fn other(&self, name: &str) -> Option<&Cache<Any>> {
         let mut others = self.others.iter();
         let found = others.find(|(kind, _)| kind.gvk.kind == name);

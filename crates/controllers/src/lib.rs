@@ -1,5 +1,5 @@
-//! The controllers of a cluster: scheduler, Job, CronJob, garbage collector,
-//! namespace.
+//! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
+//! ReplicationController, Job, CronJob, garbage collector, namespace.
 //!
 //! Plain API clients over `longshore-client`: they know nothing of the server
 //! behind it. Each is a pure decision and a thin loop around it: changes of
@@ -19,6 +19,7 @@
 mod caches;
 mod cron;
 mod custom;
+mod deployment;
 mod events;
 mod garbage;
 mod guard;
@@ -26,6 +27,7 @@ mod job;
 mod key;
 mod namespace;
 mod queue;
+mod replicas;
 mod root_ca;
 mod scheduler;
 
@@ -117,6 +119,18 @@ impl Controllers {
             Box::new(move |cluster, caches, events| {
                 job::run(cluster, caches, events, limits).boxed()
             }),
+        );
+        for flavor in [&replicas::REPLICA_SET, &replicas::REPLICATION_CONTROLLER] {
+            start(
+                flavor.what,
+                Box::new(move |cluster, caches, events| {
+                    replicas::run(flavor, cluster, caches, events).boxed()
+                }),
+            );
+        }
+        start(
+            "deployment",
+            Box::new(|cluster, caches, events| deployment::run(cluster, caches, events).boxed()),
         );
         start(
             "garbage",

@@ -374,8 +374,9 @@ fn examples_of_objects() {
                     let node = node.trim().trim_start_matches("node/").to_owned();
                     examples.run(&text.replace("node this", &format!("node {node}")));
                 }
-                // Nothing acts on a Deployment here.
-                ("wait", text) if text.contains("deployment") => {}
+                ("wait", text) if text.contains("deployment") => {
+                    examples.run(text);
+                }
                 ("wait", text) if text.contains("job train") => {
                     // Its tasks sleep for longer than a test may take.
                     examples.terminate(text);

@@ -156,6 +156,22 @@ impl Fixture {
         }
     }
 
+    /// Makes every bound pod ready that is not.
+    pub(crate) async fn ready(&self) {
+        for pod in self.pods().await {
+            let raw = pod.raw().unwrap();
+            if raw["spec"]["nodeName"].is_null() || raw["status"]["phase"] == "Running" {
+                continue;
+            }
+            let patch = Patch::merge(json!({"status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True",
+                                "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+            }}));
+            gone_is_fine(pod.patch_status(&patch).await.map(|_| ()));
+        }
+    }
+
     /// Plays the node until the Job has the condition.
     pub(crate) async fn play_until(
         &self,

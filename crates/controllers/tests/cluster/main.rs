@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod deployments;
 mod fixture;
 mod garbage;
 mod jobs;
 mod namespaces;
+mod replicas;
 mod scheduling;

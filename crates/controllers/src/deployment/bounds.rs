@@ -1,0 +1,107 @@
+//! How many pods more, and how many fewer, a rollout may have.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The strategy of a Deployment.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Strategy {
+    /// `RollingUpdate` or `Recreate`.
+    #[serde(rename = "type")]
+    kind: String,
+    rolling_update: Option<Rolling>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rolling {
+    max_surge: Value,
+    max_unavailable: Value,
+}
+
+impl Strategy {
+    /// Whether old pods go before new ones come.
+    pub(crate) fn is_recreate(&self) -> bool {
+        self.kind == "Recreate"
+    }
+
+    /// Pods above the wanted number that there may be.
+    pub(crate) fn max_surge(&self, replicas: i64) -> i64 {
+        self.resolve(replicas).0
+    }
+
+    /// Pods that may be unavailable.
+    pub(crate) fn max_unavailable(&self, replicas: i64) -> i64 {
+        if replicas == 0 {
+            return 0;
+        }
+        self.resolve(replicas).1.min(replicas)
+    }
+
+    /// Both. A surge is rounded up, unavailability down; if both come out as
+    /// zero, one pod may be unavailable, so that a rollout can go on.
+    fn resolve(&self, replicas: i64) -> (i64, i64) {
+        if self.is_recreate() {
+            return (0, 0);
+        }
+        let rolling = self.rolling_update.clone().unwrap_or_default();
+        let surge = scaled(&rolling.max_surge, replicas, true);
+        let unavailable = scaled(&rolling.max_unavailable, replicas, false);
+        (
+            surge,
+            if surge == 0 {
+                unavailable.max(1)
+            } else {
+                unavailable
+            },
+        )
+    }
+}
+
+/// A number, or a percentage of another.
+fn scaled(value: &Value, of: i64, up: bool) -> i64 {
+    if let Some(number) = value.as_i64() {
+        return number;
+    }
+    let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
+    let percent: i64 = percent.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let product = percent.saturating_mul(of);
+    if up {
+        (product + 99).div_euclid(100)
+    } else {
+        product.div_euclid(100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn percentages_are_rounded_so_that_a_rollout_can_go_on() {
+        for (surge, unavailable, replicas, expected) in [
+            (json!("25%"), json!("25%"), 3, (1, 0)),
+            (json!("25%"), json!("25%"), 10, (3, 2)),
+            (json!("0%"), json!("1%"), 2, (0, 1)),
+            (json!(0), json!(0), 2, (0, 1)),
+            (json!(1), json!(0), 2, (1, 0)),
+            (json!("100%"), json!(20), 4, (4, 4)),
+            (json!(2), json!(2), 0, (2, 0)),
+        ] {
+            let strategy: Strategy = serde_json::from_value(json!({
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},
+            }))
+            .unwrap();
+            let found = (
+                strategy.max_surge(replicas),
+                strategy.max_unavailable(replicas),
+            );
+            assert_eq!(found, expected, "{strategy:?} of {replicas}");
+        }
+    }
+}

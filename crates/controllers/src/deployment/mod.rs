@@ -1,0 +1,21 @@
+//! Deployments: ReplicaSets by template, and the rollout from one to the next.
+//!
+//! Pure: everything but the loop in [`controller`].
+
+mod bounds;
+mod condition;
+mod controller;
+mod facts;
+mod hash;
+mod plan;
+mod proportion;
+mod revision;
+mod rollout;
+mod status;
+mod store;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use controller::run;

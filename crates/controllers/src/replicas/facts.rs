@@ -1,0 +1,123 @@
+//! What the controllers need to know of a pod, read once from the object.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+
+/// Where a pod is in its life, in the order of deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Not started.
+    Pending,
+    /// Its node does not report.
+    Unknown,
+    /// Started.
+    Running,
+    /// Succeeded or Failed.
+    Ended,
+}
+
+/// A pod's controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its uid.
+    pub(crate) uid: String,
+}
+
+/// A pod as these controllers see it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PodFacts {
+    /// Namespace.
+    pub(crate) namespace: String,
+    /// Name.
+    pub(crate) name: String,
+    /// Uid.
+    pub(crate) uid: String,
+    /// resourceVersion, where it is a number.
+    pub(crate) version: Option<u64>,
+    /// Labels.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Its controller.
+    pub(crate) owner: Option<Owner>,
+    /// Phase.
+    pub(crate) phase: Phase,
+    /// Deletion has begun, or has been requested.
+    pub(crate) deleting: bool,
+    /// Its node; empty while it is unassigned.
+    pub(crate) node: String,
+    /// Condition Ready is True; since when, where it says so.
+    pub(crate) ready: Option<Option<Timestamp>>,
+    /// Most restarts of a container, and of a sidecar.
+    pub(crate) restarts: (i32, i32),
+    /// `controller.kubernetes.io/pod-deletion-cost`.
+    pub(crate) cost: i32,
+    /// When it was created.
+    pub(crate) created: Option<Timestamp>,
+}
+
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+impl PodFacts {
+    /// Reads them from a pod.
+    pub(crate) fn of(pod: Pod) -> Self {
+        let meta = pod.metadata;
+        let (spec, status) = (pod.spec.unwrap_or_default(), pod.status.unwrap_or_default());
+        let is_sidecar = |name: &str| {
+            let mut inits = spec.init_containers.iter().flatten();
+            inits.any(|c| c.name == name && c.restart_policy.as_deref() == Some("Always"))
+        };
+        let most = |list: Vec<&ContainerStatus>| list.iter().map(|c| c.restart_count).max();
+        let containers = status.container_statuses.iter().flatten().collect();
+        let sidecars = status.init_container_statuses.iter().flatten();
+        let sidecars = sidecars.filter(|c| is_sidecar(&c.name)).collect();
+        let restarts = (most(containers).unwrap_or(0), most(sidecars).unwrap_or(0));
+        let ready = status.conditions.iter().flatten();
+        let ready = ready
+            .filter(|c| c.type_ == "Ready" && c.status == "True")
+            .map(|c| c.last_transition_time.as_ref().map(|time| time.0))
+            .next();
+        let annotations = meta.annotations.unwrap_or_default();
+        let mut owners = meta.owner_references.unwrap_or_default().into_iter();
+        Self {
+            namespace: meta.namespace.unwrap_or_default(),
+            name: meta.name.unwrap_or_default(),
+            uid: meta.uid.unwrap_or_default(),
+            version: meta.resource_version.and_then(|text| text.parse().ok()),
+            labels: meta.labels.unwrap_or_default(),
+            owner: owners
+                .find(|owner| owner.controller == Some(true))
+                .map(|owner| Owner {
+                    name: owner.name,
+                    uid: owner.uid,
+                }),
+            phase: match status.phase.as_deref() {
+                Some("Succeeded" | "Failed") => Phase::Ended,
+                Some("Running") => Phase::Running,
+                Some("Unknown") => Phase::Unknown,
+                _ => Phase::Pending,
+            },
+            deleting: meta.deletion_timestamp.is_some(),
+            node: spec.node_name.unwrap_or_default(),
+            ready,
+            restarts,
+            cost: annotations
+                .get(DELETION_COST)
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
+            created: meta.creation_timestamp.map(|time| time.0),
+        }
+    }
+
+    /// Whether it has neither ended nor begun to be deleted.
+    pub(crate) fn is_active(&self) -> bool {
+        self.phase != Phase::Ended && !self.deleting
+    }
+
+    /// Whether it is being deleted and has not ended.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.phase != Phase::Ended && self.deleting
+    }
+}

@@ -1,0 +1,42 @@
+//! What differs between ReplicaSets and ReplicationControllers.
+
+/// One of the two kinds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flavor {
+    /// Its API group.
+    pub(crate) group: &'static str,
+    /// `apps/v1`, `v1`.
+    pub(crate) api_version: &'static str,
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// The controller's name in the log.
+    pub(crate) what: &'static str,
+    /// The controller's name in events.
+    pub(crate) component: &'static str,
+    /// Whether the status has `terminatingReplicas`.
+    pub(crate) counts_terminating: bool,
+    /// Whether the selector is a map of labels and nothing else.
+    pub(crate) plain_selector: bool,
+}
+
+/// ReplicaSets.
+pub(crate) static REPLICA_SET: Flavor = Flavor {
+    group: "apps",
+    api_version: "apps/v1",
+    kind: "ReplicaSet",
+    what: "replicaset",
+    component: "replicaset-controller",
+    counts_terminating: true,
+    plain_selector: false,
+};
+
+/// ReplicationControllers.
+pub(crate) static REPLICATION_CONTROLLER: Flavor = Flavor {
+    group: "",
+    api_version: "v1",
+    kind: "ReplicationController",
+    what: "replicationcontroller",
+    component: "replication-controller",
+    counts_terminating: false,
+    plain_selector: true,
+};

@@ -1,0 +1,48 @@
+//! How many pods a set creates or deletes.
+
+use jiff::Timestamp;
+
+use super::{facts::PodFacts, order::surplus, set::Set};
+
+/// Most pods created or deleted in one round, as in Kubernetes.
+pub(crate) const BURST: usize = 500;
+
+/// What to do about the number of pods.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Scale<'a> {
+    /// Nothing.
+    Keep,
+    /// Create so many.
+    Create(usize),
+    /// Delete these.
+    Delete(Vec<&'a PodFacts>),
+}
+
+/// Decides, from the active pods of the set. A set in deletion does nothing:
+/// the garbage collector decides about its pods.
+pub(crate) fn scale<'a>(
+    set: &Set,
+    active: &[&'a PodFacts],
+    related: &[&PodFacts],
+    now: Timestamp,
+) -> Scale<'a> {
+    if set.deleting || active.len() == set.replicas {
+        return Scale::Keep;
+    }
+    if active.len() < set.replicas {
+        return Scale::Create((set.replicas - active.len()).min(BURST));
+    }
+    let count = (active.len() - set.replicas).min(BURST);
+    Scale::Delete(surplus(active, related, count, now))
+}
+
+/// Sizes of the batches in which pods are created: one, then twice as many
+/// each time, so that what fails for all fails for few.
+pub(crate) fn batches(count: usize) -> impl Iterator<Item = usize> {
+    let (mut left, mut next) = (count, 1);
+    std::iter::from_fn(move || {
+        let size = next.min(left);
+        (left, next) = (left - size, size * 2);
+        (size > 0).then_some(size)
+    })
+}

@@ -1,0 +1,58 @@
+//! Pods and sets for the unit tests.
+#![allow(clippy::unwrap_used)]
+
+use jiff::Timestamp;
+use longshore_client::LabelSelector;
+use serde_json::json;
+
+use super::{
+    facts::{Owner, Phase, PodFacts},
+    set::Set,
+    status::Status,
+};
+use crate::key::Key;
+
+/// The tests' present.
+pub(super) fn now() -> Timestamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+/// The set `web`, which wants so many pods.
+pub(super) fn set(replicas: usize) -> Set {
+    Set {
+        key: Key::new("a", "web"),
+        uid: "s1".into(),
+        version: "1".into(),
+        generation: 1,
+        deleting: false,
+        owner: None,
+        replicas,
+        min_ready_seconds: 0,
+        selector: LabelSelector::exactly([("app", "web")]).unwrap(),
+        template: json!({}),
+        template_labels: [("app".into(), "web".into()), ("v".into(), "1".into())].into(),
+        status: Status::default(),
+    }
+}
+
+/// A running, ready pod of the set; its uid is its name.
+pub(super) fn pod(name: &str) -> PodFacts {
+    PodFacts {
+        namespace: "a".into(),
+        name: name.into(),
+        uid: name.into(),
+        version: Some(1),
+        labels: [("app".into(), "web".into())].into(),
+        owner: Some(Owner {
+            name: "web".into(),
+            uid: "s1".into(),
+        }),
+        phase: Phase::Running,
+        deleting: false,
+        node: "n".into(),
+        ready: Some(Some(now())),
+        restarts: (0, 0),
+        cost: 0,
+        created: Some(now()),
+    }
+}

@@ -1,0 +1,248 @@
+//! Deployments.
+
+use longshore_client::{DeleteOptions, Patch, Propagation, WatchEvent};
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, until};
+
+fn template(value: &str) -> Value {
+    let mut container = crate::fixture::container();
+    container["env"] = json!([{"name": "V", "value": value}]);
+    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}})
+}
+
+async fn create(fixture: &Fixture, mut spec: Value) {
+    spec["selector"] = json!({"matchLabels": {"app": "web"}});
+    spec["template"] = template("1");
+    let web = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"}, "spec": spec,
+    });
+    fixture.cluster.create(&web, None).await.unwrap();
+}
+
+async fn change(fixture: &Fixture, spec: Value) {
+    let view = fixture
+        .cluster
+        .deployments()
+        .in_namespace("default")
+        .unwrap();
+    view.patch("web", &Patch::merge(json!({"spec": spec})))
+        .await
+        .unwrap();
+}
+
+async fn web(fixture: &Fixture) -> Value {
+    let view = fixture
+        .cluster
+        .deployments()
+        .in_namespace("default")
+        .unwrap();
+    view.fetch("web").await.unwrap().raw().unwrap()
+}
+
+/// Whether `kubectl rollout status` would say that it is done.
+fn is_done(web: &Value) -> bool {
+    let (spec, status) = (&web["spec"], &web["status"]);
+    status["observedGeneration"] == web["metadata"]["generation"]
+        && ["replicas", "updatedReplicas", "availableReplicas"]
+            .iter()
+            .all(|field| status[field] == spec["replicas"])
+}
+
+async fn done(fixture: &Fixture) -> Value {
+    until("the rollout", async || {
+        fixture.play(|_| None).await;
+        fixture.ready().await;
+        let web = web(fixture).await;
+        is_done(&web).then_some(web)
+    })
+    .await
+}
+
+/// Sizes and revisions of the ReplicaSets.
+async fn sets(fixture: &Fixture) -> Vec<(i64, String)> {
+    let view = fixture
+        .cluster
+        .replicasets()
+        .in_namespace("default")
+        .unwrap();
+    let items = view.list().await.unwrap().items;
+    let mut sets: Vec<_> = items
+        .iter()
+        .map(|item| {
+            let raw = item.raw().unwrap();
+            let revision = &item.meta().annotations["deployment.kubernetes.io/revision"];
+            (raw["spec"]["replicas"].as_i64().unwrap(), revision.clone())
+        })
+        .collect();
+    sets.sort_by(|a, b| a.1.cmp(&b.1));
+    sets
+}
+
+fn pairs(sets: &[(i64, &str)]) -> Vec<(i64, String)> {
+    sets.iter()
+        .map(|(size, revision)| (*size, (*revision).to_owned()))
+        .collect()
+}
+
+const CAREFUL: &str = r#"{"replicas": 3, "strategy":
+    {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}"#;
+
+#[tokio::test]
+async fn a_rolling_update_never_has_fewer_ready_pods_than_promised() {
+    let fixture = Fixture::with_node().await;
+    create(&fixture, serde_json::from_str(CAREFUL).unwrap()).await;
+    let first = done(&fixture).await;
+    assert_eq!(
+        first["metadata"]["annotations"]["deployment.kubernetes.io/revision"],
+        "1"
+    );
+    let view = fixture
+        .cluster
+        .deployments()
+        .in_namespace("default")
+        .unwrap();
+    let mut watch = view
+        .watch_since(first["metadata"]["resourceVersion"].as_str().unwrap())
+        .await
+        .unwrap();
+    change(&fixture, json!({"template": template("2")})).await;
+    let last = done(&fixture).await;
+    let version = last["metadata"]["resourceVersion"].clone();
+    loop {
+        let event = watch.next(None).await.unwrap();
+        let (WatchEvent::Added(item) | WatchEvent::Modified(item)) = event else {
+            continue;
+        };
+        let raw = item.raw().unwrap();
+        assert!(
+            raw["status"]["availableReplicas"].as_i64().unwrap() >= 3,
+            "{}",
+            raw["status"]
+        );
+        assert!(
+            raw["status"]["replicas"].as_i64().unwrap() <= 4,
+            "{}",
+            raw["status"]
+        );
+        if raw["metadata"]["resourceVersion"] == version {
+            break;
+        }
+    }
+    assert_eq!(sets(&fixture).await, pairs(&[(0, "1"), (3, "2")]));
+    until("events", async || {
+        let told = fixture.events("web", "ScalingReplicaSet").await;
+        let first = told.iter().any(|text| text.ends_with(" from 0 to 3"));
+        (first
+            && told
+                .iter()
+                .any(|text| text.contains("Scaled down replica set")))
+        .then_some(())
+    })
+    .await;
+    // As `kubectl rollout undo` does: the old template comes back.
+    change(&fixture, json!({"template": template("1")})).await;
+    done(&fixture).await;
+    assert_eq!(sets(&fixture).await, pairs(&[(0, "2"), (3, "3")]));
+}
+
+#[tokio::test]
+async fn recreate_pause_and_a_restart_in_the_middle() {
+    let mut fixture = Fixture::with_node().await;
+    create(
+        &fixture,
+        json!({"replicas": 2, "strategy": {"type": "Recreate"}}),
+    )
+    .await;
+    done(&fixture).await;
+    change(&fixture, json!({"template": template("2")})).await;
+    fixture.stop_controllers().await;
+    fixture.start_controllers().await;
+    done(&fixture).await;
+    assert_eq!(sets(&fixture).await, pairs(&[(0, "1"), (2, "2")]));
+    change(
+        &fixture,
+        json!({"paused": true, "template": template("3"), "replicas": 3}),
+    )
+    .await;
+    until("scaled", async || {
+        (sets(&fixture).await == pairs(&[(0, "1"), (3, "2")])).then_some(())
+    })
+    .await;
+    change(&fixture, json!({"paused": false})).await;
+    done(&fixture).await;
+    assert_eq!(sets(&fixture).await, pairs(&[(0, "1"), (0, "2"), (3, "3")]));
+}
+
+#[tokio::test]
+async fn a_deleted_deployment_takes_all_or_leaves_its_replica_sets() {
+    for (propagation, left) in [
+        (Propagation::Background, 0),
+        (Propagation::Foreground, 0),
+        (Propagation::Orphan, 1),
+    ] {
+        let fixture = Fixture::with_node().await;
+        create(&fixture, json!({"replicas": 2})).await;
+        done(&fixture).await;
+        let options = DeleteOptions {
+            propagation: Some(propagation),
+            ..DeleteOptions::default()
+        };
+        let view = fixture
+            .cluster
+            .deployments()
+            .in_namespace("default")
+            .unwrap();
+        view.delete("web", &options).await.unwrap();
+        until("the right objects", async || {
+            fixture.play(|_| None).await;
+            let gone = view.find("web").await.unwrap().is_none();
+            let sets = sets(&fixture).await.len();
+            (gone && sets == left && fixture.pods().await.len() == 2 * left).then_some(())
+        })
+        .await;
+        if left == 0 {
+            continue;
+        }
+        // A new Deployment adopts the ReplicaSet that was left.
+        create(&fixture, json!({"replicas": 2})).await;
+        done(&fixture).await;
+        assert_eq!(sets(&fixture).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn another_object_with_the_name_is_a_collision() {
+    let fixture = Fixture::with_node().await;
+    create(&fixture, json!({"replicas": 1})).await;
+    done(&fixture).await;
+    let view = fixture
+        .cluster
+        .replicasets()
+        .in_namespace("default")
+        .unwrap();
+    let set = view.list().await.unwrap().items.remove(0);
+    let mut other = set.raw().unwrap();
+    let deployments = fixture
+        .cluster
+        .deployments()
+        .in_namespace("default")
+        .unwrap();
+    deployments
+        .delete("web", &DeleteOptions::background())
+        .await
+        .unwrap();
+    until("gone", async || {
+        fixture.play(|_| None).await;
+        fixture.pods().await.is_empty().then_some(())
+    })
+    .await;
+    other["metadata"] = json!({"name": set.name(), "namespace": "default", "labels": {"x": "y"}});
+    other["spec"]["selector"] = json!({"matchLabels": {"x": "y"}});
+    other["spec"]["template"]["metadata"]["labels"] = json!({"x": "y"});
+    other["spec"]["replicas"] = json!(0);
+    view.create(&other).await.unwrap();
+    create(&fixture, json!({"replicas": 1})).await;
+    assert_eq!(done(&fixture).await["status"]["collisionCount"], 1);
+}
