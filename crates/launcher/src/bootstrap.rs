@@ -456,6 +456,7 @@ fn prepare(
         name: "JOB_COMPLETION_INDEX",
         problem: format!("is {index:?}, which is no number"),
     })?;
+    let config = config.with_task(&role, index);
     if config.tasks() > 1 {
         wait_for_peers(
             &config.cluster_spec(),

@@ -105,6 +105,30 @@ fn the_code_arrives_and_the_command_sees_it() {
 }
 
 #[test]
+fn a_task_of_a_role_that_was_scaled_up_knows_itself_and_those_before_it() {
+    let workers = ["demo-ab2cd-worker-0.demo-ab2cd:8470"];
+    let ps = ["demo-ab2cd-ps-0.demo-ab2cd:8471"];
+    let pod = pod(vec![role("worker", &workers), role("ps", &ps)]);
+    let config = pod.config.clone().with_task("worker", 2);
+    let own = |name: &str| {
+        let mut roles = config.roles.iter();
+        roles.find(|role| role.name == name).unwrap().tasks.clone()
+    };
+    // Its port is nobody else's.
+    let more = [1, 2].map(|i| format!("demo-ab2cd-worker-{i}.demo-ab2cd:{}", 8471 + i));
+    assert_eq!(own("worker")[1..], more);
+    assert_eq!(own("ps"), ps);
+    assert_eq!(config.clone().with_task("worker", 1), config);
+    assert_eq!(config.scaled("worker", 1), pod.config);
+    // Without a Service there are no names.
+    let alone = PodConfig {
+        roles: vec![role("main", &["localhost:8470"])],
+        ..pod.config
+    };
+    assert_eq!(alone.clone().with_task("main", 1), alone);
+}
+
+#[test]
 fn a_ready_copy_is_taken_as_it_is_and_only_once() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     let sha256 = pod.config.bundle.as_ref().unwrap().sha256.clone();

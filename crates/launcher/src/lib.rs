@@ -43,6 +43,7 @@ pub mod explain;
 pub mod fit;
 pub mod follow;
 pub mod kept;
+mod kueue;
 mod lines;
 mod look;
 pub mod names;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore_resolver::{ClusterSpec, render::Job};
+use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
 use crate::{names, store::SignedUrl};
@@ -82,6 +82,43 @@ impl PodConfig {
         }
         self.run = format!("{}-{execution}", self.run);
         self
+    }
+
+    /// The same with this many tasks of a role, whose Job has been scaled since: fewer, or
+    /// more, with the names and ports that follow those of the plan. A run that was planned
+    /// with one task has no Service for names, so it gets no more.
+    #[must_use]
+    pub fn scaled(mut self, role: &str, count: u32) -> Self {
+        let all = self.roles.iter().flat_map(|role| &role.tasks);
+        let ports = all.filter_map(|task| split(task).1);
+        let next = ports.max().map_or(0, |port| port.saturating_add(1));
+        let Some(own) = self.roles.iter_mut().find(|known| known.name == role) else {
+            return self;
+        };
+        let more: Vec<String> = (0..count)
+            .skip(own.tasks.len())
+            .zip(next..)
+            .filter_map(|(index, port)| {
+                // JOB-0.SERVICE
+                let (first, service) = split(own.tasks.first()?).0.split_once('.')?;
+                let job = first.strip_suffix("-0")?;
+                Some(format!("{job}-{index}.{service}:{port}"))
+            })
+            .collect();
+        own.tasks.truncate(count as usize);
+        own.tasks.extend(more);
+        self
+    }
+
+    /// The same with this task, which a Job has that was scaled up: the tasks before it are
+    /// there, too.
+    #[must_use]
+    pub fn with_task(self, role: &str, index: u32) -> Self {
+        let own = self.roles.iter().find(|known| known.name == role);
+        match own.is_some_and(|own| own.tasks.len() <= index as usize) {
+            true => self.scaled(role, index.saturating_add(1)),
+            false => self,
+        }
     }
 
     /// The number of tasks of all roles.

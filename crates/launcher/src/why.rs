@@ -10,6 +10,7 @@ use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, Around, Cause, Explanation},
     follow::{Ending, RoleProgress},
+    kueue,
     look::{self, Look},
     names,
     runs::Run,
@@ -112,6 +113,13 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let (mut jobs, mut pods): (_, Vec<PodEvidence>) = (jobs?, read(&pods?.items)?);
     jobs.retain(|job| run.has(&job.metadata));
     pods.retain(|pod| run.has(&pod.metadata));
+    let waits = |job: &&JobEvidence| job.spec.suspend && !job.is_over();
+    let suspended: Vec<&JobEvidence> = jobs.iter().filter(waits).collect();
+    let workloads = kueue::workloads(cluster, &run.namespace, &suspended);
+    let (workloads, problem) = look::seen("workloads", LOOK, workloads).await;
+    let (mut around, mut unseen) = (around, unseen);
+    around.workloads = workloads.unwrap_or_default();
+    unseen.extend(problem);
     let mut evidence = Evidence {
         pods,
         jobs,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use longshore_launcher::{
     Run, RunName,
-    evidence::{EventEvidence, JobEvidence, PodEvidence},
+    evidence::{EventEvidence, JobEvidence, PodEvidence, WorkloadEvidence},
     explain::Around,
     fit::Nodes,
     runs::RunRole,
@@ -33,6 +33,8 @@ struct Case {
     nodes: Option<Vec<Value>>,
     #[serde(default)]
     quotas: Option<Value>,
+    #[serde(default)]
+    workload: Option<Value>,
     #[serde(default)]
     log: Option<String>,
 }
@@ -117,6 +119,19 @@ fn event(n: usize, over: &Value) -> EventEvidence {
     serde_json::from_value(event).unwrap()
 }
 
+fn workload(over: &Value) -> WorkloadEvidence {
+    let mut workload = json!({
+        "metadata": {
+            "name": "job-digits-x7k2p-worker-a1b2c",
+            "ownerReferences": [{
+                "kind": "Job", "name": "digits-x7k2p-worker", "uid": "job", "controller": true,
+            }],
+        },
+    });
+    lay(&mut workload, over);
+    serde_json::from_value(workload).unwrap()
+}
+
 impl Case {
     fn tasks(&self) -> u32 {
         self.tasks.unwrap_or(1)
@@ -149,6 +164,7 @@ impl Case {
                     .quotas
                     .clone()
                     .map(|quotas| serde_json::from_value(quotas).unwrap()),
+                workloads: self.workload.iter().map(workload).collect(),
             },
             ..Evidence::default()
         };

@@ -9,11 +9,15 @@ mod desk;
 mod disruptions;
 mod examples;
 mod first;
+mod generations;
 mod images;
 mod logs;
+mod queues;
 mod resolver;
+mod resolver_watch;
 mod rights;
 #[path = "../../../launcher/tests/s3/mod.rs"]
 mod s3;
+mod servers;
 mod stage;
 mod stores;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, said};
 
 /// Lets the namespace's service account `reader` list pods.
-fn allow_pods(stage: &Stage) {
+pub(crate) fn allow_pods(stage: &Stage) {
     let role = ["create", "role", "reader", "--resource=pods"];
     stage.kubectl(&["create", "serviceaccount", "reader"]);
     stage.kubectl(&[&role[..], &["--verb=get,list,watch"]].concat());

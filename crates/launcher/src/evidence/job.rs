@@ -88,6 +88,20 @@ impl JobEvidence {
         self.metadata.owner(names::JOBSET)
     }
 
+    /// The queue of Kueue's that admits it, or its JobSet.
+    #[must_use]
+    pub fn queue(&self) -> Option<&str> {
+        self.metadata.labels.get(names::QUEUE).map(String::as_str)
+    }
+
+    /// The uid of what waits in the queue: the JobSet that makes it, or itself.
+    #[must_use]
+    pub fn queued_uid(&self) -> &str {
+        let set = self.metadata.controller();
+        let set = set.filter(|owner| owner.kind == names::JOBSET);
+        set.map_or(&self.metadata.uid, |owner| &owner.uid)
+    }
+
     /// The role that it runs.
     #[must_use]
     pub fn role(&self) -> Option<&str> {

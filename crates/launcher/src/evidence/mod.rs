@@ -6,6 +6,7 @@ mod job;
 mod node;
 mod pod;
 mod policy;
+mod workload;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use pod::{
     ResourceNeeds, Running, Terminated, Toleration, Waiting,
 };
 pub use policy::{LimitItem, LimitRangeEvidence, LimitSpec, QuotaEvidence, QuotaSpec, QuotaStatus};
+pub use workload::{WorkloadEvidence, WorkloadSpec, WorkloadStatus};
 
 /// Metadata of a pod or Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -42,9 +44,14 @@ impl Meta {
     /// The name of the owner of a kind.
     #[must_use]
     pub fn owner(&self, kind: &str) -> Option<&str> {
-        let mut owners = self.owner_references.iter();
-        let owner = owners.find(|owner| owner.kind == kind && owner.controller);
+        let owner = self.controller().filter(|owner| owner.kind == kind);
         owner.map(|owner| owner.name.as_str())
+    }
+
+    /// The owner that controls it: there is one at most.
+    pub(crate) fn controller(&self) -> Option<&Owner> {
+        let mut owners = self.owner_references.iter();
+        owners.find(|owner| owner.controller)
     }
 }
 
@@ -55,6 +62,7 @@ impl Meta {
 pub struct Owner {
     pub kind: String,
     pub name: String,
+    pub uid: String,
     pub controller: bool,
 }
 

@@ -1,7 +1,7 @@
 //! What else the cluster knows beside pods and Jobs.
 
 use crate::{
-    evidence::{EventEvidence, Meta, QuotaEvidence},
+    evidence::{EventEvidence, JobEvidence, Meta, QuotaEvidence, WorkloadEvidence},
     fit::Nodes,
 };
 
@@ -15,6 +15,8 @@ pub struct Around {
     pub nodes: Option<Nodes>,
     /// The namespace's quotas, if they may be listed.
     pub quotas: Option<Vec<QuotaEvidence>>,
+    /// What Kueue has made of the run's Jobs, if they wait in a queue.
+    pub workloads: Vec<WorkloadEvidence>,
 }
 
 impl Around {
@@ -26,6 +28,11 @@ impl Around {
     /// The events about a Job, the newest first.
     pub(super) fn of_job(&self, meta: &Meta) -> Vec<&EventEvidence> {
         self.about("Job", meta)
+    }
+
+    /// What Kueue has made of a Job, or of the JobSet that makes it.
+    pub(super) fn workload_of(&self, job: &JobEvidence) -> Option<&WorkloadEvidence> {
+        self.workloads.iter().find(|workload| workload.is_of(job))
     }
 
     /// The events about pods of a Job that are no more, the oldest first.

@@ -5,7 +5,7 @@ use super::{
     text::{or, short, with_message},
 };
 use crate::{
-    evidence::{Condition, JobEvidence},
+    evidence::{Condition, JobEvidence, WorkloadEvidence},
     names, preflight,
 };
 
@@ -84,7 +84,7 @@ pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patie
         return None;
     }
     if job.spec.suspend {
-        return Some((suspended(job), Patience::StartTimeout));
+        return Some((suspended(job, around), Patience::StartTimeout));
     }
     let wanted = job.spec.parallelism.or(job.spec.completions).unwrap_or(1);
     if job.status.active + job.status.succeeded >= wanted {
@@ -106,27 +106,21 @@ fn by_quotas(job: &JobEvidence, around: &Around) -> Option<Explanation> {
     Some(found.of_job(job).seen("ResourceQuota"))
 }
 
-fn suspended(job: &JobEvidence) -> Explanation {
-    const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+fn suspended(job: &JobEvidence, around: &Around) -> Explanation {
     let found = if job.is_cancelled() {
         Explanation::new(
             Cause::Cancelled,
             "the run was cancelled",
             "run it again if that was not meant",
         )
-    } else if let Some(queue) = job.metadata.labels.get(QUEUE) {
-        Explanation::new(
-            Cause::Queued,
-            format!("it waits in the queue {queue:?}"),
-            "wait for its turn: `longshore get workloads` tells where it stands",
-        )
-        .seen(format!("label {QUEUE}"))
     } else if let Some(reason) = job.metadata.annotations.get(names::STOPPED) {
         Explanation::new(
             Cause::Suspended,
             with_message("it was stopped with the run", reason),
             "run it again",
         )
+    } else if let Some(queue) = job.queue() {
+        queued(queue, around.workload_of(job)).seen(format!("label {}", names::QUEUE))
     } else {
         Explanation::new(
             Cause::Suspended,
@@ -138,4 +132,35 @@ fn suspended(job: &JobEvidence) -> Explanation {
         )
     };
     found.of_job(job).seen("Job: suspend")
+}
+
+/// Why Kueue has not admitted it yet, as far as its Workload tells.
+fn queued(queue: &str, workload: Option<&WorkloadEvidence>) -> Explanation {
+    let cause = format!("it waits in the queue {queue:?}");
+    let Some(workload) = workload else {
+        let remedy = format!("wait for its turn: `kubectl describe localqueue {queue}` tells more");
+        return Explanation::new(Cause::Queued, cause, remedy);
+    };
+    let name = &workload.metadata.name;
+    if !workload.spec.active {
+        let cause = format!("{cause}, and its Workload was deactivated");
+        let remedy = format!(
+            "let it wait for its turn again: `kubectl patch workload {name} --type merge --patch '{{\"spec\":{{\"active\":true}}}}'`"
+        );
+        return Explanation::new(Cause::Queued, cause, remedy).seen("Workload: active false");
+    }
+    let remedy = format!("wait for its turn: `kubectl describe workload {name}` tells more");
+    match workload.pending() {
+        Some(condition) if condition.message.contains("> maximum capacity") => {
+            let cause = with_message(cause, &short(&condition.message));
+            let remedy = "request less: the queue never has so much";
+            Explanation::new(Cause::Queued, cause, remedy).seen("Workload: maximum capacity")
+        }
+        Some(condition) => {
+            let cause = with_message(cause, &short(&condition.message));
+            let seen = format!("Workload: {} {}", condition.kind, condition.reason);
+            Explanation::new(Cause::Queued, cause, remedy).seen(seen)
+        }
+        None => Explanation::new(Cause::Queued, cause, remedy),
+    }
 }

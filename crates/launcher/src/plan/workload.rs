@@ -104,15 +104,13 @@ fn set(run: &RunName, first: &Value, jobs: &[Value]) -> Value {
             // It ends with the set, and the set with the run.
             spec.remove("ttlSecondsAfterFinished");
         }
-        let mut labels = job["metadata"]["labels"].clone();
-        if let Some(labels) = labels.as_object_mut() {
-            labels.remove(names::QUEUE);
-        }
+        // Kueue leaves the Jobs of a set with a queue alone; their label tells who waits.
+        let (labels, annotations) = (&job["metadata"]["labels"], &job["metadata"]["annotations"]);
         json!({
             "name": role(job),
             "replicas": 1,
             "template": {
-                "metadata": {"labels": labels, "annotations": job["metadata"]["annotations"]},
+                "metadata": {"labels": labels, "annotations": annotations},
                 "spec": spec,
             },
         })

@@ -3,7 +3,7 @@
 use longshore_client::{Cluster, Error};
 
 use super::{Finding, Report};
-use crate::{explain::Cause, plan::jobset};
+use crate::{explain::Cause, kueue, plan::jobset};
 
 /// Something that not every cluster has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,6 @@ pub enum Presence {
     Unseen,
 }
 
-const QUEUES: &str = "/apis/kueue.x-k8s.io";
-
 pub(super) async fn ask(cluster: &Cluster, namespace: &str, addon: &Addon) -> Presence {
     let found = match addon {
         Addon::JobSet => version_has_jobsets(cluster).await,
@@ -47,14 +45,8 @@ async fn version_has_jobsets(cluster: &Cluster) -> Result<Presence, Error> {
 }
 
 async fn queue(cluster: &Cluster, namespace: &str, name: &str) -> Result<Presence, Error> {
-    // Which version it has, the cluster says.
-    let group = match cluster.proxy().get(QUEUES, &[]).await {
-        Ok(group) => group,
-        Err(error) if error.is_not_found() => return Ok(Presence::NoKind),
-        Err(error) => return Err(error),
-    };
-    let Some(version) = group["preferredVersion"]["groupVersion"].as_str() else {
-        return Ok(Presence::Unseen);
+    let Some(version) = kueue::version(cluster).await? else {
+        return Ok(Presence::NoKind);
     };
     let path = format!("/apis/{version}/namespaces/{namespace}/localqueues/{name}");
     match cluster.proxy().get(&path, &[]).await {

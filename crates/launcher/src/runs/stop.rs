@@ -16,7 +16,7 @@ use crate::{
     evidence::JobEvidence,
     explain::{Cause, Explanation},
     follow::{Ending, Outcome},
-    names,
+    kueue, names,
     plan::jobset,
 };
 
@@ -162,20 +162,29 @@ async fn stop(
 ) -> Result<(), Error> {
     let view = cluster.jobs().in_namespace(&run.namespace)?;
     let jobs: Vec<&JobEvidence> = jobs.iter().map(Borrow::borrow).collect();
+    let workloads = kueue::workloads(cluster, &run.namespace, &jobs).await?;
+    // First: without the right to do so nothing is noted that is not true.
+    kueue::deactivate(cluster, &run.namespace, &workloads).await?;
+    let is_queued = |job: &JobEvidence| workloads.iter().any(|workload| workload.is_of(job));
+    let note = Patch::merge(json!({"metadata": {"annotations": notes}}));
+    let suspension = suspension(notes);
     let patches = jobs.iter().map(async |job| {
-        let change = match job.jobset() {
-            // It would let the Job go again.
-            Some(_) => Patch::merge(json!({"metadata": {"annotations": notes}})),
-            None => suspension(notes),
-        };
-        patch(&view, job, &change).await
+        // A Job that only its own manager suspends: JobSet or Kueue would resume it.
+        let is_managed = job.jobset().is_some() || is_queued(job);
+        patch(&view, job, if is_managed { &note } else { &suspension }).await
     });
     try_join_all(patches).await?;
-    let sets: BTreeSet<&str> = jobs.iter().filter_map(|job| job.jobset()).collect();
+    let sets = jobs
+        .iter()
+        .filter_map(|job| Some((job.jobset()?, is_queued(job))));
+    let sets: BTreeSet<(&str, bool)> = sets.collect();
     let view = cluster.view_of(Any::new(jobset().into()));
     let view = view.in_namespace(&run.namespace)?;
-    let suspension = suspension(notes);
-    try_join_all(sets.iter().map(|set| view.patch(set, &suspension))).await?;
+    let patches = sets.iter().map(|(set, is_queued)| {
+        let change = if *is_queued { &note } else { &suspension };
+        view.patch(set, change)
+    });
+    try_join_all(patches).await?;
     Ok(())
 }
 

@@ -131,7 +131,7 @@ fn summary(
         }
         None => (label, None),
     };
-    let roles = declared(&first.metadata).unwrap_or_else(|| {
+    let mut roles = declared(&first.metadata).unwrap_or_else(|| {
         let role = |job: &&JobEvidence| {
             let count = job.spec.completions.unwrap_or(1);
             Some(RunRole {
@@ -142,6 +142,13 @@ fn summary(
         };
         jobs.iter().filter_map(role).collect()
     });
+    // A Job may have been scaled since.
+    for role in &mut roles {
+        let job = jobs.iter().find(|job| job.role() == Some(&role.name));
+        role.count = job
+            .and_then(|job| job.spec.completions)
+            .unwrap_or(role.count);
+    }
     // Decided as a follower decides, from the same evidence.
     let began = first.metadata.creation_timestamp.unwrap_or(Timestamp::MIN);
     let seen = track::decide_now(&roles, jobs, pods, &Around::default(), began);

@@ -42,7 +42,9 @@ impl Track {
     /// The task that failed first. Those that were then killed with it come
     /// later, or in the same second but by a signal.
     fn failed_task(&self) -> Option<(Outcome, BTreeSet<String>)> {
-        let failed = self.roles.iter().flat_map(|role| {
+        let roles = self.roles.iter();
+        let roles = roles.filter(|role| !self.is_removed_by_set(&role.name));
+        let failed = roles.flat_map(|role| {
             self.states(role)
                 .into_iter()
                 .filter_map(|state| match state {
@@ -65,9 +67,17 @@ impl Track {
         let (job, condition) = self
             .jobs
             .iter()
-            .filter(|(role, _)| self.settled.contains(*role))
+            .filter(|(role, _)| self.settled.contains(*role) && !self.is_removed_by_set(role))
             .find_map(|(_, job)| Some((job, job.failure()?)))?;
         Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
+    }
+
+    /// Whether the JobSet, which is over, removes the Job of a role that served the others:
+    /// that its tasks are killed is no failure.
+    fn is_removed_by_set(&self, role: &str) -> bool {
+        let is_service = self.roles.iter().any(|own| own.name == role && own.service);
+        let job = self.jobs.get(role).filter(|_| is_service);
+        job.is_some_and(|job| job.jobset().is_some() && job.metadata.deletion_timestamp.is_some())
     }
 
     /// The run took too long: its tasks were then ended by a signal, which is

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{Step, Track, waited};
 use crate::{
-    explain::{self, Around, Explanation, Patience},
+    explain::{self, Around, Cause, Explanation, Patience},
     follow::Outcome,
     runs::RunRole,
 };
@@ -48,9 +48,10 @@ impl Track {
         if same.is_some_and(|known| why.kind.is_general() && !known.why.kind.is_general()) {
             return;
         }
-        // Suspension is not for the follower to tell: whoever did it knows.
+        // Suspension is not for the follower to tell: whoever did it knows. When a queue
+        // admits the run, no one knows.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
-        if is_news && !why.kind.is_meant() {
+        if is_news && (why.kind == Cause::Queued || !why.kind.is_meant()) {
             steps.push(Step::Waiting(why.clone()));
         }
         self.stuck.insert(
@@ -96,7 +97,7 @@ impl Track {
                 .get(&role.name)
                 .is_some_and(|job| !job.is_over() && !job.spec.suspend);
             let pods = self.pods_of(&role.name).count();
-            goes_on && u32::try_from(pods).is_ok_and(|pods| pods < role.count)
+            goes_on && u32::try_from(pods).is_ok_and(|pods| pods < self.count(role))
         };
         waits || (waited(self.began, now) >= SOON && self.roles.iter().any(lacks))
     }

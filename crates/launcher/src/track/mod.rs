@@ -258,12 +258,19 @@ impl Track {
         })
     }
 
+    /// How many tasks a role has: its Job says so, which may have been scaled.
+    fn count(&self, role: &RunRole) -> u32 {
+        let job = self.jobs.get(&role.name);
+        let told = job.and_then(|job| job.spec.completions);
+        told.unwrap_or(role.count)
+    }
+
     fn states(&self, role: &RunRole) -> Vec<State<'_>> {
         let job = self.jobs.get(&role.name);
         let gives_up = job.is_some_and(JobEvidence::gives_up);
         let complete =
             job.is_some_and(JobEvidence::is_complete) && self.settled.contains(&role.name);
-        let mut states: Vec<State<'_>> = (0..role.count)
+        let mut states: Vec<State<'_>> = (0..self.count(role))
             .map(|_| {
                 if complete {
                     State::Succeeded

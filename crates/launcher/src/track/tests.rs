@@ -141,6 +141,34 @@ fn a_run_goes_from_pending_to_success() {
     assert_eq!(super::tests::outcome(&again), None, "a run is decided once");
 }
 
+/// A role's Job with this many completions.
+fn scaled(role: &str, completions: u32, status: Value) -> Seen {
+    let value = json!({
+        "metadata": {"name": format!("run-{role}"), "labels": {"longshore.dev/role": role}},
+        "spec": {"backoffLimit": 0, "completions": completions, "parallelism": completions},
+        "status": status,
+    });
+    Seen::Job(Box::new(serde_json::from_value(value).unwrap()))
+}
+
+#[test]
+fn a_role_has_as_many_tasks_as_its_job_was_scaled_to() {
+    let mut track = track(&[role("worker", 1)]);
+    track.see(pod("worker", 0, running()), at(1));
+    let steps = track.see(scaled("worker", 2, json!({})), at(2));
+    assert_eq!(counts(&steps), [(1, 1, 0, 0)]);
+    track.see(pod("worker", 1, running()), at(3));
+    let steps = track.see(pod("worker", 0, ended(0, 4)), at(4));
+    assert_eq!(
+        (counts(&steps), outcome(&steps)),
+        (vec![(0, 1, 1, 0)], None)
+    );
+    // Who is scaled away is not waited for.
+    let steps = track.see(scaled("worker", 1, json!({})), at(5));
+    let (outcome, _) = outcome(&steps).unwrap();
+    assert_eq!(outcome.ending, Ending::Succeeded);
+}
+
 #[test]
 fn the_first_failure_decides_and_its_peers_go_on() {
     let mut track = track(&[role("ps", 1), role("worker", 2)]);
@@ -664,4 +692,27 @@ fn a_suspended_job_is_no_trouble() {
     }
     assert!(track.see(suspended, at(1)).is_empty());
     assert_eq!(outcome(&track.see(Seen::Tick, at(5000))), None);
+}
+
+#[test]
+fn a_service_that_its_jobset_removes_has_not_failed() {
+    let mut track = track(&[role("ps", 1), role("worker", 1)]);
+    let removed = json!({
+        "metadata": {
+            "name": "run-ps-0", "labels": {"longshore.dev/role": "ps"},
+            "deletionTimestamp": at(2).to_string(),
+            "ownerReferences": [{"kind": "JobSet", "name": "run", "uid": "s", "controller": true}],
+        },
+        "spec": {"backoffLimit": 0},
+        "status": condition("Failed", "BackoffLimitExceeded"),
+    });
+    let removed = Seen::Job(Box::new(serde_json::from_value(removed).unwrap()));
+    track.see(removed, at(2));
+    assert_eq!(
+        outcome(&track.see(pod("ps", 0, ended(137, 3)), at(3))),
+        None
+    );
+    let steps = track.see(pod("worker", 0, ended(0, 2)), at(9));
+    let (outcome, _) = outcome(&steps).unwrap();
+    assert_eq!(outcome.ending, Ending::Succeeded);
 }

@@ -24,10 +24,13 @@ pub(super) async fn job(cluster: &Cluster, namespace: &str, name: &str) -> Resul
             .ok()
             .and_then(|text| serde_json::from_slice::<pod::PodConfig>(&text).ok());
         if let Some(config) = config {
-            let config = match run.execution() {
+            let mut config = match run.execution() {
                 Some(execution) => config.of_execution(execution),
                 None => config,
             };
+            for role in &run.roles {
+                config = config.scaled(&role.name, role.count);
+            }
             return Ok(config.job());
         }
     }

@@ -1,5 +1,5 @@
-//! What JobSet's controller does with what we use of it, as far as a run can tell:
-//! there is none in the registries. By the project's own documentation of v1alpha2.
+//! What JobSet's controller does with what we use of it, as far as a run can tell. The real
+//! one is in `tests/real/queues`.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
