@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{contender::Contender, curl, decode, list, memory, store, watch};
+use super::{client_go, contender::Contender, curl, decode, list, memory, store, watch};
 use crate::report::Failure;
 
 /// The first word of a child's arguments.
@@ -30,6 +30,9 @@ pub(super) struct Measured {
     /// Bytes at the peak, beyond those of the process before the work, when it
     /// had used its client once.
     pub(super) memory: f64,
+    /// Bytes of the heap in use afterwards, where memory is collected now and then.
+    #[serde(default)]
+    pub(super) heap: f64,
 }
 
 impl Measured {
@@ -42,6 +45,7 @@ impl Measured {
         Self {
             seconds: middle(|one| one.seconds),
             memory: middle(|one| one.memory),
+            heap: middle(|one| one.heap),
         }
     }
 }
@@ -57,8 +61,11 @@ pub(super) fn measure(
         let seconds = curl::list(source)?;
         return Ok(Measured {
             seconds,
-            memory: 0.0,
+            ..Measured::default()
         });
+    }
+    if let Some(words) = client_go::words(job, contender) {
+        return client_go::measure(words, source, count);
     }
     let output = Command::new(env::current_exe()?)
         .args([CHILD, &serde_json::to_string(&job)?, contender.name()])
@@ -105,6 +112,11 @@ pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failu
     if seen != count {
         return Err(format!("{seen} pods of {count}").into());
     }
-    println!("{}", serde_json::to_string(&Measured { seconds, memory })?);
+    let measured = Measured {
+        seconds,
+        memory,
+        heap: 0.0,
+    };
+    println!("{}", serde_json::to_string(&measured)?);
     Ok(())
 }

@@ -12,9 +12,15 @@ pub(super) enum Contender {
     Metadata,
     /// The floor: curl of the same bytes, thrown away.
     Curl,
+    GoJson,
+    GoJsonByPages,
+    GoProtobuf,
+    GoProtobufByPages,
+    /// As it is without settings: protobuf, compressed where the server compresses.
+    GoDefault,
 }
 
-const ALL: [(Contender, &str); 7] = [
+const ALL: [(Contender, &str); 12] = [
     (Contender::Ours, "ours"),
     (Contender::OursByPages, "ours, by pages"),
     (Contender::Bytes, "kube-rs, text only"),
@@ -22,6 +28,14 @@ const ALL: [(Contender, &str); 7] = [
     (Contender::Dynamic, "kube-rs, dynamic"),
     (Contender::Metadata, "kube-rs, metadata only"),
     (Contender::Curl, "curl, thrown away"),
+    (Contender::GoJson, "client-go, JSON"),
+    (Contender::GoJsonByPages, "client-go, JSON, by pages"),
+    (Contender::GoProtobuf, "client-go, protobuf"),
+    (
+        Contender::GoProtobufByPages,
+        "client-go, protobuf, by pages",
+    ),
+    (Contender::GoDefault, "client-go, protobuf and gzip"),
 ];
 
 impl Contender {

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_client::{Api, Client, api::ListParams};
 use kube_core::{ApiResource, DynamicObject};
 use longshore::Cluster;
+use serde_json::Value;
 
 use super::{
     contender::Contender,
@@ -80,4 +81,20 @@ async fn with_kube(contender: Contender, client: Client) -> Result<usize, Failur
             text.matches(r#""name":"sidecar""#).count()
         }
     })
+}
+
+/// The bytes of the list, and without `managedFields`.
+pub(super) async fn sizes(kubeconfig: &Path) -> Result<(f64, f64), Failure> {
+    let cluster = Cluster::from_kubeconfig(Some(kubeconfig), None).await?;
+    let body = cluster.proxy().get_bytes(PATH, &[]).await?;
+    let list: Value = serde_json::from_slice(&body)?;
+    let mut bare = 0;
+    for pod in list["items"].as_array().into_iter().flatten() {
+        let mut pod = pod.clone();
+        if let Some(metadata) = pod["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        bare += pod.to_string().len();
+    }
+    Ok((body.len() as f64, bare as f64))
 }

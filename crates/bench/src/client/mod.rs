@@ -1,8 +1,9 @@
-//! Our client beside kube-rs and curl: lists in memory, lists and caches of a
+//! Our client beside kube-rs, client-go and curl: lists in memory, lists and caches of a
 //! server, watches. Each measurement is a process of its own, so that its peak
 //! of memory is its own; the contenders take turns.
 
 mod child;
+mod client_go;
 mod contender;
 mod curl;
 mod decode;
@@ -18,11 +19,14 @@ use serde_json::Value;
 use crate::{
     pods,
     report::{Failure, Report},
-    server::{self, Peer, Server},
+    server::{self, Peer},
 };
 pub(crate) use child::{CHILD, child};
 use child::{Job, Measured, measure};
-use contender::Contender::{self, Bytes, Curl, Dynamic, Metadata, Ours, OursByPages, Typed};
+use contender::Contender::{
+    self, Bytes, Curl, Dynamic, GoDefault, GoJson, GoJsonByPages, GoProtobuf, GoProtobufByPages,
+    Metadata, Ours, OursByPages, Typed,
+};
 
 const MB: f64 = 1e6;
 
@@ -80,8 +84,18 @@ async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> R
     println!("  from {name}");
     let server = server::with_pods(peer, count).await?;
     let kubeconfig = server.kubeconfig();
-    let (all, bare) = sizes(&server).await?;
-    let contenders = [Ours, Curl, OursByPages, Bytes, Typed, Dynamic, Metadata];
+    let (all, bare) = list::sizes(&kubeconfig).await?;
+    let contenders = client_go::join(
+        report,
+        &[Ours, Curl, OursByPages, Bytes, Typed, Dynamic, Metadata],
+        &[
+            GoJson,
+            GoJsonByPages,
+            GoProtobuf,
+            GoProtobufByPages,
+            GoDefault,
+        ],
+    );
     let mut found = rounds(runs, Job::List, &contenders, &kubeconfig, count)?;
     let floor = found.remove(1).1.seconds;
     let what = "list end to end: curl, thrown away";
@@ -104,13 +118,8 @@ async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> R
         bare / MB
     );
     report.figure("pods as they are listed", raw, "");
-    found = rounds(
-        runs,
-        Job::Cache,
-        &[Ours, Typed, Metadata],
-        &kubeconfig,
-        count,
-    )?;
+    let contenders = client_go::join(report, &[Ours, Typed, Metadata], &[GoJson, GoProtobuf]);
+    found = rounds(runs, Job::Cache, &contenders, &kubeconfig, count)?;
     table(
         report,
         "cache filled",
@@ -150,14 +159,21 @@ fn against(found: &[(Contender, Measured)], this: &Measured) -> String {
         Some((Ours, ours)) if ours.seconds < this.seconds => {
             format!(", ours {:.1} times faster", this.seconds / ours.seconds)
         }
+        Some((Ours, ours)) if ours.seconds > this.seconds => {
+            format!(", {:.2} of our time", this.seconds / ours.seconds)
+        }
         _ => String::new(),
     }
 }
 
 fn table(report: &mut Report, what: &str, found: &[(Contender, Measured)], size: f64, aim: &str) {
     for (who, measured) in found {
+        let heap = match measured.heap {
+            0.0 => String::new(),
+            heap => format!(" (heap in use {:.2})", heap / size),
+        };
         let figures = format!(
-            "{:.1} ms, {:.0} MB = {:.2} of the bytes{}",
+            "{:.1} ms, {:.0} MB = {:.2} of the bytes{heap}{}",
             measured.seconds * 1e3,
             measured.memory / MB,
             measured.memory / size,
@@ -180,20 +196,4 @@ fn event_lines(list: &[u8]) -> Result<Vec<u8>, Failure> {
         lines.push(b'\n');
     }
     Ok(lines)
-}
-
-/// The bytes of the list, and without `managedFields`.
-async fn sizes(server: &Server) -> Result<(f64, f64), Failure> {
-    let cluster = longshore::Cluster::from_kubeconfig(Some(&server.kubeconfig()), None).await?;
-    let body = cluster.proxy().get_bytes(list::PATH, &[]).await?;
-    let list: Value = serde_json::from_slice(&body)?;
-    let mut bare = 0;
-    for pod in list["items"].as_array().into_iter().flatten() {
-        let mut pod = pod.clone();
-        if let Some(metadata) = pod["metadata"].as_object_mut() {
-            metadata.remove("managedFields");
-        }
-        bare += pod.to_string().len();
-    }
-    Ok((body.len() as f64, bare as f64))
 }

@@ -192,8 +192,11 @@ impl Real {
                 .spawn()
                 .map_err(|error| format!("{}: {error}", program.display()))
         };
+        // The one beside it, or the machine's.
+        let beside = binary.with_file_name("etcd");
+        let program = Some(beside.as_path()).filter(|path| path.is_file());
         let etcd = run(
-            Path::new("etcd"),
+            program.unwrap_or(Path::new("etcd")),
             vec![
                 format!("--data-dir={}", place("etcd")),
                 format!("--listen-client-urls={store}"),

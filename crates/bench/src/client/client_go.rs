@@ -1,0 +1,69 @@
+//! client-go, by the Go program in `crates/bench/go`, which `cargo xtask bench` builds.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::{
+    child::{Job, Measured},
+    contender::Contender,
+};
+use crate::report::{Failure, Report};
+
+/// Names the program.
+const PROGRAM: &str = "LONGSHORE_BENCH_CLIENT_GO";
+
+fn program() -> Option<PathBuf> {
+    let program = PathBuf::from(env::var_os(PROGRAM)?);
+    program.is_file().then_some(program)
+}
+
+/// The contenders with client-go's, or a line that says why it is left out.
+pub(super) fn join(
+    report: &mut Report,
+    contenders: &[Contender],
+    with: &[Contender],
+) -> Vec<Contender> {
+    if program().is_some() {
+        return [contenders, with].concat();
+    }
+    report.figure("client-go", "not there: needs Go 1.26 or newer", "");
+    contenders.to_vec()
+}
+
+/// The program's first arguments: what to do, and how pods are encoded.
+pub(super) fn words(job: Job, contender: Contender) -> Option<[&'static str; 2]> {
+    let (list, encoding) = match contender {
+        Contender::GoJson => ("list", "json"),
+        Contender::GoJsonByPages => ("pages", "json"),
+        Contender::GoProtobuf => ("list", "protobuf"),
+        Contender::GoProtobufByPages => ("pages", "protobuf"),
+        Contender::GoDefault => ("list", "default"),
+        _ => return None,
+    };
+    match job {
+        Job::Cache => Some(["cache", encoding]),
+        _ => Some([list, encoding]),
+    }
+}
+
+/// Measures it in a process of its own.
+pub(super) fn measure(
+    words: [&str; 2],
+    kubeconfig: &Path,
+    count: usize,
+) -> Result<Measured, Failure> {
+    let output = Command::new(program().ok_or("client-go is not there")?)
+        .args(words)
+        .arg(kubeconfig)
+        .arg(count.to_string())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("client-go {words:?}: {}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
