@@ -47,6 +47,11 @@ older one has not is marked, not dropped.
 Binding and finalizing (28) and what controllers and the node do (33 to 39) are tested
 beside the crates that do it; what clients do in running pods (26, 27) also in
 `tests/clients`.
+
+Kubernetes' own conformance tests on the embedded cluster, counted by special interest
+group, and why the others fail: [e2e.md](e2e.md). What the kube-controller-manager and
+the kube-scheduler need of the embedded server and do not find:
+[clients.md](clients.md#programs-of-a-control-plane).
 ";
 
 const POINTS_OPENING: &str = "\

@@ -40,13 +40,19 @@ const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost";
 /// A folder with the images' program, that every user can read: containers run as others, too.
 struct Images(tempfile::TempDir);
 
+/// What the image runs: without arguments it waits.
+const ENTRYPOINT: &str =
+    "#!/bin/sh\n[ $# -gt 0 ] || set -- pause\nexec \"${0%/*}/program\" \"$@\"\n";
+
 impl Images {
     fn new(agnhost: &Path) -> Outcome<Self> {
         let make = || -> std::io::Result<Self> {
             let folder = tempfile::tempdir()?;
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
             let images = Self(folder);
-            fs::copy(agnhost, images.agnhost())?;
+            fs::copy(agnhost, images.0.path().join("program"))?;
+            fs::write(images.agnhost(), ENTRYPOINT)?;
+            fs::set_permissions(images.agnhost(), fs::Permissions::from_mode(0o755))?;
             Ok(images)
         };
         make().map_err(|error| format!("cannot copy {}: {error}", agnhost.display()))
