@@ -48,9 +48,9 @@ Binding and finalizing (28) and what controllers and the node do (33 to 39) are 
 beside the crates that do it; what clients do in running pods (26, 27) also in
 `tests/clients`.
 
-Kubernetes' own conformance tests on the embedded cluster, counted by special interest
-group, and why the others fail: [e2e.md](e2e.md). What the kube-controller-manager and
-the kube-scheduler need of the embedded server and do not find:
+`cargo xtask e2e` runs Kubernetes' own conformance tests on the embedded cluster and counts
+them by special interest group. What the kube-controller-manager and the kube-scheduler
+need of the embedded server and do not find:
 [clients.md](clients.md#programs-of-a-control-plane).
 ";
 
