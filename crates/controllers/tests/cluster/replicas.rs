@@ -57,10 +57,11 @@ async fn scales_up_and_down_and_says_so() {
             assert_eq!(owner.block_owner_deletion, Some(true));
             assert_eq!(pod.meta().generate_name.as_deref(), Some("web-"));
         }
-        fixture.ready().await;
         let view = view(&fixture, kind.0).await;
         let status = async |field: &'static str, count: u32| {
             until(field, async || {
+                // The scheduler may bind a pod late.
+                fixture.ready().await;
                 let raw = view.fetch("web").await.unwrap().raw().unwrap();
                 let observed = raw["status"]["observedGeneration"] == raw["metadata"]["generation"];
                 (observed && raw["status"][field] == count).then_some(())
@@ -151,9 +152,10 @@ async fn a_restart_creates_no_pod_too_many() {
     fixture.stop_controllers().await;
     fixture.start_controllers().await;
     has_pods(&fixture, 40).await;
-    fixture.ready().await;
     let view = view(&fixture, kind.0).await;
     until("status", async || {
+        // The scheduler may bind a pod late.
+        fixture.ready().await;
         let raw = view.fetch("web").await.unwrap().raw().unwrap();
         (raw["status"]["readyReplicas"] == 40).then_some(())
     })
