@@ -114,7 +114,7 @@ fn a_task_of_a_role_that_was_scaled_up_knows_itself_and_those_before_it() {
         let mut roles = config.roles.iter();
         roles.find(|role| role.name == name).unwrap().tasks.clone()
     };
-    // Its port is nobody else's.
+    // No other task has its port.
     let more = [1, 2].map(|i| format!("demo-ab2cd-worker-{i}.demo-ab2cd:{}", 8471 + i));
     assert_eq!(own("worker")[1..], more);
     assert_eq!(own("ps"), ps);

@@ -163,7 +163,7 @@ async fn a_restart_creates_no_pod_too_many() {
     assert_eq!(fixture.pods().await.len(), 40);
 }
 
-/// What the server refuses is told by the condition and an event.
+/// A condition and an event report what the server refuses.
 #[tokio::test]
 async fn refused_pods_are_a_replica_failure() {
     let fixture = Fixture::with_node().await;

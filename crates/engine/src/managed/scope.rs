@@ -46,7 +46,7 @@ pub(crate) struct Scope<'a> {
     /// Whether the kind's status is a subresource, which other writes do not
     /// change.
     pub(crate) has_status: bool,
-    /// Whether the spec is the server's own, which nobody owns.
+    /// Whether the spec is the server's own, without a manager.
     pub(crate) has_fixed_spec: bool,
     /// The fields of the metadata that a write of the status changes.
     pub(crate) status_metadata: &'a [&'a str],

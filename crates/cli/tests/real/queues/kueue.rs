@@ -65,7 +65,7 @@ fn a_run_waits_for_the_quota_of_its_queue() {
     assert_eq!(said(&answer), "its turn\n", "{}", answer.err);
     let told = "it waits in the queue \"team\"";
     assert!(answer.err.contains(told), "{}", answer.err);
-    // The quota is free again, and nobody who was cancelled takes it.
+    // The quota is free again, and no cancelled run takes it.
     stays_cancelled(&stage, &first);
     stays_cancelled(&stage, &third);
     stage.about(&["rm", &first, &third]).expect(0);
