@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
     /// How many run at a time, except those that need the cluster for themselves.
     #[arg(long, default_value_t = 8)]
     procs: usize,
+    /// Run none: write the table again from the last run of all, as after a change of the
+    /// causes.
+    #[arg(long, conflicts_with_all = ["sig", "focus", "procs"])]
+    report: bool,
     /// Only those whose name matches this regular expression.
     focus: Option<String>,
 }
@@ -65,40 +69,19 @@ impl Images {
 
 /// Runs the tests. An error names those that fail without a known cause.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    golang::require_go()?;
     let causes = Causes::read()?;
-    kubernetes::build_tests()?;
-    let programs = kubernetes::programs();
-    let images = Images::new(&programs.join("agnhost"))?;
-    let entrypoint = format!("{AGNHOST}={}", images.agnhost().display());
-    let cluster = Embedded::start(&["--image-entrypoint".to_owned(), entrypoint])?;
-    let report = target().join("e2e.json");
-    let sig = arguments.sig.as_deref().unwrap_or(r"[a-z-]+");
-    let words = arguments.focus.as_deref().unwrap_or("");
-    let mut tests = Command::new(programs.join("ginkgo"));
-    tests
-        .args(["run", "--label-filter=Conformance", "--timeout=8h"])
-        .args(["--silence-skips", "--no-color", "--keep-going"])
-        .arg(format!("--procs={}", arguments.procs))
-        .arg(format!(r"--focus=\[sig-{sig}\].*({words})"))
-        .arg(format!("--output-dir={}", target().display()))
-        .arg("--json-report=e2e.json")
-        .arg(programs.join("e2e.test"))
-        .arg("--")
-        .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
-        .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1"])
-        .env("KUBECTL_PATH", programs.join("kubectl"));
-    // What an earlier run left would be counted when this one writes no report.
-    match fs::remove_file(&report) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(format!("{}: {error}", report.display()));
+    let all = arguments.sig.is_none() && arguments.focus.is_none();
+    let file = if all { "e2e.json" } else { "e2e-part.json" };
+    let report = target().join(file);
+    if !arguments.report {
+        // What an earlier run left would be counted when this one writes no report.
+        match fs::remove_file(&report) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {error}", report.display()));
+            }
+            _ => test(arguments, file)?,
         }
-        _ => {}
     }
-    // Tests that fail are counted below.
-    tests
-        .status()
-        .map_err(|error| format!("cannot run ginkgo: {error}"))?;
     let groups = report::read(&report)?;
     let mut unexplained = Vec::new();
     for (name, group) in &groups {
@@ -112,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     for (name, group) in &groups {
         println!("{name}: {} of {} passed", group.passed.len(), group.count());
     }
-    if arguments.sig.is_none() && arguments.focus.is_none() {
+    if all {
         let path = root().join("docs/e2e.md");
         fs::write(&path, table::render(&groups, &causes))
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -126,4 +109,33 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             unexplained.join("\n  ")
         )),
     }
+}
+
+/// Runs the tests; ginkgo writes the report to this file, in cargo's target folder.
+fn test(arguments: &Arguments, file: &str) -> Outcome {
+    golang::require_go()?;
+    kubernetes::build_tests()?;
+    let programs = kubernetes::programs();
+    let images = Images::new(&programs.join("agnhost"))?;
+    let entrypoint = format!("{AGNHOST}={}", images.agnhost().display());
+    let cluster = Embedded::start(&["--image-entrypoint".to_owned(), entrypoint])?;
+    let sig = arguments.sig.as_deref().unwrap_or(r"[a-z-]+");
+    let words = arguments.focus.as_deref().unwrap_or("");
+    let mut tests = Command::new(programs.join("ginkgo"));
+    tests
+        .args(["run", "--label-filter=Conformance", "--timeout=8h"])
+        .args(["--silence-skips", "--no-color", "--keep-going"])
+        .arg(format!("--procs={}", arguments.procs))
+        .arg(format!(r"--focus=\[sig-{sig}\].*({words})"))
+        .arg(format!("--output-dir={}", target().display()))
+        .arg(format!("--json-report={file}"))
+        .arg(programs.join("e2e.test"))
+        .arg("--")
+        .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
+        .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1"])
+        .env("KUBECTL_PATH", programs.join("kubectl"));
+    // Its status says that tests failed: they are counted by the caller.
+    (tests.status())
+        .map(drop)
+        .map_err(|error| format!("cannot run ginkgo: {error}"))
 }
