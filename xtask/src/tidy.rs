@@ -1,7 +1,10 @@
 //! `cargo xtask tidy`: the map of the crates and the habits that no compiler
 //! checks. Each refusal says what to do.
 
+mod cycles;
 mod examples;
+mod modules;
+mod source;
 
 use std::{
     fs,
@@ -52,6 +55,7 @@ pub(crate) fn run() -> Outcome {
     for package in list(&metadata["packages"]) {
         check_edges(package, &mut refusals);
         check_files(package, &mut refusals)?;
+        check_cycles(package, &mut refusals)?;
     }
     let sizes = check_sources(&root(), &mut refusals)?;
     examples::check(&root(), &mut refusals)?;
@@ -104,6 +108,21 @@ fn check_edges(package: &Value, refusals: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// No import cycles in its library and programs.
+fn check_cycles(package: &Value, refusals: &mut Vec<String>) -> Outcome {
+    for target in list(&package["targets"]) {
+        let kinds = list(&target["kind"]).filter_map(Value::as_str);
+        if kinds
+            .into_iter()
+            .any(|kind| matches!(kind, "lib" | "bin" | "cdylib" | "rlib"))
+        {
+            let root = Path::new(text(target, "src_path"));
+            cycles::check(text(package, "name"), root, refusals)?;
+        }
+    }
+    Ok(())
 }
 
 /// Every crate takes the workspace's lints, and every test file is a target.
