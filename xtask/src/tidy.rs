@@ -5,6 +5,7 @@ mod cycles;
 mod examples;
 mod modules;
 mod source;
+mod words;
 
 use std::{
     fs,
@@ -59,6 +60,7 @@ pub(crate) fn run() -> Outcome {
     }
     let sizes = check_sources(&root(), &mut refusals)?;
     examples::check(&root(), &mut refusals)?;
+    words::check(&root(), &mut refusals)?;
     conformance::check(&mut refusals);
     if refusals.is_empty() {
         println!("tidy: {sizes}");

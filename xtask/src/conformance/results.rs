@@ -95,7 +95,7 @@ impl Results {
         }
         let counts = [
             (passed, "pass"),
-            (lacking, "not in it"),
+            (lacking, "not supported"),
             (failed, "**fail**"),
             (ignored, "not run"),
         ];
@@ -131,7 +131,7 @@ mod tests {
         results.read_note("rule_01::rule_01_a\tnewer\tof 1.21");
         assert_eq!(
             results.summary(),
-            "1 pass, 1 not in it, 1 **fail**, 1 not run"
+            "1 pass, 1 not supported, 1 **fail**, 1 not run"
         );
         assert_eq!(results.failed(), 1);
         assert!(results.lacks("rule_02_b") && !results.lacks("rule_01_a"));

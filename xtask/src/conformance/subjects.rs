@@ -9,7 +9,7 @@ pub(super) struct Subject {
     pub(super) word: &'static str,
     /// The table's file in the docs.
     pub(super) document: &'static str,
-    /// What stands before the table; `{versions}` is those of the real servers.
+    /// The text before the table; `{versions}` stands for the versions of the real servers.
     pub(super) opening: &'static str,
     /// Number and words.
     pub(super) rows: &'static [(u32, &'static str)],
@@ -36,120 +36,121 @@ pub(super) const SUBJECTS: [Subject; 2] = [
 const RULES_OPENING: &str = "\
 # Conformance
 
-The rules that clients of the Kubernetes API depend on, each with its tests in
-`crates/conformance/tests/rules`. They are written from the rules, at the level of
-HTTP, and run on the embedded server (`cargo xtask test`) and on real kube-apiservers
-with etcd, without controllers: {versions}. `cargo xtask real build` and
-`cargo xtask real-apiserver` build them, `cargo xtask test --cluster real` and
-`--cluster old` run the tests on them. The embedded server is as the newer one; what the
-older one has not is marked, not dropped.
+This page lists the rules of the Kubernetes API that clients depend on. The tests of each
+rule are in `crates/conformance/tests/rules`. They are written from the rules, at the HTTP
+level, and run on the embedded server (`cargo xtask test`) and on real kube-apiservers with
+etcd, without controllers: {versions}.
+`cargo xtask real build` and `cargo xtask real-apiserver` build the real servers;
+`cargo xtask test --cluster real` and `--cluster old` run the tests on them. The embedded
+server behaves like the newer version. Tests of features that the older version lacks are
+marked, not removed.
 
-Binding and finalizing (28) and what controllers and the node do (33 to 39) are tested
-beside the crates that do it; what clients do in running pods (26, 27) also in
-`tests/clients`.
+The tests of binding and finalizing (28) and of controllers and the node (33 to 39) are in
+the crates that implement them. `tests/clients` contains more tests of client operations in
+running pods (26, 27).
 
-`cargo xtask e2e` runs Kubernetes' own conformance tests on the embedded cluster and counts
-them by special interest group. What the kube-controller-manager and the kube-scheduler
-need of the embedded server and do not find:
-[clients.md](clients.md#programs-of-a-control-plane).
+`cargo xtask e2e` runs the Kubernetes conformance tests on the embedded cluster and counts
+the results by special interest group. For the features that the kube-controller-manager
+and the kube-scheduler require and the embedded server lacks, see
+[clients.md](clients.md#control-plane-components).
 ";
 
 const POINTS_OPENING: &str = "\
-# What the client promises
+# Client guarantees
 
-The Python library `kube` is the ancestor of the client; these are its promises and
-what has come since, each with its tests in `crates/conformance/tests/points`. They
-run on the embedded server (`cargo xtask test`) and on real kube-apiservers with etcd,
-without controllers and nodes: {versions} (`cargo xtask test --cluster real` and
-`--cluster old`).
+The client is the successor of the Python library `kube`. This page lists the guarantees of
+`kube` and the guarantees added since. The tests of each point are in
+`crates/conformance/tests/points`. They run on the embedded server (`cargo xtask test`) and
+on real kube-apiservers with etcd, without controllers and nodes: {versions}
+(`cargo xtask test --cluster real` and `--cluster old`).
 ";
 
 #[rustfmt::skip]
 const RULES: &[(u32, &str)] = &[
-    (1, "one revision for all kinds; a write that changes nothing makes none"),
-    (2, "which version a GET or LIST answers from"),
-    (3, "lists in chunks, all of one revision"),
-    (4, "where a watch begins, and how it ends"),
-    (5, "watches with selectors; deletes have versions of their own"),
+    (1, "a single revision counter for all kinds; writes that change nothing create no revision"),
+    (2, "resource version semantics of GET and LIST"),
+    (3, "paginated lists at a single revision"),
+    (4, "start and end of watches"),
+    (5, "watches with selectors; deletes have their own resource versions"),
     (6, "bookmarks"),
-    (7, "lists that come as a watch"),
-    (8, "PUT, stale versions, other uids"),
+    (7, "streaming lists"),
+    (8, "PUT, stale resource versions, UID mismatches"),
     (9, "POST, duplicates, namespaces, generated names"),
     (10, "generation"),
-    (11, "DELETE: grace, finalizers, preconditions"),
-    (12, "propagation to dependents"),
+    (11, "DELETE: grace periods, finalizers, preconditions"),
+    (12, "propagation of deletes to dependents"),
     (13, "dry runs"),
     (14, "unknown and duplicate fields"),
-    (15, "the status and scale endpoints"),
-    (16, "the kinds of patches"),
-    (17, "strategic merge: directives and merge keys"),
+    (15, "status and scale subresources"),
+    (16, "patch types"),
+    (17, "strategic merge patch: directives and merge keys"),
     (18, "server-side apply"),
     (19, "field selectors"),
     (20, "label selectors"),
-    (21, "Accept, tables, metadata alone, compression"),
+    (21, "the Accept header, tables, metadata-only responses, compression"),
     (22, "protobuf request bodies"),
     (23, "discovery, per version and aggregated"),
     (24, "OpenAPI v3 and v2"),
-    (25, "version and health"),
-    (26, "the logs of containers"),
-    (27, "exec, attach and port-forward"),
-    (28, "evictions and budgets; Events of both groups are one store"),
-    (29, "the form of errors, times and lists"),
-    (30, "CustomResourceDefinitions and their objects"),
+    (25, "version and health endpoints"),
+    (26, "container logs"),
+    (27, "exec, attach, and port-forward"),
+    (28, "evictions and PodDisruptionBudgets; Events of both API groups share one store"),
+    (29, "format of errors, timestamps, and lists"),
+    (30, "CustomResourceDefinitions and custom objects"),
     (31, "limits"),
-    (32, "defaults, required and immutable fields"),
+    (32, "default values, required and immutable fields"),
 ];
 
 #[rustfmt::skip]
 const POINTS: &[(u32, &str)] = &[
-    (1, "connecting by URL, kubeconfig, context, in a pod"),
-    (2, "a closed cluster refuses requests"),
-    (3, "a view for each kind, and for kinds by their words"),
-    (4, "making objects, from values and from manifests"),
+    (1, "connections by URL, by kubeconfig, by context, and in a pod"),
+    (2, "rejection of requests on a closed cluster"),
+    (3, "a view for each kind, and views of kinds by name"),
+    (4, "creation of objects from values and manifests"),
     (5, "kinds by name at run time"),
-    (6, "requests by path: the pool, closing"),
-    (7, "URLs joined, with a base path kept"),
-    (8, "requests by path: verbs, query, bodies, refusals"),
-    (9, "results and items are immutable"),
+    (6, "requests by path: connection pool, closing"),
+    (7, "URL joining with a base path"),
+    (8, "requests by path: verbs, query parameters, bodies, errors"),
+    (9, "immutable results and items"),
     (10, "watches by path"),
-    (11, "making a view sends nothing; kinds without namespaces"),
-    (12, "what a view and a kind tell of themselves"),
-    (13, "the newest version that is served"),
-    (14, "lists and pages"),
-    (15, "fetching one object"),
-    (16, "filters by labels and fields"),
-    (17, "watches: from now, from a version, resync"),
+    (11, "views are created without requests; cluster-scoped kinds"),
+    (12, "properties of views and kinds"),
+    (13, "selection of the newest served version"),
+    (14, "lists and pagination"),
+    (15, "fetching a single object"),
+    (16, "label and field selectors"),
+    (17, "watches: from now, from a resource version, resync"),
     (18, "closing a watch"),
     (19, "waiting for the next change"),
-    (20, "events of a watch"),
-    (21, "items are snapshots of one version"),
-    (22, "what an item tells of itself"),
-    (23, "making an object again"),
+    (20, "watch events"),
+    (21, "items are snapshots of one resource version"),
+    (22, "properties of items"),
+    (23, "recreating an object"),
     (24, "the latest version of an item"),
-    (25, "deleting, and its options"),
+    (25, "deletion and its options"),
     (26, "changes of one item"),
     (27, "equality"),
-    (28, "kinds are their names"),
+    (28, "kind names"),
     (29, "metadata"),
     (30, "labels and annotations"),
     (31, "errors"),
     (32, "nodes: addresses"),
-    (33, "nodes: capacity, allocatable, conditions"),
+    (33, "nodes: capacity, allocatable resources, conditions"),
     (34, "namespaces: phases"),
-    (35, "ReplicaSets and ReplicationControllers: counts"),
-    (36, "DaemonSets: counts"),
-    (37, "Deployments: counts"),
+    (35, "ReplicaSets and ReplicationControllers: replica counts"),
+    (36, "DaemonSets: pod counts"),
+    (37, "Deployments: replica counts"),
     (38, "pods"),
     (39, "containers"),
-    (40, "states of containers"),
-    (41, "services: ingress of load balancers"),
-    (42, "secrets"),
-    (43, "words that newer servers know"),
+    (40, "container states"),
+    (41, "Services: load balancer ingress"),
+    (42, "Secrets"),
+    (43, "unknown values from newer servers"),
     (44, "apply, patches, updates, status, scale, dry runs"),
-    (45, "logs, exec, attach, port-forward, copies"),
+    (45, "logs, exec, attach, port-forward, file copies"),
     (46, "waiting for conditions"),
     (47, "caches"),
     (48, "owners, children, events"),
-    (49, "what is tried again, and what is not"),
+    (49, "retries"),
     (50, "tracing and metrics"),
 ];

@@ -16,8 +16,8 @@ pub(super) fn render(subject: &Subject, embedded: &Results, real: &[(String, Res
         .replace("{versions}", &versions.join(" and "));
     let _ = write!(
         text,
-        "\nThis file is written by `cargo xtask conformance`, from a run of all.\n\n\
-         | {} | What it is about | Embedded | {} |\n\
+        "\n`cargo xtask conformance` runs all tests and generates this file.\n\n\
+         | {} | Topic | Embedded | {} |\n\
          |---|---|---|{}\n",
         capital(word),
         versions.join(" | "),
@@ -83,7 +83,7 @@ fn remarks(test: &str, embedded: &Results, real: &[(String, Results)]) -> String
         }
         for note in results.notes.get(test).into_iter().flatten() {
             remarks.push(match note {
-                Note::Lacks(text) => format!("not on {server}: {text}"),
+                Note::Lacks(text) => format!("not supported on {server}: {text}"),
                 Note::Part(text) => format!("{server} differs: {text}"),
             });
         }
@@ -114,10 +114,10 @@ mod tests {
         old.read_note("rule_07::rule_07_a\tlacks\tof 1.27");
         let real = [("New".to_owned(), today), ("Old".to_owned(), old)];
         let text = render(&SUBJECTS[0], &embedded, &real);
-        let row = "| 2 pass | 2 pass | 1 pass, 1 not in it |";
+        let row = "| 2 pass | 2 pass | 1 pass, 1 not supported |";
         assert!(text.contains(row), "{text}");
         assert!(
-            text.contains("- `rule_07_a`: not on Old: of 1.27\n"),
+            text.contains("- `rule_07_a`: not supported on Old: of 1.27\n"),
             "{text}"
         );
         assert!(text.contains("- `rule_07_b`\n"), "{text}");

@@ -17,6 +17,10 @@ impl Token<'_> {
         matches!(self.kind, LineComment { .. } | BlockComment { .. })
     }
 
+    pub(super) fn is_string(&self) -> bool {
+        matches!(self.kind, TokenKind::Literal { .. }) && self.text.contains('"')
+    }
+
     pub(super) fn is_identifier(&self) -> bool {
         matches!(self.kind, TokenKind::Ident | TokenKind::RawIdent)
     }
