@@ -1,4 +1,4 @@
-package judges
+package conformance
 
 import (
 	"bytes"
@@ -196,7 +196,7 @@ spec:
 func chart(helm tool) (schema.GroupVersionResource, []string) {
 	helm.t.Helper()
 	helm.run("create", "web")
-	group := "g" + random() + ".judges.example.com"
+	group := "g" + random() + ".conformance.example.com"
 	helm.write("web/crds/boxes.yaml", strings.ReplaceAll(definition, "GROUP", group))
 	helm.write("web/templates/access.yaml", accessTemplate)
 	helm.write("web/templates/box.yaml", strings.ReplaceAll(boxTemplate, "GROUP", group))
@@ -364,12 +364,12 @@ func TestHelmInstallUpgradeRollbackUninstall(t *testing.T) {
 		_, err := deployments.UpdateScale(at.ctx, "shop-web", &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop-web", Namespace: at.namespace},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: 5},
-		}, metav1.UpdateOptions{FieldManager: "judge"})
+		}, metav1.UpdateOptions{FieldManager: "conformance"})
 		return err
 	}))
 	upgrade = []string{"upgrade", "--install", "--server-side=true", "shop", "web", "--reuse-values", "--set", "replicaCount=2"}
 	_, err = helm.try(upgrade...)
-	require(t, err != nil && strings.Contains(err.Error(), `conflict with "judge"`), "no conflict: %v", err)
+	require(t, err != nil && strings.Contains(err.Error(), `conflict with "conformance"`), "no conflict: %v", err)
 	replicas(5)
 	require(t, len(releases(t, at, "name=shop,status=failed")) == 1, "the failed revision is not stored")
 	helm.run(append(upgrade, "--force-conflicts")...)
@@ -473,7 +473,7 @@ namePrefix: prod-
 labels:
   - pairs: {tier: front}
     includeSelectors: true
-  - pairs: {owner: judge}
+  - pairs: {owner: conformance}
 images:
   - name: nginx
     newName: registry.example.com/nginx
@@ -542,7 +542,7 @@ func TestKustomizeBuildIsAppliedTwice(t *testing.T) {
 	}
 	apply := func(object *unstructured.Unstructured) *unstructured.Unstructured {
 		t.Helper()
-		applied, err := resource(object).Apply(at.ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "judge"})
+		applied, err := resource(object).Apply(at.ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "conformance"})
 		check(t, err)
 		return applied
 	}
@@ -552,7 +552,7 @@ func TestKustomizeBuildIsAppliedTwice(t *testing.T) {
 		found, err := at.client.AppsV1().Deployments(at.namespace).Get(at.ctx, "prod-web", metav1.GetOptions{})
 		check(t, err)
 		require(t, *found.Spec.Replicas == 2, "%v", found.Spec)
-		require(t, found.Labels["owner"] == "judge" && found.Labels["tier"] == "front", "%v", found.Labels)
+		require(t, found.Labels["owner"] == "conformance" && found.Labels["tier"] == "front", "%v", found.Labels)
 		require(t, found.Spec.Selector.MatchLabels["tier"] == "front", "%v", found.Spec.Selector)
 		pod := found.Spec.Template
 		require(t, pod.Labels["tier"] == "front" && pod.Labels["owner"] == "", "%v", pod.Labels)

@@ -1,4 +1,4 @@
-package judges
+package conformance
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-const finalizer = "judges.example.com/copy"
+const finalizer = "conformance.example.com/copy"
 
 // copier keeps a Secret with the data of each ConfigMap that asks for it.
 type copier struct {
@@ -64,7 +64,7 @@ func TestAReconcilerOfControllerRuntime(t *testing.T) {
 	manager, err := controllerruntime.NewManager(at.config, controllerruntime.Options{
 		Metrics:                 server.Options{BindAddress: "0"},
 		LeaderElection:          true,
-		LeaderElectionID:        "judge",
+		LeaderElectionID:        "conformance",
 		LeaderElectionNamespace: at.namespace,
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{at.namespace: {}}},
 	})

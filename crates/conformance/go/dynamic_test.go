@@ -1,4 +1,4 @@
-package judges
+package conformance
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // define makes a kind for one test, and waits until it is served.
 func define(t *testing.T, at here) schema.GroupVersionResource {
 	t.Helper()
-	group := "g" + random() + ".judges.example.com"
+	group := "g" + random() + ".conformance.example.com"
 	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "boxes"}
 	client, err := apiextensions.NewForConfig(at.config)
 	check(t, err)
@@ -103,7 +103,7 @@ func TestCustomKindsByTheDynamicClient(t *testing.T) {
 	factory.Start(at.ctx.Done())
 	factory.WaitForCacheSync(at.ctx.Done())
 
-	applied, err := boxes.Apply(at.ctx, "c", box(resource, "c", 3), metav1.ApplyOptions{FieldManager: "judge"})
+	applied, err := boxes.Apply(at.ctx, "c", box(resource, "c", 3), metav1.ApplyOptions{FieldManager: "conformance"})
 	check(t, err)
 	check(t, unstructured.SetNestedField(applied.Object, int64(3), "status", "size"))
 	_, err = boxes.UpdateStatus(at.ctx, applied, metav1.UpdateOptions{})

@@ -1,4 +1,4 @@
-module longshore.dev/judges
+module longshore.dev/conformance
 
 go 1.26.0
 

@@ -1,6 +1,6 @@
-// Package judges uses a cluster as programs in Go do: by client-go and
+// Package conformance uses a cluster as programs in Go do: by client-go and
 // controller-runtime. KUBECONFIG names the cluster.
-package judges
+package conformance
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func start(t *testing.T) here {
 	config.QPS, config.Burst = 200, 400
 	client, err := kubernetes.NewForConfig(config)
 	check(t, err)
-	name := "judge-" + random()
+	name := "conformance-" + random()
 	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 	}, metav1.CreateOptions{})

@@ -1,4 +1,4 @@
-package judges
+package conformance
 
 import (
 	"fmt"
@@ -68,19 +68,19 @@ func TestPatchesOfAllKinds(t *testing.T) {
 		check(t, err)
 	}
 	apply := applycore.ConfigMap("a", at.namespace).
-		WithLabels(map[string]string{"by": "judge"}).
+		WithLabels(map[string]string{"by": "conformance"}).
 		WithData(map[string]string{"apply": "4"})
-	applied, err := maps.Apply(at.ctx, apply, metav1.ApplyOptions{FieldManager: "judge"})
+	applied, err := maps.Apply(at.ctx, apply, metav1.ApplyOptions{FieldManager: "conformance"})
 	check(t, err)
 	for _, key := range []string{"key", "json", "merge", "strategic", "apply"} {
 		require(t, applied.Data[key] != "", "%s is missing: %v", key, applied.Data)
 	}
 	// What was applied is extracted, changed and applied again: the rest goes.
-	extracted, err := applycore.ExtractConfigMap(applied, "judge")
+	extracted, err := applycore.ExtractConfigMap(applied, "conformance")
 	check(t, err)
 	require(t, len(extracted.Data) == 1, "%v", extracted.Data)
 	extracted.Data = map[string]string{"more": "5"}
-	applied, err = maps.Apply(at.ctx, extracted, metav1.ApplyOptions{FieldManager: "judge"})
+	applied, err = maps.Apply(at.ctx, extracted, metav1.ApplyOptions{FieldManager: "conformance"})
 	check(t, err)
 	require(t, applied.Data["apply"] == "" && applied.Data["more"] == "5", "%v", applied.Data)
 	conflict := applycore.ConfigMap("a", at.namespace).WithData(map[string]string{"more": "6"})

@@ -3,7 +3,7 @@
 import pathlib
 import tempfile
 
-import judge  # noqa: F401, as it ends what hangs
+import harness  # noqa: F401, as it ends what hangs
 import kr8s
 from kr8s.objects import ConfigMap, Deployment, Namespace, Pod, Secret
 

@@ -5,7 +5,7 @@ import tempfile
 import threading
 
 import every_kind
-import judge
+import harness
 from kubernetes import client, config, dynamic, utils, watch
 from kubernetes.client import ApiException
 from kubernetes.dynamic.exceptions import ApiException as DynamicException
@@ -39,9 +39,9 @@ def vole(name, **spec):
 
 made = customs.create_namespaced_custom_object(*PLACE, vole("one"))
 assert made["spec"]["size"] == 1 and made["metadata"]["generation"] == 1
-with judge.refused(ApiException, 422):
+with harness.refused(ApiException, 422):
     customs.create_namespaced_custom_object(*PLACE, vole("two", size=-1))
-with judge.refused(ApiException, 409):
+with harness.refused(ApiException, 409):
     customs.create_namespaced_custom_object(*PLACE, vole("one"))
 patched = customs.patch_namespaced_custom_object(*PLACE, "one", {"spec": {"size": 2}})
 assert patched["spec"]["size"] == 2 and patched["metadata"]["generation"] == 2
@@ -56,7 +56,7 @@ read = customs.get_namespaced_custom_object(*PLACE, "one")
 assert read["spec"]["size"] == 4 and read["metadata"]["generation"] == 4
 read["spec"] = {"size": 6}
 assert customs.replace_namespaced_custom_object(*PLACE, "one", read)["spec"]["size"] == 6
-with judge.refused(ApiException, 409):
+with harness.refused(ApiException, 409):
     customs.replace_namespaced_custom_object(*PLACE, "one", read)
 everywhere = customs.list_cluster_custom_object(GROUP, VERSION, PLURAL, label_selector="set=all")
 assert [item["metadata"]["name"] for item in everywhere["items"]] == ["one"]
@@ -69,7 +69,7 @@ def write():
     for number in range(10):
         customs.create_namespaced_custom_object(*PLACE, vole(f"n{number}"))
         if number == 5:
-            judge.expire()
+            harness.expire()
 
 
 writer = threading.Thread(target=write)
@@ -99,8 +99,8 @@ for event in voles.watch(namespace=NAMESPACE, name="n3", timeout=1):
 assert seen[1:] == [("ADDED", "n3")], seen
 bookmarks = voles.watch(namespace=NAMESPACE, timeout=1, allow_watch_bookmarks=True)
 assert all(event["type"] in ("ADDED", "BOOKMARK") for event in bookmarks)
-judge.expire()
-with judge.refused(DynamicException, 410):
+harness.expire()
+with harness.refused(DynamicException, 410):
     for _ in voles.watch(namespace=NAMESPACE, resource_version="1", timeout=5):
         pass
 forced = voles.server_side_apply(
@@ -124,7 +124,7 @@ with tempfile.TemporaryDirectory() as folder:
         text = f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{k: v}}}}"
         pathlib.Path(folder, f"{name}.yaml").write_text(text)
     utils.create_from_directory(client.ApiClient(), folder, namespace=NAMESPACE)
-    with judge.refused_all(utils.FailToCreateError, 409):
+    with harness.refused_all(utils.FailToCreateError, 409):
         utils.create_from_directory(client.ApiClient(), folder, namespace=NAMESPACE)
 custom = client.ApiClient()
 for _ in range(2):
@@ -146,4 +146,4 @@ def gone():
         return error.status == 404
 
 
-judge.until(gone)
+harness.until(gone)

@@ -3,7 +3,7 @@
 import pathlib
 import tempfile
 
-import judge
+import harness
 from kubernetes import config, dynamic, utils
 from kubernetes.client import ApiClient
 from kubernetes.dynamic.exceptions import (
@@ -101,8 +101,8 @@ for event in maps.watch(namespace=NAMESPACE, resource_version=version, timeout=2
     if len(seen) == 2:
         break
 assert seen == [("ADDED", "three"), ("DELETED", "three")], seen
-judge.expire()
-with judge.refused(ApiException, 410):
+harness.expire()
+with harness.refused(ApiException, 410):
     for _ in maps.watch(namespace=NAMESPACE, resource_version="1", timeout=5):
         pass
 

@@ -2,7 +2,7 @@
 
 import threading
 
-import judge
+import harness
 from kubernetes import client, config
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
@@ -37,7 +37,7 @@ def candidate(identity):
 
 
 first = candidate("first")
-judge.until(lambda: started == ["first"])
+harness.until(lambda: started == ["first"])
 candidate("second")
 core = client.CoreV1Api()
 
@@ -49,9 +49,9 @@ def record():
 
 # It goes on, and renews what it holds.
 before = record()
-judge.until(lambda: record() != before)
+harness.until(lambda: record() != before)
 assert '"first"' in record() and started == ["first"], (record(), started)
 first.cut = True
-judge.until(lambda: stopped == ["first"])
-judge.until(lambda: started == ["first", "second"])
+harness.until(lambda: stopped == ["first"])
+harness.until(lambda: started == ["first", "second"])
 assert '"second"' in record(), record()

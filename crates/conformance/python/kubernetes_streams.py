@@ -2,7 +2,7 @@
 
 import hashlib
 
-import judge
+import harness
 from kubernetes import client, config
 from kubernetes.client.rest import ApiException
 from kubernetes.stream import portforward, stream
@@ -38,7 +38,7 @@ def ready():
     return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions or [])
 
 
-judge.until(ready)
+harness.until(ready)
 
 
 def execute(*command, **options):
@@ -87,14 +87,14 @@ number = session.readline_stdout(timeout=20)
 session.close()
 execute("touch", f"/tmp/go-on-{number}")
 # The client reads a number as JSON and leaves its newline out.
-judge.until(lambda: execute("sh", "-c", f"cat /tmp/went-on-{number} || echo not yet").strip() == number)
+harness.until(lambda: execute("sh", "-c", f"cat /tmp/went-on-{number} || echo not yet").strip() == number)
 execute("rm", "-f", f"/tmp/went-on-{number}", f"/tmp/go-on-{number}")
 
 # What was sent arrives, although the client leaves at once.
 session = execute("sh", "-c", f"cat > /tmp/sent-{number}", stdin=True, _preload_content=False)
 session.write_stdin("hello\n" * 1000)
 session.close()
-judge.until(lambda: execute("sh", "-c", f"cat /tmp/sent-{number} || echo not yet") == "hello\n" * 1000)
+harness.until(lambda: execute("sh", "-c", f"cat /tmp/sent-{number} || echo not yet") == "hello\n" * 1000)
 execute("rm", "-f", f"/tmp/sent-{number}")
 
 # A terminal has one output.
@@ -128,10 +128,10 @@ def serves():
     return forward.error(8000) is None and fetch(forward, 8000).endswith(b"\r\n\r\nhello\n")
 
 
-judge.until(serves)
+harness.until(serves)
 # Several ports at once; one of them is nobody's.
 forward = portforward(core.connect_get_namespaced_pod_portforward, NAME, SPACE, ports="8000,8001")
 assert fetch(forward, 8000).endswith(b"hello\n")
-judge.until(lambda: forward.error(8001))
+harness.until(lambda: forward.error(8001))
 assert "connection refused" in forward.error(8001), forward.error(8001)
 core.delete_namespaced_pod(NAME, SPACE)

@@ -2,7 +2,7 @@
 
 import threading
 
-import judge
+import harness
 from kubernetes import client, config, watch
 from kubernetes.client import ApiException
 
@@ -23,17 +23,17 @@ made = core.create_namespaced_config_map(NAMESPACE, config_map("one", a="1"))
 assert made.metadata.uid and made.metadata.creation_timestamp.tzinfo
 made.data["a"] = "2"
 core.replace_namespaced_config_map("one", NAMESPACE, made)
-with judge.refused(ApiException, 409):
+with harness.refused(ApiException, 409):
     core.replace_namespaced_config_map("one", NAMESPACE, made)
-with judge.refused(ApiException, 409):
+with harness.refused(ApiException, 409):
     core.create_namespaced_config_map(NAMESPACE, config_map("one"))
-with judge.refused(ApiException, 404):
+with harness.refused(ApiException, 404):
     core.read_namespaced_config_map("none", NAMESPACE)
-with judge.refused(ApiException, 422):
+with harness.refused(ApiException, 422):
     core.create_namespaced_config_map(NAMESPACE, config_map("Bad_Name"))
 dry = core.create_namespaced_config_map(NAMESPACE, config_map("dry"), dry_run="All")
 assert dry.metadata.uid
-with judge.refused(ApiException, 404):
+with harness.refused(ApiException, 404):
     core.read_namespaced_config_map("dry", NAMESPACE)
 
 # Patches: the client takes a list as a JSON patch, a dict as a strategic one.
@@ -45,7 +45,7 @@ patched = core.patch_namespaced_config_map(
 assert patched.data == {"a": "2"}
 patched = core.patch_namespaced_config_map("one", NAMESPACE, {"data": None})
 assert patched.data is None
-with judge.refused(ApiException, 422):
+with harness.refused(ApiException, 422):
     core.patch_namespaced_config_map(
         "one", NAMESPACE, [{"op": "test", "path": "/data/b", "value": "x"}]
     )
@@ -87,7 +87,7 @@ batch.delete_namespaced_job("job", NAMESPACE, body=options)
 
 # Deleting: preconditions, collections, what is left.
 preconditions = client.V1Preconditions(uid="other")
-with judge.refused(ApiException, 409):
+with harness.refused(ApiException, 409):
     core.delete_namespaced_config_map(
         "one", NAMESPACE, body=client.V1DeleteOptions(preconditions=preconditions)
     )
@@ -140,21 +140,21 @@ writer.join()
 assert resumed == [f"r{number}" for number in range(20)], resumed
 
 # A version that is forgotten.
-judge.expire()
-with judge.refused(ApiException, 410):
+harness.expire()
+with harness.refused(ApiException, 410):
     for _ in watch.Watch().stream(
         core.list_namespaced_config_map, NAMESPACE, resource_version="1", timeout_seconds=5
     ):
         pass
 page = core.list_namespaced_config_map(NAMESPACE, limit=1)
 core.delete_namespaced_config_map("w2", NAMESPACE)
-judge.expire()
-with judge.refused(ApiException, 410):
+harness.expire()
+with harness.refused(ApiException, 410):
     core.list_namespaced_config_map(NAMESPACE, limit=1, _continue=page.metadata._continue)
 
 # Logs, version, and what a person may.
 assert client.VersionApi().get_code().major == "1"
 assert client.CoreApi().get_api_versions().versions == ["v1"]
 assert any(group.name == "batch" for group in client.ApisApi().get_api_versions().groups)
-with judge.refused(ApiException, 404):
+with harness.refused(ApiException, 404):
     core.read_namespaced_pod_log("none", NAMESPACE)

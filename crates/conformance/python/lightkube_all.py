@@ -5,7 +5,7 @@ import contextlib
 import threading
 
 import every_kind
-import judge
+import harness
 from lightkube import ALL_NS, AsyncClient, Client, codecs
 from lightkube.core.exceptions import ApiError, ConditionError, ObjectDeleted
 from lightkube.generic_resource import (
@@ -36,9 +36,9 @@ def config_map(name, **data):
 one = client.create(config_map("one", a="1"))
 one.data["b"] = "2"
 client.replace(one)
-with judge.refused(ApiError, 409):
+with harness.refused(ApiError, 409):
     client.replace(one)
-with judge.refused(ApiError, 404):
+with harness.refused(ApiError, 404):
     client.get(ConfigMap, "none")
 for kind, patch, expected in [
     (PatchType.STRATEGIC, {"data": {"c": "3"}}, {"a": "1", "b": "2", "c": "3"}),
@@ -58,7 +58,7 @@ applied = client.apply(
 )
 assert applied.metadata.managedFields[0].manager == "lightkube-test"
 again = ConfigMap(metadata=ObjectMeta(name="two", namespace=NAMESPACE), data={"a": "9"})
-with judge.refused(ApiError, 409):
+with harness.refused(ApiError, 409):
     client.apply(again, field_manager="other")
 assert client.apply(again, field_manager="other", force=True).data == {"a": "9"}
 
@@ -94,7 +94,7 @@ def forgotten(error, count):
 
 
 client.create(config_map("first"))
-judge.expire()
+harness.expire()
 seen = []
 for kind, item in client.watch(
     ConfigMap,
@@ -136,7 +136,7 @@ client.apply(
 )
 tried = client.create(config_map("tried"), dry_run=True)
 assert tried.metadata.uid
-with judge.refused(ApiError, 404):
+with harness.refused(ApiError, 404):
     client.get(ConfigMap, "tried")
 
 # Subresources.

@@ -34,7 +34,7 @@ impl PatchType {
     }
 }
 
-/// A request that is being put together; see [`Judge::call`](crate::Judge::call).
+/// A request that is being put together; see [`ApiTest::call`](crate::ApiTest::call).
 pub struct Call {
     transport: Transport,
     asked: String,
@@ -61,7 +61,7 @@ impl Call {
             headers: HeaderMap::new(),
             body: Bytes::new(),
         };
-        call.header("user-agent", "judge/1.0")
+        call.header("user-agent", "test/1.0")
             .header("authorization", &format!("Bearer {token}"))
     }
 

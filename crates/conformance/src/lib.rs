@@ -1,19 +1,19 @@
-//! Judges of the embedded cluster: Kubernetes' rules at the level of HTTP, and
+//! Tests of the embedded cluster: Kubernetes' rules at the level of HTTP, and
 //! others' clients.
 //!
-//! [`Judge`] is what a test of a rule works with: raw requests to the server
+//! [`ApiTest`] is what a test of a rule works with: raw requests to the server
 //! under test and a namespace of its own. The server is an embedded one, fresh
 //! for each test; or, under `cargo xtask test --cluster real`, a real
 //! kube-apiserver that the tests share. What that old one lacks is marked, not
-//! dropped ([`Judge::lacks`], [`Judge::newer`], [`Judge::old_or_new`]).
+//! dropped ([`ApiTest::lacks`], [`ApiTest::newer`], [`ApiTest::old_or_new`]).
 //!
 //! [`Kubectl::all`] gives the pinned kubectls that `cargo xtask test` fetched;
 //! [`Server::start`] an embedded cluster with a socket for them.
 
 mod answer;
+mod api_test;
 mod call;
 mod etcd;
-mod judge;
 mod kubectl;
 mod notes;
 mod server;
@@ -22,8 +22,8 @@ mod transport;
 mod watching;
 
 pub use answer::Answer;
+pub use api_test::ApiTest;
 pub use call::{Call, PatchType};
-pub use judge::Judge;
 pub use kubectl::{Following, Kubectl, Ran};
 pub use server::Server;
 pub use target::Flavour;

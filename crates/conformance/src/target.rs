@@ -1,4 +1,4 @@
-//! Which server is judged: an embedded one, or the real one that
+//! Which server is checked: an embedded one, or the real one that
 //! `cargo xtask test --cluster real` runs.
 
 use std::{
@@ -14,7 +14,7 @@ use crate::Server;
 /// Names the file that describes the real server; unset: embedded ones.
 const REAL: &str = "LONGSHORE_TEST_REAL";
 
-/// The kind of server that is judged.
+/// The kind of server that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// Ours: it is as the release of Kubernetes that `longshore_model::release` names.

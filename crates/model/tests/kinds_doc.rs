@@ -1,5 +1,5 @@
-//! `docs/kinds.md` is written from the table of kinds: this fails when it is
-//! out of date. `LONGSHORE_UPDATE_DOCS=1` writes it anew.
+//! Generates `docs/kinds.md` from the table of kinds and fails if the file is out of
+//! date. `LONGSHORE_UPDATE_DOCS=1` updates the file.
 #![allow(clippy::unwrap_used)]
 
 use std::{fmt::Write as _, fs, path::PathBuf};
@@ -12,11 +12,11 @@ use longshore_model::{
 fn row(kind: &KindInfo) -> String {
     let does = match deed(kind).unwrap() {
         Deed::Acts(does) => does.to_owned(),
-        Deed::Data => "stored, as in every Kubernetes".to_owned(),
+        Deed::Data => "stored, as in Kubernetes".to_owned(),
         Deed::Stored(missing) => format!("stored: {missing}"),
     };
     let scope = if kind.is_namespaced() {
-        "namespace"
+        "namespaced"
     } else {
         "cluster"
     };
@@ -32,61 +32,61 @@ fn row(kind: &KindInfo) -> String {
 fn document() -> String {
     let mut text = String::from(
         "# Kinds\n\n\
-         What the embedded cluster serves. All of it is stored, watched, defaulted and\n\
-         validated as by Kubernetes 1.37; every object takes part in garbage collection.\n\
-         *Stored* means that nothing acts on it: no controller here makes a StatefulSet's\n\
-         pods, binds a claim, or asks a Role. Who creates such an object, also by\n\
-         apply, gets a warning that says so, which kubectl and `longshore` print:\n\n    \
+         This page lists the kinds that the embedded cluster serves. It stores, watches, defaults,\n\
+         and validates all of them as Kubernetes 1.37 does, and all objects take part in garbage\n\
+         collection. *Stored* means that the embedded cluster does not act on the objects: no\n\
+         controller creates the pods of a StatefulSet or binds a claim, and Roles are not evaluated.\n\
+         If you create or apply such an object, the API server returns a warning, which kubectl and\n\
+         `longshore` print:\n\n    \
          Warning: statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md\n\n\
-         There are no such warnings for custom kinds, and none from a server without\n\
-         controllers (`start_server()`, in Python `pods=False`), which waits for those of\n\
-         others. What this means for kubectl's commands: [clients.md](clients.md).\n\n\
-         | version | kind | resource | short | in | what is done with it |\n\
+         The server does not return this warning for custom kinds, or if it runs without controllers\n\
+         (`start_server()`, in Python `pods=False`) for use with external controllers. For the\n\
+         effects on kubectl commands, see [clients.md](clients.md#kubectl-limitations).\n\n\
+         | API version | kind | resource | short names | scope | behaviour |\n\
          |---|---|---|---|---|---|\n",
     );
     for kind in BUILTIN {
         writeln!(text, "{}", row(kind)).unwrap();
     }
     text.push_str(
-        "\nA fresh cluster has the namespaces `default`, `kube-system`, `kube-public` and\n\
-         `kube-node-lease`, a service account `default` in each, the Service `kubernetes`,\n\
-         the system's two PriorityClasses, and the APIServices of the groups above. One that\n\
-         listens also has the Endpoints and the EndpointSlice of that Service, with the\n\
-         address it listens at, and in each namespace the ConfigMap `kube-root-ca.crt` with\n\
-         the certificate that its own is signed with. CustomResourceDefinitions get no\n\
-         APIServices.\n\n\
-         HorizontalPodAutoscalers are served in autoscaling/v1, too; what that version does\n\
-         not have is in annotations there. CertificateSigningRequests have `approval`.\n\
-         Two things are stored unchecked: the CEL expressions in the match conditions of\n\
-         webhooks (empty ones are refused), and what the PEM blocks of certificate requests\n\
-         and certificates hold, their signatures among it.\n\n\
-         Left out, since nothing here would take them off again: the taint `not-ready` of\n\
-         a new node, and the finalizers that protect volumes and claims in use. Left out\n\
-         as well: `componentstatuses`, deprecated since 1.19, which would tell of an etcd\n\
-         and of processes that are not here.\n\n\
-         Pods have `log`, `exec`, `attach`, `portforward`, `binding` and `eviction`. Exec and\n\
-         attach speak websockets (`v5.channel.k8s.io`, `v4.`, and older ones, also in base64)\n\
-         and SPDY/3.1; port-forward SPDY/3.1, SPDY inside a websocket, and `v4.channel.k8s.io`.\n\
-         As in Kubernetes, a command that exec starts goes on when its client leaves, until it\n\
-         or its container ends; what the client has sent is delivered, then its input ends, and\n\
-         its output is dropped. Up to 2000 such commands run at a time on the node. One that\n\
-         cannot be found ends with 127, one that cannot be run with 126.
-A client that attaches and does not read holds the container up for ten seconds at most;
-then it is let go of, its session ends with an error, and the container goes on.
-Port-forward reaches a pod at its own address (`POD_IP`), not at the machine's
-`localhost`. While one stream of a SPDY connection waits for who reads it, the others
-of that connection wait, too. A websocket message has at most 32 MiB, as in Kubernetes;
-while they arrive, large messages have 256 MiB together, and one for which there is no
-room closes its session with code 1013. Smaller messages (64 KiB) always have room.
-
-What a pod's `securityContext` changes, field by field, what separates pods from the
-machine, and which tokens they get: [security-context.md](security-context.md). A field
-that cannot be enforced refuses the container, with an event that names it.
-
-Objects may be nested 120 levels deep, where Kubernetes takes 10,000: clients'\n\
-         parsers are known to stop at 128. A server-side apply that does not have the\n\
-         form of its type is answered with code 500 and no reason, as by every Kubernetes\n\
-         so far.\n",
+        "\nA new cluster contains the namespaces `default`, `kube-system`, `kube-public`, and\n\
+         `kube-node-lease`, a service account `default` in each, the Service `kubernetes`, the two\n\
+         system PriorityClasses, and the APIServices of the API groups above. A cluster that listens\n\
+         also contains the Endpoints and the EndpointSlice of that Service, with its own listen\n\
+         address, and, in each namespace, the ConfigMap `kube-root-ca.crt` with the CA certificate\n\
+         that signed its serving certificate. CustomResourceDefinitions get no APIServices.\n\n\
+         HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
+         that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\
+         server does not validate the CEL expressions in match conditions of webhooks, except that it\n\
+         rejects empty ones. It does not validate the contents of the PEM blocks of certificate\n\
+         requests and certificates, including their signatures.\n\n\
+         The embedded cluster does not set the taint `not-ready` on new nodes or the finalizers that\n\
+         protect volumes and claims in use, because no controller would remove them. It does not\n\
+         serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\
+         etcd and of processes that the embedded cluster does not have.\n\n\
+         Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, and\n\
+         `eviction`. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
+         protocols, also in base64) and SPDY/3.1. Port-forward supports SPDY/3.1, SPDY over\n\
+         WebSocket, and `v4.channel.k8s.io`.\n\n\
+         As in Kubernetes, an exec command continues after its client disconnects, until the command\n\
+         or its container ends. Data that the client has already sent is delivered, then standard\n\
+         input is closed; output is discarded. A node runs up to 2000 such commands at a time. A\n\
+         command that is not found exits with code 127, a command that cannot be executed with code\n\
+         126.\n\n\
+         An attached client that does not read its output blocks the container for at most ten\n\
+         seconds. After that, the session ends with an error and the container continues.\n\
+         Port-forward connects to the pod's own address (`POD_IP`), not to the machine's `localhost`.\n\
+         While one stream of a SPDY connection waits for its reader, the other streams of the\n\
+         connection wait, too. A WebSocket message can have up to 32 MiB, as in Kubernetes. Large\n\
+         messages share a buffer limit of 256 MiB while they are received; if a message exceeds it,\n\
+         its session is closed with code 1013. Messages of up to 64 KiB are always accepted.\n\n\
+         For the effect of each `securityContext` field, the isolation of pods from the machine, and\n\
+         the tokens of pods, see [security-context.md](security-context.md). If the node cannot\n\
+         enforce a field, it rejects the container with an event that names the field.\n\n\
+         Objects can be nested up to 120 levels deep. Kubernetes allows 10,000, but some client\n\
+         parsers are limited to 128. A server-side apply request with an object that does not match\n\
+         the structure of its type gets code 500 without a reason, as in all Kubernetes versions so\n\
+         far.\n",
     );
     text
 }

@@ -1,11 +1,11 @@
-//! What is judged: the rules of the API, on the server; the points of the
-//! client. Each has its tests, and its table in the docs.
+//! The two test suites, each with its table in the docs: the rules of the API, for
+//! the server, and the points of the client.
 
-/// One of the two.
+/// A test suite and its table.
 pub(super) struct Subject {
     /// The tests: a target of the conformance crate, and its folder.
     pub(super) tests: &'static str,
-    /// How the names of its tests begin, before the number: `rule`.
+    /// The prefix of its tests' names, before the number: `rule`.
     pub(super) word: &'static str,
     /// The table's file in the docs.
     pub(super) document: &'static str,

@@ -3,10 +3,10 @@
 //! --frameworks` installs them and runs these.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../program/desk.rs"]
-#[allow(dead_code, reason = "the other tests use all of it")]
-mod desk;
 mod install;
+#[path = "../program/machine.rs"]
+#[allow(dead_code, reason = "the other tests use all of it")]
+mod machine;
 mod readers;
 mod runs;
 mod specs;

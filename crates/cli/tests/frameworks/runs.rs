@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{desk::Desk, install::environment};
+use crate::{install::environment, machine::Machine};
 
 /// Runs an example with the Python of a framework; all it says.
 fn run(framework: &str) -> String {
@@ -10,15 +10,15 @@ fn run(framework: &str) -> String {
 }
 
 fn run_with(framework: &str, more: &[&str]) -> String {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut path = environment(framework).join("bin").into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
-    let mut command = desk.command(&["run".as_ref(), examples.join(framework).as_os_str()]);
+    let mut command = machine.command(&["run".as_ref(), examples.join(framework).as_os_str()]);
     command.args(more);
     let output = command.env("PATH", path).output().unwrap();
-    let answer = crate::desk::Answer::new(&output).expect(0);
+    let answer = crate::machine::Answer::new(&output).expect(0);
     answer.out
 }
 

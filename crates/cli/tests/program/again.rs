@@ -1,21 +1,21 @@
-//! A run again, from another desk: `attach`, `rm`.
+//! A run again, from another machine: `attach`, `rm`.
 
 use std::io::{BufRead as _, BufReader};
 
-use crate::desk::{Desk, Running, eventually};
+use crate::machine::{Machine, Running, eventually};
 
 #[test]
-fn a_run_is_attached_to_from_another_desk() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let go = desk.code().join("go");
+fn a_run_is_attached_to_from_another_machine() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let go = machine.code().join("go");
     let script = format!(
         "echo begun; while ! test -e {}; do sleep 0.05; done; echo ended; exit 6",
         go.display()
     );
-    let detached = desk.longshore(&["run", "--detach", "--", "sh", "-c", &script]);
+    let detached = machine.longshore(&["run", "--detach", "--", "sh", "-c", &script]);
     let name = detached.expect(0).out.trim().to_owned();
-    let attach = || Running::start(desk.command(&["attach", &name, "--output", "json"]));
+    let attach = || Running::start(machine.command(&["attach", &name, "--output", "json"]));
     // One that goes away does no harm: it leaves the run alone.
     let mut first = attach();
     let mut said = BufReader::new(first.output());
@@ -45,37 +45,44 @@ fn a_run_is_attached_to_from_another_desk() {
     );
     assert_eq!(end["explanation"]["kind"], "exit-code");
     // Again, when it is over: the same end.
-    let again = desk.longshore(&["attach", &name]).expect(6);
+    let again = machine.longshore(&["attach", &name]).expect(6);
     assert!(again.out.ends_with("ended\n"), "{}", again.out);
-    let nobody = desk.longshore(&["attach", "nobody"]).expect(1);
+    let nobody = machine.longshore(&["attach", "nobody"]).expect(1);
     assert!(nobody.err.contains("nobody"), "{}", nobody.err);
 }
 
 #[test]
 fn runs_are_removed_with_all_that_is_theirs() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let name = |args: &[&str]| {
         let words = [&["run", "--detach", "--"], args].concat();
-        desk.longshore(&words).expect(0).out.trim().to_owned()
+        machine.longshore(&words).expect(0).out.trim().to_owned()
     };
     let (over, goes_on) = (name(&["true"]), name(&["sleep", "300"]));
-    desk.longshore(&["attach", &over]).expect(0);
-    let refused = desk.longshore(&["rm", &over, &goes_on]).expect(1);
+    machine.longshore(&["attach", &over]).expect(0);
+    let refused = machine.longshore(&["rm", &over, &goes_on]).expect(1);
     let text = format!("the run {goes_on} is still active");
     assert!(refused.err.contains(&text), "{}", refused.err);
-    desk.longshore(&["rm", &over, "nobody"]).expect(1);
-    let listed = |desk: &Desk| desk.longshore(&["runs", "--output", "name"]).expect(0).out;
-    assert_eq!(listed(&desk).lines().count(), 2);
+    machine.longshore(&["rm", &over, "nobody"]).expect(1);
+    let listed = |machine: &Machine| {
+        machine
+            .longshore(&["runs", "--output", "name"])
+            .expect(0)
+            .out
+    };
+    assert_eq!(listed(&machine).lines().count(), 2);
 
-    let removed = desk.longshore(&["rm", "--finished"]).expect(0);
+    let removed = machine.longshore(&["rm", "--finished"]).expect(0);
     assert_eq!(removed.out, format!("The run {over} was removed.\n"));
-    assert_eq!(listed(&desk).trim(), goes_on);
-    desk.longshore(&["rm", "--force", &goes_on]).expect(0);
-    assert_eq!(listed(&desk), "");
+    assert_eq!(listed(&machine).trim(), goes_on);
+    machine.longshore(&["rm", "--force", &goes_on]).expect(0);
+    assert_eq!(listed(&machine), "");
     for kind in ["pods", "jobs", "secrets", "services"] {
         eventually("nothing of the runs is left", || {
-            let left = desk.longshore(&["get", kind, "--output", "name"]).expect(0);
+            let left = machine
+                .longshore(&["get", kind, "--output", "name"])
+                .expect(0);
             !left.out.contains(&goes_on) && !left.out.contains(&over)
         });
     }

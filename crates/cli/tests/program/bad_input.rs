@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
 
 use crate::{
-    desk::{Answer, Desk},
+    machine::{Answer, Machine},
     s3::{BUCKET, Fault, S3},
 };
 
@@ -13,25 +13,25 @@ use crate::{
 const LARGE: usize = 2 << 20;
 
 /// Puts a file into the folder of code that does not compress.
-fn write_noise(desk: &Desk, bytes: usize) {
+fn write_noise(machine: &Machine, bytes: usize) {
     let mut data = vec![0; bytes];
     let mut random = fs::File::open("/dev/urandom").unwrap();
     random.read_exact(&mut data).unwrap();
-    fs::write(desk.code().join("data"), data).unwrap();
+    fs::write(machine.code().join("data"), data).unwrap();
 }
 
 /// A command with a folder of its own for temporary files.
-fn command(desk: &Desk, arguments: &[&str]) -> std::process::Command {
-    let temporary = desk.home().join("temporary");
+fn command(machine: &Machine, arguments: &[&str]) -> std::process::Command {
+    let temporary = machine.home().join("temporary");
     fs::create_dir_all(&temporary).unwrap();
-    let mut command = desk.command(arguments);
+    let mut command = machine.command(arguments);
     command.env("TMPDIR", temporary);
     command
 }
 
-/// All files of the desk, but for those of a cluster and what is remembered of
+/// All files of the machine, but for those of a cluster and what is remembered of
 /// packing.
-fn files(desk: &Desk) -> BTreeSet<String> {
+fn files(machine: &Machine) -> BTreeSet<String> {
     fn walk(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             match entry.file_type().unwrap().is_dir() {
@@ -41,17 +41,17 @@ fn files(desk: &Desk) -> BTreeSet<String> {
         }
     }
     let mut found = BTreeSet::new();
-    walk(desk.home(), &mut found);
+    walk(machine.home(), &mut found);
     let of_others = ["/data/", "/.cache/longshore/bundles/"];
     found.retain(|path| !of_others.iter().any(|part| path.contains(part)));
     found
 }
 
 /// What a run leaves in the cluster.
-fn objects(desk: &Desk) -> Vec<String> {
+fn objects(machine: &Machine) -> Vec<String> {
     let kinds = ["jobs", "pods", "secrets", "services", "configmaps"];
     let names = kinds.map(|kind| {
-        let answer = desk.longshore(&["get", kind, "--output", "name"]);
+        let answer = machine.longshore(&["get", kind, "--output", "name"]);
         answer.expect(0).out
     });
     let names = names.iter().flat_map(|names| names.lines());
@@ -63,17 +63,17 @@ fn objects(desk: &Desk) -> Vec<String> {
 
 /// Runs a command that must fail, and must leave no file.
 #[track_caller]
-fn refused(desk: &Desk, code: i32, arguments: &[&str]) -> String {
-    let mut command = command(desk, arguments);
-    let before = files(desk);
+fn refused(machine: &Machine, code: i32, arguments: &[&str]) -> String {
+    let mut command = command(machine, arguments);
+    let before = files(machine);
     let answer = Answer::new(&command.output().unwrap()).expect(code);
-    assert_eq!(files(desk), before);
+    assert_eq!(files(machine), before);
     answer.err
 }
 
 #[test]
 fn values_in_the_file_are_told_with_line_column_and_rule() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let cases = [
         (
             "[roles.Worker]",
@@ -149,9 +149,9 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
         ),
     ];
     for (text, told) in cases {
-        desk.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
+        machine.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
         let told = format!("longshore.toml:{told}");
-        let err = refused(&desk, 2, &["run"]);
+        let err = refused(&machine, 2, &["run"]);
         assert!(err.contains(&told), "{text}: {err}");
     }
     // What is no TOML, or of another type, is shown.
@@ -161,19 +161,19 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
         ("retries = -1", 2, 11),
         ("[roles.worker]\ncount = 'two'", 3, 9),
     ] {
-        desk.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
-        let err = refused(&desk, 2, &["run"]);
+        machine.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
+        let err = refused(&machine, 2, &["run"]);
         let place = format!(
             "longshore.toml is not valid: TOML parse error at line {line}, column {column}"
         );
         assert!(err.contains(&place), "{text}: {err}");
     }
-    assert!(!desk.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster is started for this");
 }
 
 #[test]
 fn roles_without_a_command_or_a_task_and_unknown_keys() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let no_command = "no command for role \"worker\": give one after `--`, or set `command`";
     let no_task = "count of role worker \"0\": at least one role must have a task";
     let cases: [(&str, &[&str], &str); 8] = [
@@ -199,19 +199,19 @@ fn roles_without_a_command_or_a_task_and_unknown_keys() {
         ("[roles.worker]\ncuont = 2", &[], "did you mean `count`?"),
     ];
     for (text, more, told) in cases {
-        desk.write("longshore.toml", text);
+        machine.write("longshore.toml", text);
         let arguments = [&["run"], more].concat();
-        let err = refused(&desk, 2, &arguments);
+        let err = refused(&machine, 2, &arguments);
         assert!(err.contains(told), "{text}: {err}");
     }
-    assert!(!desk.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster is started for this");
 }
 
 #[test]
 fn a_large_folder_for_a_cluster_without_a_store() {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
-    write_noise(&desk, LARGE);
+    let machine = Machine::new();
+    machine.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    write_noise(&machine, LARGE);
     let line = [
         "run",
         "--kubeconfig",
@@ -221,7 +221,7 @@ fn a_large_folder_for_a_cluster_without_a_store() {
         "--",
         "true",
     ];
-    let err = refused(&desk, 4, &line);
+    let err = refused(&machine, 4, &line);
     for part in [
         "more than the 983040 that fit a Secret",
         "set `store` (file:///…, s3://…, gs://… or az://…)",
@@ -230,19 +230,19 @@ fn a_large_folder_for_a_cluster_without_a_store() {
     ] {
         assert!(err.contains(part), "{err}");
     }
-    assert_eq!(objects(&desk), [""; 0]);
+    assert_eq!(objects(&machine), [""; 0]);
 }
 
 #[test]
 fn a_store_that_refuses_in_the_middle() {
     let server = S3::start();
-    let desk = Desk::new();
-    write_noise(&desk, (16 << 20) + 1000);
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    write_noise(&machine, (16 << 20) + 1000);
+    machine.longshore(&["up"]).expect(0);
     server.fail("partNumber=2", &[Fault::Answer(403)]);
     let store = format!("s3://{BUCKET}/team");
-    let mut command = command(&desk, &["run", "--store", &store, "--", "true"]);
-    let before = files(&desk);
+    let mut command = command(&machine, &["run", "--store", &store, "--", "true"]);
+    let before = files(&machine);
     let answer = command.envs(server.settings()).output().unwrap();
     let err = Answer::new(&answer).expect(4).err;
     let told = format!("the store {store} refuses: ");
@@ -250,22 +250,22 @@ fn a_store_that_refuses_in_the_middle() {
     assert!(err.contains("check AWS_ACCESS_KEY_ID"), "{err}");
     assert_eq!(server.leftovers(), [""; 0]);
     assert!(!server.file("team/bundles").exists());
-    assert_eq!(files(&desk), before);
-    assert_eq!(objects(&desk), [""; 0]);
+    assert_eq!(files(&machine), before);
+    assert_eq!(objects(&machine), [""; 0]);
 }
 
 #[test]
 fn a_bundle_that_somebody_changed_in_a_folder() {
-    let desk = Desk::new();
-    desk.write("train.py", "");
-    let store = format!("file://{}/shared", desk.home().display());
+    let machine = Machine::new();
+    machine.write("train.py", "");
+    let store = format!("file://{}/shared", machine.home().display());
     let run = ["run", "--store", &store, "--", "echo", "it", "runs"];
-    desk.longshore(&run).expect(0);
-    let mut bundles = fs::read_dir(desk.home().join("shared/bundles")).unwrap();
+    machine.longshore(&run).expect(0);
+    let mut bundles = fs::read_dir(machine.home().join("shared/bundles")).unwrap();
     let bundle = bundles.next().unwrap().unwrap().path();
     let size = fs::metadata(&bundle).unwrap().len();
     fs::write(&bundle, vec![0; usize::try_from(size).unwrap()]).unwrap();
-    let answer = desk.longshore(&run).expect(4);
+    let answer = machine.longshore(&run).expect(4);
     assert!(!answer.out.contains("it runs"), "{}", answer.out);
     let told = format!("{}{}", answer.out, answer.err);
     assert!(told.contains("is damaged: its sha256 is"), "{told}");
@@ -274,37 +274,41 @@ fn a_bundle_that_somebody_changed_in_a_folder() {
         "{told}"
     );
     fs::remove_file(&bundle).unwrap();
-    desk.longshore(&run).expect(0);
+    machine.longshore(&run).expect(0);
     // What is too short is seen before, and replaced.
     fs::write(&bundle, "cut").unwrap();
-    desk.longshore(&run).expect(0);
+    machine.longshore(&run).expect(0);
     assert_eq!(fs::metadata(&bundle).unwrap().len(), size);
 }
 
 #[test]
 fn what_the_cluster_refuses_in_the_middle() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write("pod.yaml", "spec: {restartPolicy: Sometimes}\n");
-    let err = refused(&desk, 4, &["run", "--template", "pod.yaml", "--", "true"]);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write("pod.yaml", "spec: {restartPolicy: Sometimes}\n");
+    let err = refused(
+        &machine,
+        4,
+        &["run", "--template", "pod.yaml", "--", "true"],
+    );
     assert!(
         err.contains("restartPolicy") && err.contains("Sometimes"),
         "{err}"
     );
-    assert_eq!(objects(&desk), [""; 0]);
+    assert_eq!(objects(&machine), [""; 0]);
 }
 
 /// Runs a script that finds a small disk at `$DISK` and the program as `$PROGRAM`.
 /// `None` where a test may not mount one.
 #[expect(clippy::print_stderr, reason = "for who reads the test's output")]
-fn with_a_disk(desk: &Desk, size: &str, script: &str) -> Option<Answer> {
-    let disk = desk.home().join("disk");
+fn with_a_disk(machine: &Machine, size: &str, script: &str) -> Option<Answer> {
+    let disk = machine.home().join("disk");
     fs::create_dir(&disk).unwrap();
     let mount = "mount -t tmpfs -o size=$SIZE none \"$DISK\"";
     // Root of a namespace of one's own will do.
     let unshare = "unshare --user --map-root-user --mount";
     let run = |inside: &str| {
-        let mut shell = desk.shell(&format!("exec {unshare} sh -c '{mount} && {inside}'"));
+        let mut shell = machine.shell(&format!("exec {unshare} sh -c '{mount} && {inside}'"));
         shell.env("SIZE", size).env("DISK", &disk);
         shell.env("PROGRAM", env!("CARGO_BIN_EXE_longshore"));
         shell.env("SCRIPT", script);
@@ -320,10 +324,10 @@ fn with_a_disk(desk: &Desk, size: &str, script: &str) -> Option<Answer> {
 
 #[test]
 fn a_disk_that_is_full_while_packing() {
-    let desk = Desk::new();
-    write_noise(&desk, 8 << 20);
+    let machine = Machine::new();
+    write_noise(&machine, 8 << 20);
     let script = "TMPDIR=$DISK $PROGRAM run -- true || code=$?; ls -A $DISK; exit $code";
-    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+    let Some(answer) = with_a_disk(&machine, "1m", script) else {
         return;
     };
     let answer = answer.expect(4);
@@ -335,16 +339,16 @@ fn a_disk_that_is_full_while_packing() {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
     assert_eq!(answer.out, "", "nothing is left there");
-    assert!(!desk.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster is started for this");
 }
 
 #[test]
 fn a_disk_that_is_full_in_a_store() {
-    let desk = Desk::new();
-    write_noise(&desk, 8 << 20);
+    let machine = Machine::new();
+    write_noise(&machine, 8 << 20);
     let script =
         "$PROGRAM run --store file://$DISK -- true || code=$?; find $DISK -type f; exit $code";
-    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+    let Some(answer) = with_a_disk(&machine, "1m", script) else {
         return;
     };
     let answer = answer.expect(4);
@@ -356,13 +360,13 @@ fn a_disk_that_is_full_in_a_store() {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
     assert_eq!(answer.out, "", "nothing is left there");
-    assert_eq!(objects(&desk), [""; 0]);
+    assert_eq!(objects(&machine), [""; 0]);
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_does_no_harm() {
-    let desk = Desk::new();
-    write_noise(&desk, 8 << 20);
+    let machine = Machine::new();
+    write_noise(&machine, 8 << 20);
     let server = S3::start();
     let script = "head -c 64k /dev/zero > $DISK/full
         export XDG_CACHE_HOME=$DISK
@@ -371,7 +375,7 @@ fn a_cache_that_cannot_be_written_does_no_harm() {
     let settings = settings.map(|(key, value)| format!("export {key}='{value}'\n"));
     let script =
         settings.collect::<String>() + &script.replace("$STORE", &format!("s3://{BUCKET}/team"));
-    let Some(answer) = with_a_disk(&desk, "64k", &script) else {
+    let Some(answer) = with_a_disk(&machine, "64k", &script) else {
         return;
     };
     answer.expect(0);
@@ -380,15 +384,15 @@ fn a_cache_that_cannot_be_written_does_no_harm() {
 
 #[test]
 fn a_disk_that_is_full_where_a_pod_unpacks() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     // Few bytes until they are unpacked.
-    fs::write(desk.code().join("data"), vec![0; 4 << 20]).unwrap();
+    fs::write(machine.code().join("data"), vec![0; 4 << 20]).unwrap();
     let template =
         "spec:\n  volumes:\n  - name: longshore\n    emptyDir: null\n    hostPath: {path: DISK}\n";
-    let disk = desk.home().join("disk").display().to_string();
-    desk.write("pod.yaml", &template.replace("DISK", &disk));
+    let disk = machine.home().join("disk").display().to_string();
+    machine.write("pod.yaml", &template.replace("DISK", &disk));
     let script = "$PROGRAM run --template pod.yaml -- echo it runs";
-    let Some(answer) = with_a_disk(&desk, "1m", script) else {
+    let Some(answer) = with_a_disk(&machine, "1m", script) else {
         return;
     };
     let answer = answer.expect(4);
@@ -396,5 +400,5 @@ fn a_disk_that_is_full_where_a_pod_unpacks() {
     for part in ["the code did not arrive", "No space left on device"] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
-    desk.longshore(&["status"]).expect(3);
+    machine.longshore(&["status"]).expect(3);
 }

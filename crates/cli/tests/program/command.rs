@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::desk::{Answer, Desk, eventually};
+use crate::machine::{Answer, Machine, eventually};
 
 /// Prints its arguments and the variable `NASTY`, as JSON in ASCII.
 const SHOW: &str = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['NASTY']]))";
@@ -76,36 +76,36 @@ fn said(answer: &Answer) -> Vec<&str> {
 
 #[test]
 fn arguments_and_variables_arrive_byte_for_byte() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let texts = nasty_texts();
     let value = texts.join("|");
     let variable = format!("NASTY={value}");
     let mut arguments = vec!["run", "--env", &variable, "--", "python3", "-c", SHOW];
     arguments.extend(texts.iter().map(String::as_str));
-    let answer = desk.longshore(&arguments).expect(0);
+    let answer = machine.longshore(&arguments).expect(0);
     let arrived: Value = serde_json::from_str(said(&answer)[0]).unwrap();
     assert_eq!(arrived, json!([texts, value]));
 }
 
 #[test]
 fn a_command_of_the_file_arrives_byte_for_byte_and_a_template_is_kubernetes_own() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "longshore.toml",
         r#"command = "echo $$ $(echo \"a  b\") \"$EXPANDED\""
 [template.spec]
 containers = [{ name = "main", env = [{ name = "A", value = "default" }, { name = "EXPANDED", value = "$(A)-$$" }] }]
 "#,
     );
-    let answer = desk.longshore(&["run"]).expect(0);
+    let answer = machine.longshore(&["run"]).expect(0);
     let said = said(&answer)[0];
     let (pid, rest) = said.split_once(' ').unwrap();
     assert!(pid.parse::<u32>().is_ok(), "{said}");
     assert_eq!(rest, "a b default-$");
 }
 
-fn piped(desk: &Desk, arguments: &[&str], input: &[u8]) -> Answer {
-    let mut command = desk.command(arguments);
+fn piped(machine: &Machine, arguments: &[&str], input: &[u8]) -> Answer {
+    let mut command = machine.command(arguments);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -119,9 +119,9 @@ fn piped(desk: &Desk, arguments: &[&str], input: &[u8]) -> Answer {
 
 #[test]
 fn piped_input_is_sent_or_said_to_be_ignored() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let ignored = piped(&desk, &["run", "--", "cat"], b"hallo\n").expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let ignored = piped(&machine, &["run", "--", "cat"], b"hallo\n").expect(0);
     assert_eq!(ignored.out, "");
     assert!(
         ignored
@@ -130,31 +130,31 @@ fn piped_input_is_sent_or_said_to_be_ignored() {
         "{}",
         ignored.err
     );
-    let empty = piped(&desk, &["run", "--", "cat"], b"").expect(0);
+    let empty = piped(&machine, &["run", "--", "cat"], b"").expect(0);
     assert!(!empty.err.contains("standard input"), "{}", empty.err);
 
-    let sent = piped(&desk, &["run", "-i", "--", "cat"], b"hallo\nwelt").expect(0);
+    let sent = piped(&machine, &["run", "-i", "--", "cat"], b"hallo\nwelt").expect(0);
     assert_eq!(said(&sent), ["hallo", "welt"]);
     let much: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
-    let counted = piped(&desk, &["run", "-i", "--", "wc", "-c"], &much).expect(0);
+    let counted = piped(&machine, &["run", "-i", "--", "wc", "-c"], &much).expect(0);
     assert_eq!(said(&counted), ["3000000"]);
     // A task that does not read it ends all the same.
-    piped(&desk, &["run", "-i", "--", "true"], &much).expect(0);
-    piped(&desk, &["run", "-i", "--", "false"], b"").expect(1);
+    piped(&machine, &["run", "-i", "--", "true"], &much).expect(0);
+    piped(&machine, &["run", "-i", "--", "false"], b"").expect(1);
 }
 
 #[test]
 fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let (began, end) = (desk.code().join("began"), desk.code().join("end"));
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let (began, end) = (machine.code().join("began"), machine.code().join("end"));
     let script = format!(
         "touch {}; while test ! -e {}; do sleep 0.05; done",
         began.display(),
         end.display()
     );
     let words = ["run", "--no-code", "--", "sh", "-c", &script];
-    let mut command = desk.command(&words);
+    let mut command = machine.command(&words);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     eventually("the task runs", || began.exists());
@@ -170,7 +170,7 @@ fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
     assert!(child.wait().unwrap().success());
 
     // To this one nothing is written, as to those that programs pass on.
-    let mut command = desk.command(&["run", "--no-code", "--", "true"]);
+    let mut command = machine.command(&["run", "--no-code", "--", "true"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take();
@@ -181,8 +181,8 @@ fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
 
 #[test]
 fn input_that_nobody_can_have_is_refused() {
-    let desk = Desk::new();
-    let refused = |arguments: &[&str]| desk.longshore(arguments).expect(2).err;
+    let machine = Machine::new();
+    let refused = |arguments: &[&str]| machine.longshore(arguments).expect(2).err;
     let several = refused(&["run", "-i", "--role", "worker=2", "--", "cat"]);
     assert!(
         several.contains("-i sends the standard input to one task, and this run has 2"),
@@ -195,15 +195,15 @@ fn input_that_nobody_can_have_is_refused() {
     );
     let detached = refused(&["run", "-i", "--detach", "--", "cat"]);
     assert!(detached.contains("cannot be used with"), "{detached}");
-    assert!(!desk.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster is started for this");
 }
 
 /// Runs the program in a terminal, and does these steps there.
-fn in_terminal(desk: &Desk, arguments: &[&str], steps: &Value) -> Value {
+fn in_terminal(machine: &Machine, arguments: &[&str], steps: &Value) -> Value {
     let program = env!("CARGO_BIN_EXE_longshore");
     let argv: Vec<&str> = [&[program], arguments].concat();
     let task = json!({"argv": argv, "steps": steps}).to_string();
-    let mut command: Command = desk.shell("exec python3 -c \"$DRIVER\"");
+    let mut command: Command = machine.shell("exec python3 -c \"$DRIVER\"");
     let command = command.env("DRIVER", include_str!("terminal.py"));
     let command = command.env("TERM", "xterm").stdin(Stdio::piped());
     let mut child = command
@@ -224,8 +224,8 @@ fn in_terminal(desk: &Desk, arguments: &[&str], steps: &Value) -> Value {
 
 #[test]
 fn a_debugger_has_the_terminal() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "train.py",
         "import sys\nword = 'x'\nbreakpoint()\nprint('word', word)\nsys.exit(5)\n",
     );
@@ -237,7 +237,7 @@ fn a_debugger_has_the_terminal() {
         ["see", "word typedtyped"],
     ]);
     let run = ["run", "-it", "--", "python3", "train.py"];
-    let end = in_terminal(&desk, &run, &steps);
+    let end = in_terminal(&machine, &run, &steps);
     assert_eq!(end["code"], 5, "{end}");
     assert_eq!(end["restored"], true, "{end}");
     let screen = end["screen"].as_str().unwrap();
@@ -249,7 +249,7 @@ fn a_debugger_has_the_terminal() {
 
 #[test]
 fn a_shell_has_the_terminals_size_and_its_keys() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let steps = json!([
         ["type", "stty -echo; stty size; echo ready\n"],
         ["see", "30 100"],
@@ -270,27 +270,27 @@ fn a_shell_has_the_terminals_size_and_its_keys() {
         ["see", "interrupted 130"],
         ["type", "exit 7\n"],
     ]);
-    let end = in_terminal(&desk, &["run", "-it", "--", "sh"], &steps);
+    let end = in_terminal(&machine, &["run", "-it", "--", "sh"], &steps);
     assert_eq!(end["code"], 7, "{end}");
     assert_eq!(end["restored"], true, "{end}");
 }
 
 #[test]
 fn the_first_word_of_a_short_task_is_on_the_terminal() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let run = ["run", "-it", "--no-code", "--", "echo", "at once"];
-    let end = in_terminal(&desk, &run, &json!([["see", "at once"]]));
+    let end = in_terminal(&machine, &run, &json!([["see", "at once"]]));
     assert_eq!(end["code"], 0, "{end}");
     assert_eq!(end["restored"], true, "{end}");
     let missing = ["run", "-it", "--", "no-such-program"];
-    let end = in_terminal(&desk, &missing, &json!([["see", "not found"]]));
+    let end = in_terminal(&machine, &missing, &json!([["see", "not found"]]));
     assert_eq!(end["code"], 127, "{end}");
 }
 
 #[test]
 fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     for signal in ["SIGTERM", "SIGHUP"] {
         let steps = json!([
             ["type", "echo at''tached\n"],
@@ -298,7 +298,7 @@ fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on(
             ["signal", signal]
         ]);
         let end = in_terminal(
-            &desk,
+            &machine,
             &["run", "-it", "--name", "shell", "--", "sh"],
             &steps,
         );
@@ -307,7 +307,7 @@ fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on(
         let screen = end["screen"].as_str().unwrap();
         assert!(screen.contains("goes on"), "{screen}");
     }
-    let runs = desk
+    let runs = machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json();
@@ -315,6 +315,6 @@ fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on(
     assert_eq!(runs.len(), 2);
     for run in runs {
         let name = run["name"].as_str().unwrap();
-        desk.longshore(&["cancel", name]).expect(0);
+        machine.longshore(&["cancel", name]).expect(0);
     }
 }

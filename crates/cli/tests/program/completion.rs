@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::Path, process::Command};
 
-use crate::desk::{Answer, Desk, eventually};
+use crate::machine::{Answer, Machine, eventually};
 
 /// The folder of the program before all others.
 fn path() -> OsString {
@@ -13,11 +13,11 @@ fn path() -> OsString {
     path
 }
 
-/// A shell's script at the desk, with the program in its PATH.
-fn shell(desk: &Desk, shell: &str, script: &str) -> Answer {
-    let mut command: Command = desk.shell("");
+/// A shell's script at the machine, with the program in its PATH.
+fn shell(machine: &Machine, shell: &str, script: &str) -> Answer {
+    let mut command: Command = machine.shell("");
     let mut own = Command::new(shell);
-    own.current_dir(desk.code())
+    own.current_dir(machine.code())
         .env_clear()
         .args(["-c", script]);
     for (name, value) in command.get_envs() {
@@ -31,7 +31,7 @@ fn shell(desk: &Desk, shell: &str, script: &str) -> Answer {
 }
 
 /// What bash offers for the last of these words.
-fn completed(desk: &Desk, words: &[&str]) -> Vec<String> {
+fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let script = format!(
         "source <(longshore completions bash)\n\
@@ -41,7 +41,7 @@ fn completed(desk: &Desk, words: &[&str]) -> Vec<String> {
         quoted.join(" "),
         words.len() - 1
     );
-    let answer = shell(desk, "bash", &script).expect(0);
+    let answer = shell(machine, "bash", &script).expect(0);
     let mut offered: Vec<String> = answer.out.lines().map(str::to_owned).collect();
     offered.retain(|word| !word.is_empty());
     offered.sort();
@@ -50,63 +50,67 @@ fn completed(desk: &Desk, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn bash_completes_verbs_runs_tasks_kinds_and_objects() {
-    let desk = Desk::new();
-    assert_eq!(completed(&desk, &["longshore", "port"]), ["port-forward"]);
+    let machine = Machine::new();
+    assert_eq!(
+        completed(&machine, &["longshore", "port"]),
+        ["port-forward"]
+    );
     // There is no cluster yet, and none comes to be.
-    assert!(completed(&desk, &["longshore", "logs", "d"]).is_empty());
-    assert!(!desk.data().exists());
+    assert!(completed(&machine, &["longshore", "logs", "d"]).is_empty());
+    assert!(!machine.data().exists());
 
-    desk.longshore(&["up"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
     let start = [
         "run", "-d", "--name", "digits", "--role", "worker=2", "--", "sleep", "300",
     ];
-    desk.write("longshore.toml", "[roles.worker]\ncount = 1\n");
-    let run = desk.longshore(&start).expect(0).out.trim().to_owned();
+    machine.write("longshore.toml", "[roles.worker]\ncount = 1\n");
+    let run = machine.longshore(&start).expect(0).out.trim().to_owned();
     eventually("the tasks run", || {
-        desk.longshore(&["exec", "digits/worker/1", "--", "true"])
+        machine
+            .longshore(&["exec", "digits/worker/1", "--", "true"])
             .code
             == 0
     });
     for verb in ["logs", "why", "attach", "cancel", "rm"] {
-        let offered = completed(&desk, &["longshore", verb, "dig"]);
+        let offered = completed(&machine, &["longshore", verb, "dig"]);
         assert!(
             offered.iter().any(|word| word.starts_with(&run)),
             "{verb}: {offered:?}"
         );
     }
-    assert_eq!(completed(&desk, &["longshore", "logs", "la"]), ["last"]);
+    assert_eq!(completed(&machine, &["longshore", "logs", "la"]), ["last"]);
     let tasks = [format!("{run}/worker/0"), format!("{run}/worker/1")];
     assert_eq!(
-        completed(&desk, &["longshore", "logs", &format!("{run}/")]),
+        completed(&machine, &["longshore", "logs", &format!("{run}/")]),
         tasks
     );
     for verb in ["exec", "cp", "port-forward"] {
         assert_eq!(
-            completed(&desk, &["longshore", verb, "dig"]),
+            completed(&machine, &["longshore", verb, "dig"]),
             tasks,
             "{verb}"
         );
     }
     assert_eq!(
-        completed(&desk, &["longshore", "get", "cronj"]),
+        completed(&machine, &["longshore", "get", "cronj"]),
         ["cronjobs"]
     );
     assert_eq!(
-        completed(&desk, &["longshore", "delete", "jobs", "dig"]),
+        completed(&machine, &["longshore", "delete", "jobs", "dig"]),
         [format!("{run}-worker")]
     );
     // The namespace of the line counts.
-    assert!(completed(&desk, &["longshore", "logs", "-n", "kube-system", "dig"]).is_empty());
+    assert!(completed(&machine, &["longshore", "logs", "-n", "kube-system", "dig"]).is_empty());
     assert_eq!(
-        completed(&desk, &["longshore", "runs", "--watc"]),
+        completed(&machine, &["longshore", "runs", "--watc"]),
         ["--watch"]
     );
 }
 
 #[test]
 fn completion_starts_no_run_and_says_nothing_of_a_cluster_that_is_gone() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "config",
         "apiVersion: v1\nkind: Config\ncurrent-context: gone\n\
          clusters: [{name: gone, cluster: {server: 'http://127.0.0.1:1'}}]\n\
@@ -114,19 +118,19 @@ fn completion_starts_no_run_and_says_nothing_of_a_cluster_that_is_gone() {
          users: [{name: gone, user: {}}]\n",
     );
     let words = ["longshore", "logs", "--kubeconfig", "config", "d"];
-    assert!(completed(&desk, &words).is_empty());
+    assert!(completed(&machine, &words).is_empty());
 }
 
 #[test]
 fn other_shells_read_their_scripts() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     for (name, check) in [("zsh", "zsh -n"), ("fish", "fish --no-execute")] {
-        let script = desk.longshore(&["completions", name]).expect(0).out;
+        let script = machine.longshore(&["completions", name]).expect(0).out;
         assert!(script.contains("LONGSHORE_COMPLETE"), "{script}");
         let is_installed = Command::new(name).arg("--version").output().is_ok();
         if is_installed {
-            desk.write("script", &script);
-            shell(&desk, "sh", &format!("{check} script")).expect(0);
+            machine.write("script", &script);
+            shell(&machine, "sh", &format!("{check} script")).expect(0);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use crate::desk::Desk;
+use crate::machine::Machine;
 
 /// Hands bytes on to a server on this machine, until it cuts.
 pub(crate) struct Cutter {
@@ -67,13 +67,13 @@ impl Cutter {
 
     /// In front of the server of a kubeconfig in the folder of code; another one, by its
     /// name, leads through the cutter.
-    pub(crate) fn around(desk: &Desk, direct: &str, around: &str) -> Self {
-        let direct = std::fs::read_to_string(desk.code().join(direct)).unwrap();
+    pub(crate) fn around(machine: &Machine, direct: &str, around: &str) -> Self {
+        let direct = std::fs::read_to_string(machine.code().join(direct)).unwrap();
         let (before, rest) = direct.split_once("https://127.0.0.1:").unwrap();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
         let cutter = Self::new(rest[..digits].parse().unwrap());
         let (port, rest) = (cutter.port, &rest[digits..]);
-        desk.write(around, &format!("{before}https://127.0.0.1:{port}{rest}"));
+        machine.write(around, &format!("{before}https://127.0.0.1:{port}{rest}"));
         cutter
     }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Stdio};
 
 use crate::{
-    desk::{Answer, Desk},
+    machine::{Answer, Machine},
     s3::{BUCKET, S3},
 };
 
@@ -41,11 +41,11 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Runs a document at a desk: blocks with a name become files, those in `sh` are
+/// Runs a document at a machine: blocks with a name become files, those in `sh` are
 /// run and must succeed. What one exports, the others do not have: `variables` do.
 fn play(document: &str, variables: &[(String, String)]) {
-    let desk = Desk::new();
-    let folder = desk.code();
+    let machine = Machine::new();
+    let folder = machine.code();
     let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
     let mut path = program.as_os_str().to_owned();
     path.push(":");
@@ -61,7 +61,7 @@ fn play(document: &str, variables: &[(String, String)]) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, block.text).unwrap();
         } else if block.language == "sh" {
-            let mut shell = desk.shell(&block.text);
+            let mut shell = machine.shell(&block.text);
             shell.env("PATH", &path).stdin(Stdio::null());
             shell.envs(variables.iter().cloned());
             let answer = Answer::new(&shell.output().unwrap());

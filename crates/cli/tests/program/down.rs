@@ -1,14 +1,14 @@
 //! `down` while runs are in progress: it asks, and all who follow a run, or ask
 //! later, are told the same cause.
 
-use crate::desk::{Desk, Running, eventually, processes_with, signal, unique_word};
+use crate::machine::{Machine, Running, eventually, processes_with, signal, unique_word};
 use crate::window::Terminal;
 
 /// The cause, as everybody tells it.
 const CAUSE: &str = "the cluster was stopped by `longshore down`";
 
 /// Starts a run of a task that goes on; gives its name.
-fn start(desk: &Desk, word: &str, retries: &str) -> String {
+fn start(machine: &Machine, word: &str, retries: &str) -> String {
     let script = format!("echo begun; sleep 300; : {word}");
     let words = [
         "run",
@@ -20,13 +20,13 @@ fn start(desk: &Desk, word: &str, retries: &str) -> String {
         "-c",
         &script,
     ];
-    let name = desk.longshore(&words).expect(0).out.trim().to_owned();
+    let name = machine.longshore(&words).expect(0).out.trim().to_owned();
     eventually("the task runs", || !processes_with(word).is_empty());
     name
 }
 
-fn follow(desk: &Desk, name: &str, output: &str) -> Running {
-    let mut running = Running::start(desk.command(&["attach", name, "--output", output]));
+fn follow(machine: &Machine, name: &str, output: &str) -> Running {
+    let mut running = Running::start(machine.command(&["attach", name, "--output", output]));
     // What follows has been heard, too.
     let mut out = std::io::BufReader::new(running.output());
     let mut line = String::new();
@@ -40,10 +40,10 @@ fn follow(desk: &Desk, name: &str, output: &str) -> Running {
 
 #[test]
 fn without_a_terminal_it_needs_force_and_names_the_runs() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let word = unique_word();
-    let name = start(&desk, &word, "3");
-    let refused = desk.longshore(&["down"]).expect(1);
+    let name = start(&machine, &word, "3");
+    let refused = machine.longshore(&["down"]).expect(1);
     assert!(
         refused.err.contains("1 run is in progress"),
         "{}",
@@ -53,17 +53,17 @@ fn without_a_terminal_it_needs_force_and_names_the_runs() {
     assert!(refused.err.contains("down --force"), "{}", refused.err);
     assert!(!processes_with(&word).is_empty());
 
-    let followers = ["text", "json"].map(|output| follow(&desk, &name, output));
-    desk.longshore(&["down", "--force"]).expect(0);
+    let followers = ["text", "json"].map(|output| follow(&machine, &name, output));
+    machine.longshore(&["down", "--force"]).expect(0);
     for follower in followers {
         let answer = follower.end().expect(3);
         assert!(answer.err.contains(CAUSE), "{}", answer.err);
         assert!(!answer.err.contains("lost"), "{}", answer.err);
     }
-    desk.assert_no_process(&word);
+    machine.assert_no_process(&word);
 
     // The next cluster agrees, and does not begin the run anew.
-    let run = &desk
+    let run = &machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json()[0];
@@ -71,25 +71,25 @@ fn without_a_terminal_it_needs_force_and_names_the_runs() {
         (&run["state"], &run["exitCode"]),
         (&"failed".into(), &3.into())
     );
-    let why = desk.longshore(&["why", &name]).expect(0);
+    let why = machine.longshore(&["why", &name]).expect(0);
     assert!(why.out.contains(CAUSE), "{}", why.out);
-    let why = desk
+    let why = machine
         .longshore(&["why", &name, "--output", "json"])
         .expect(0);
     assert_eq!(why.json()["explanation"]["kind"], "cluster-stopped");
-    let attached = desk.longshore(&["attach", &name]).expect(3);
+    let attached = machine.longshore(&["attach", &name]).expect(3);
     assert!(attached.err.contains(CAUSE), "{}", attached.err);
-    desk.assert_no_process(&word);
-    assert_eq!(desk.pid(), None, "nothing is left to do");
+    machine.assert_no_process(&word);
+    assert_eq!(machine.pid(), None, "nothing is left to do");
 }
 
 #[test]
 fn on_a_terminal_it_asks() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let word = unique_word();
-    let name = start(&desk, &word, "3");
+    let name = start(&machine, &word, "3");
     let ask = |answer: &str| {
-        let mut terminal = Terminal::start(&desk.command(&["down"]));
+        let mut terminal = Terminal::start(&machine.command(&["down"]));
         terminal.wait_for("[y/N]");
         assert!(terminal.text().contains(&name), "{}", terminal.text());
         terminal.write(answer);
@@ -101,32 +101,32 @@ fn on_a_terminal_it_asks() {
     let (status, text) = ask("y\n");
     assert!(status.success(), "{text}");
     assert!(text.contains("The embedded cluster has stopped."), "{text}");
-    desk.assert_no_process(&word);
+    machine.assert_no_process(&word);
 }
 
 /// The end of a cluster that was stopped by a signal is told as what it is.
 #[test]
 fn a_follower_is_told_that_a_signal_stopped_the_cluster() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let word = unique_word();
-    let name = start(&desk, &word, "0");
-    let follower = follow(&desk, &name, "text");
-    signal(desk.pid().unwrap(), "TERM");
+    let name = start(&machine, &word, "0");
+    let follower = follow(&machine, &name, "text");
+    signal(machine.pid().unwrap(), "TERM");
     let answer = follower.end().expect(3);
     assert!(
         answer.err.contains("the cluster was stopped by SIGTERM"),
         "{}",
         answer.err
     );
-    desk.assert_no_process(&word);
+    machine.assert_no_process(&word);
     let stopped = jiff::Timestamp::now();
-    let why = desk.longshore(&["why", &name]).expect(0);
+    let why = machine.longshore(&["why", &name]).expect(0);
     assert!(
         why.out.contains("the cluster was stopped by SIGTERM"),
         "{}",
         why.out
     );
-    let run = &desk
+    let run = &machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json()[0];
@@ -136,16 +136,16 @@ fn a_follower_is_told_that_a_signal_stopped_the_cluster() {
 
 #[test]
 fn a_follower_is_told_that_the_cluster_died() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let word = unique_word();
-    let name = start(&desk, &word, "3");
-    let follower = follow(&desk, &name, "text");
-    signal(desk.pid().unwrap(), "KILL");
-    eventually("the cluster is gone", || desk.pid().is_none());
+    let name = start(&machine, &word, "3");
+    let follower = follow(&machine, &name, "text");
+    signal(machine.pid().unwrap(), "KILL");
+    eventually("the cluster is gone", || machine.pid().is_none());
     // With its retries the run begins anew, and the follower is still there.
-    desk.longshore(&["up"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
     eventually("the task runs again", || !processes_with(&word).is_empty());
-    desk.longshore(&["cancel", &name]).expect(0);
+    machine.longshore(&["cancel", &name]).expect(0);
     let answer = follower.end().expect(130);
     assert!(
         answer
@@ -159,10 +159,11 @@ fn a_follower_is_told_that_the_cluster_died() {
 /// A command that comes while the cluster is stopped waits, and starts the next.
 #[test]
 fn a_command_that_comes_meanwhile_gets_the_next_cluster() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let down = Running::start(desk.command(&["down"]));
-    let commands = [(); 3].map(|()| Running::start(desk.command(&["get", "nodes", "-o", "name"])));
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let down = Running::start(machine.command(&["down"]));
+    let commands =
+        [(); 3].map(|()| Running::start(machine.command(&["get", "nodes", "-o", "name"])));
     down.end().expect(0);
     for command in commands {
         let answer = command.end();
@@ -172,7 +173,8 @@ fn a_command_that_comes_meanwhile_gets_the_next_cluster() {
         }
     }
     assert_eq!(
-        desk.longshore(&["get", "nodes", "-o", "name"])
+        machine
+            .longshore(&["get", "nodes", "-o", "name"])
             .expect(0)
             .out,
         "node/longshore\n"

@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::desk::{Answer, Desk, PATIENCE, eventually};
+use crate::machine::{Answer, Machine, TIMEOUT, eventually};
 
 /// The examples of a verb, without the remarks behind them.
-fn examples(desk: &Desk, verb: &str) -> Vec<String> {
-    let help = desk.longshore(&[verb, "--help"]).expect(0).out;
+fn examples(machine: &Machine, verb: &str) -> Vec<String> {
+    let help = machine.longshore(&[verb, "--help"]).expect(0).out;
     let examples = help.split("Examples:").nth(1);
     let examples = examples.or_else(|| help.split("Example:").nth(1));
     let lines = examples.unwrap_or_default().lines().skip(1);
@@ -29,15 +29,15 @@ fn examples(desk: &Desk, verb: &str) -> Vec<String> {
 }
 
 struct Examples {
-    desk: Desk,
+    machine: Machine,
     path: OsString,
     run: String,
 }
 
 impl Examples {
     fn new() -> Self {
-        let desk = Desk::new();
-        let bin = desk.home().join("bin");
+        let machine = Machine::new();
+        let bin = machine.home().join("bin");
         std::fs::create_dir(&bin).unwrap();
         // Not every machine has all of these.
         let python = "#!/bin/sh\nexec python3 \"$@\"\n";
@@ -60,7 +60,7 @@ impl Examples {
             path.push(folder);
         }
         Self {
-            desk,
+            machine,
             path,
             run: String::new(),
         }
@@ -68,8 +68,8 @@ impl Examples {
 
     fn command(&self, script: &str) -> Command {
         let mut shell = Command::new("bash");
-        let own = self.desk.shell("");
-        shell.current_dir(self.desk.code()).env_clear();
+        let own = self.machine.shell("");
+        shell.current_dir(self.machine.code()).env_clear();
         for (name, value) in own.get_envs() {
             if let Some(value) = value {
                 shell.env(name, value);
@@ -111,10 +111,10 @@ impl Examples {
             std::thread::sleep(Duration::from_millis(20));
         }
         // Not SIGINT, which the process that runs the tests may ignore.
-        crate::desk::signal(i32::try_from(child.id()).unwrap(), "TERM");
+        crate::machine::signal(i32::try_from(child.id()).unwrap(), "TERM");
         let begin = Instant::now();
         while child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < PATIENCE, "{script} does not end");
+            assert!(begin.elapsed() < TIMEOUT, "{script} does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -139,7 +139,7 @@ impl Examples {
              sys.exit(os.waitstatus_to_exitcode(status))\n";
         let script = script.replace("digits-x7k2p", &self.run);
         let mut python = Command::new("python3");
-        python.current_dir(self.desk.code()).env_clear();
+        python.current_dir(self.machine.code()).env_clear();
         for (name, value) in self.command("").get_envs() {
             if let Some(value) = value {
                 python.env(name, value);
@@ -153,7 +153,7 @@ impl Examples {
     }
 
     fn all(&self, verb: &str) -> Vec<String> {
-        let found = examples(&self.desk, verb);
+        let found = examples(&self.machine, verb);
         assert!(!found.is_empty(), "{verb} has no examples");
         found
     }
@@ -179,12 +179,12 @@ spec:
 #[test]
 fn examples_of_runs() {
     let mut examples = Examples::new();
-    let desk = &examples.desk;
-    std::fs::create_dir_all(desk.code().join("examples/digits")).unwrap();
-    desk.write("train.py", "print('trained')\n");
-    desk.write("data.csv", "a,b\n");
-    desk.write("with:colon", "x\n");
-    desk.write(
+    let machine = &examples.machine;
+    std::fs::create_dir_all(machine.code().join("examples/digits")).unwrap();
+    machine.write("train.py", "print('trained')\n");
+    machine.write("data.csv", "a,b\n");
+    machine.write("with:colon", "x\n");
+    machine.write(
         "examples/digits/longshore.toml",
         "command = ['sh', '-c', 'echo ready; mkdir -p /tmp/results; exec sleep 600']\n\
          [roles.worker]\ncount = 2\n",
@@ -266,17 +266,17 @@ fn examples_of_runs() {
 #[test]
 fn examples_of_launching() {
     let examples = Examples::new();
-    let desk = &examples.desk;
-    std::fs::create_dir_all(desk.code().join("examples/digits")).unwrap();
-    desk.write("train.py", "print('trained')\n");
-    desk.write("count.py", "import sys; print(len(sys.stdin.read()))\n");
-    desk.write(
+    let machine = &examples.machine;
+    std::fs::create_dir_all(machine.code().join("examples/digits")).unwrap();
+    machine.write("train.py", "print('trained')\n");
+    machine.write("count.py", "import sys; print(len(sys.stdin.read()))\n");
+    machine.write(
         "examples/digits/longshore.toml",
         "command = ['true']\n[roles.worker]\ncount = 2\n",
     );
-    desk.write("longshore.toml", "[roles.worker]\ncount = 1\n");
+    machine.write("longshore.toml", "[roles.worker]\ncount = 1\n");
     examples.run("printf data | gzip > data.gz");
-    let kubeconfig = desk.home().join("production");
+    let kubeconfig = machine.home().join("production");
     examples.run(&format!(
         "longshore up --kubeconfig {}",
         kubeconfig.display()
@@ -295,7 +295,7 @@ fn examples_of_launching() {
         }
     }
     // Those of the program itself; its last starts a cluster, which runs already.
-    let help = desk.longshore(&["--help"]).expect(0).out;
+    let help = machine.longshore(&["--help"]).expect(0).out;
     let lines = help
         .lines()
         .filter_map(|line| line.strip_prefix("  longshore "));
@@ -311,22 +311,22 @@ fn examples_of_launching() {
 #[test]
 fn examples_of_objects() {
     let examples = Examples::new();
-    let desk = &examples.desk;
-    desk.write("job.yaml", JOB);
+    let machine = &examples.machine;
+    machine.write("job.yaml", JOB);
     for name in ["ps-1", "ps-2"] {
         let text = JOB
             .replace("name: train,", &format!("name: {name},"))
             .replace("completions: 4", "completions: 1")
             .replace("parallelism: 4", "parallelism: 1")
             .replace("app: train", "app: ps");
-        std::fs::write(desk.home().join(name), text).unwrap();
+        std::fs::write(machine.home().join(name), text).unwrap();
     }
-    desk.write(
+    machine.write(
         "deployment.yaml",
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 0, selector: {matchLabels: {app: front}}, template: {metadata: {labels: {app: front}}, spec: {containers: [{name: main, image: any, command: [sleep, \"600\"]}]}}}\n",
     );
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME, labels: {app: web}}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, command: [sleep, \"600\"]}]}\n";
-    let web = desk.home().join("web.yaml");
+    let web = machine.home().join("web.yaml");
     std::fs::write(
         &web,
         format!(
@@ -398,7 +398,7 @@ fn examples_of_objects() {
 #[test]
 fn examples_of_the_cluster() {
     let examples = Examples::new();
-    let own = examples.desk.home().join("try").display().to_string();
+    let own = examples.machine.home().join("try").display().to_string();
     for verb in ["up", "status", "completions", "down"] {
         for example in examples.all(verb) {
             let example = example.replace("/tmp/try", &own);

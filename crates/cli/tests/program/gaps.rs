@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cutter::Cutter,
-    desk::{Answer, Desk, Running, eventually},
+    machine::{Answer, Machine, Running, eventually},
 };
 
 /// Prints many more lines between two than files of the log are kept of.
@@ -32,8 +32,8 @@ struct Follower {
 }
 
 impl Follower {
-    fn start(desk: &Desk, words: &[&str]) -> Self {
-        let mut running = Running::start(desk.command(words));
+    fn start(machine: &Machine, words: &[&str]) -> Self {
+        let mut running = Running::start(machine.command(words));
         let out = BufReader::new(running.output());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let printed = lines.clone();
@@ -67,7 +67,7 @@ impl Follower {
 
 #[test]
 fn a_gap_is_told_where_it_is_and_at_the_end() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let up = [
         "up",
         "--container-log-max-size",
@@ -77,9 +77,9 @@ fn a_gap_is_told_where_it_is_and_at_the_end() {
         "--kubeconfig",
         "direct",
     ];
-    desk.longshore(&up).expect(0);
-    let cutter = Cutter::around(&desk, "direct", "around");
-    let here = format!("HERE={}", desk.code().display());
+    machine.longshore(&up).expect(0);
+    let cutter = Cutter::around(&machine, "direct", "around");
+    let here = format!("HERE={}", machine.code().display());
     let words = [
         "run",
         "-d",
@@ -91,23 +91,23 @@ fn a_gap_is_told_where_it_is_and_at_the_end() {
         "-c",
         SCRIPT,
     ];
-    let run = desk.longshore(&words).expect(0).out.trim().to_owned();
+    let run = machine.longshore(&words).expect(0).out.trim().to_owned();
     let attach = |output: &str| {
         let words = ["attach", &run, "--kubeconfig", "around", "--output", output];
-        let follower = Follower::start(&desk, &words);
+        let follower = Follower::start(&machine, &words);
         follower.waits_for("first");
         follower
     };
     let (text, json) = (attach("text"), attach("json"));
     // Nobody reads what is printed now, nor later.
     cutter.close(true);
-    desk.write("go", "");
-    let lost = desk.code().join("lost");
+    machine.write("go", "");
+    let lost = machine.code().join("lost");
     eventually("all is printed", || lost.exists());
     cutter.close(false);
     text.waits_for("may be missing");
     json.waits_for(r#""event":"gap""#);
-    desk.write("end", "");
+    machine.write("end", "");
 
     let (lines, answer) = text.end();
     let is_gap = |line: &&String| line.contains("may be missing");

@@ -8,22 +8,23 @@ use std::{
 
 use serde_json::Value;
 
-use crate::desk::{Answer, Desk, Running, eventually, signal};
+use crate::machine::{Answer, Machine, Running, eventually, signal};
 
 /// How the namespace `team` is reached.
 const THERE: [&str; 4] = ["--kubeconfig", "../config", "-n", "team"];
 
-/// A desk whose cluster is reached by options.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--kubeconfig", "../config"])
+/// A machine whose cluster is reached by options.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine
+        .longshore(&["up", "--kubeconfig", "../config"])
         .expect(0);
-    desk.write(
+    machine.write(
         "team.yaml",
         "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n",
     );
-    desk.longshore(&["create", "-f", "team.yaml"]).expect(0);
-    desk
+    machine.longshore(&["create", "-f", "team.yaml"]).expect(0);
+    machine
 }
 
 fn there(verb: &[&str], rest: &[&str]) -> Vec<String> {
@@ -38,8 +39,10 @@ fn assert_has(text: &str, wanted: &str) {
 
 #[test]
 fn hints_reach_the_same_cluster_and_namespace() {
-    let desk = desk();
-    let answer = desk.longshore(&there(&["logs", "nothing"], &[])).expect(1);
+    let machine = machine();
+    let answer = machine
+        .longshore(&there(&["logs", "nothing"], &[]))
+        .expect(1);
     assert!(
         answer
             .err
@@ -48,7 +51,7 @@ fn hints_reach_the_same_cluster_and_namespace() {
         answer.err
     );
     // What the environment says, the next command reads, too.
-    let answer = desk.longshore(&["logs", "nothing"]).expect(1);
+    let answer = machine.longshore(&["logs", "nothing"]).expect(1);
     assert!(
         answer.err.contains("`longshore runs` lists"),
         "{}",
@@ -64,10 +67,10 @@ fn finished(answer: &Answer) -> Value {
 
 #[test]
 fn remedies_for_programs_do_so_too() {
-    let desk = desk();
+    let machine = machine();
     let failing = there(&["run", "--output", "json"], &["--", "false"]);
-    let ended = finished(&desk.longshore(&failing).expect(1));
-    let run = desk
+    let ended = finished(&machine.longshore(&failing).expect(1));
+    let run = machine
         .longshore(&there(&["runs", "-o", "name"], &[]))
         .expect(0);
     let read = format!(
@@ -78,7 +81,7 @@ fn remedies_for_programs_do_so_too() {
     assert_has(ended["explanation"]["remedy"].as_str().unwrap(), &read);
     for format in ["json", "yaml", "text"] {
         let why = there(&["why", "last", "--output", format], &[]);
-        let why = desk.longshore(&why).expect(0).out;
+        let why = machine.longshore(&why).expect(0).out;
         assert_has(&why.replace("\n      ", " "), &read);
     }
 
@@ -86,7 +89,7 @@ fn remedies_for_programs_do_so_too() {
         &["run", "--output", "json", "--service-account", "trainer"],
         &["--", "true"],
     );
-    let ended = finished(&desk.longshore(&refused).expect(4));
+    let ended = finished(&machine.longshore(&refused).expect(4));
     assert_eq!(ended["ending"], "notStarted");
     assert_has(
         ended["remedy"].as_str().unwrap(),
@@ -95,26 +98,26 @@ fn remedies_for_programs_do_so_too() {
 }
 
 /// Starts a run, and waits until its task runs.
-fn follow(desk: &Desk, options: &[&str]) -> Running {
-    let began = desk.code().join("began");
+fn follow(machine: &Machine, options: &[&str]) -> Running {
+    let began = machine.code().join("began");
     let script = format!("touch {}; sleep 300", began.display());
     let words = [
         &["run", "--on-interrupt", "detach"][..],
         options,
         &["--", "sh", "-c", &script],
     ];
-    let running = Running::start(desk.command(&words.concat()));
+    let running = Running::start(machine.command(&words.concat()));
     eventually("the task runs", || began.exists());
     running
 }
 
 #[test]
 fn a_run_that_is_left_is_found_again() {
-    let desk = desk();
-    let running = follow(&desk, &THERE);
+    let machine = machine();
+    let running = follow(&machine, &THERE);
     running.signal("INT");
     let left = running.end().expect(130).err;
-    let run = desk
+    let run = machine
         .longshore(&there(&["runs", "-o", "name"], &[]))
         .expect(0);
     let run = run.out.trim();
@@ -129,23 +132,25 @@ fn a_run_that_is_left_is_found_again() {
 
 #[test]
 fn a_cluster_in_another_folder_is_named() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let folder = ["--data-dir", "../other"];
     let of = |verb: &[&'static str]| [verb, &folder].concat();
-    let up = desk.longshore(&of(&["up"])).expect(0);
+    let up = machine.longshore(&of(&["up"])).expect(0);
     assert_has(
         &up.out,
         "Stop it with `longshore down --data-dir ../other`.",
     );
-    let running = follow(&desk, &folder);
-    let status = desk.longshore(&of(&["status", "--output", "json"])).json();
+    let running = follow(&machine, &folder);
+    let status = machine
+        .longshore(&of(&["status", "--output", "json"]))
+        .json();
     assert_eq!(status["until"], "`longshore down --data-dir ../other`");
     signal(
         i32::try_from(status["pid"].as_i64().unwrap()).unwrap(),
         "KILL",
     );
     eventually("the cluster is gone", || {
-        desk.longshore(&of(&["status"])).code == 3
+        machine.longshore(&of(&["status"])).code == 3
     });
     // So that the follower sees it, too.
     std::thread::sleep(Duration::from_secs(2));
@@ -182,13 +187,14 @@ spec:
 
 #[test]
 fn what_a_task_waits_for_is_made_in_its_namespace() {
-    let desk = desk();
-    desk.write("waits.yaml", WAITS);
-    desk.longshore(&there(&["create", "-f", "waits.yaml"], &[]))
+    let machine = machine();
+    machine.write("waits.yaml", WAITS);
+    machine
+        .longshore(&there(&["create", "-f", "waits.yaml"], &[]))
         .expect(0);
     let attach = |output: &str| {
         let words = there(&["attach", "digits", "--output", output], &[]);
-        Running::start(desk.command(&words))
+        Running::start(machine.command(&words))
     };
     let (text, mut json) = (attach("text"), attach("json"));
     let events = BufReader::new(json.output()).lines().map(|line| {

@@ -1,13 +1,13 @@
 //! What remains of a run: `runs`, `logs`, `cancel`.
 
-use crate::desk::{Desk, eventually, unique_word};
+use crate::machine::{Machine, eventually, unique_word};
 
 #[test]
 fn runs_and_logs_remain_without_a_cluster() {
-    let desk = Desk::new();
-    desk.run_script("echo first").expect(0);
-    desk.run_script("echo second; exit 3").expect(3);
-    let runs = desk
+    let machine = Machine::new();
+    machine.run_script("echo first").expect(0);
+    machine.run_script("echo second; exit 3").expect(3);
+    let runs = machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json();
@@ -19,39 +19,39 @@ fn runs_and_logs_remain_without_a_cluster() {
         .collect();
     let logs: Vec<String> = names
         .iter()
-        .map(|name| desk.longshore(&["logs", name]).expect(0).out)
+        .map(|name| machine.longshore(&["logs", name]).expect(0).out)
         .collect();
     assert!(logs.contains(&"main/0 | first\n".to_owned()), "{logs:?}");
     assert!(logs.contains(&"main/0 | second\n".to_owned()), "{logs:?}");
-    let table = desk.longshore(&["runs"]).expect(0).out;
+    let table = machine.longshore(&["runs"]).expect(0).out;
     assert!(names.iter().all(|name| table.contains(name)), "{table}");
-    desk.longshore(&["status"]).expect(3);
+    machine.longshore(&["status"]).expect(3);
 }
 
 #[test]
 fn a_detached_run_goes_on_until_it_is_cancelled() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let word = unique_word();
     let script = format!("echo up; sleep 300; : {word}");
-    let detached = desk
+    let detached = machine
         .longshore(&["run", "--detach", "--", "sh", "-c", &script])
         .expect(0);
     let name = detached.out.trim().to_owned();
-    desk.longshore(&["status"]).expect(0);
+    machine.longshore(&["status"]).expect(0);
     eventually("the run says something", || {
-        desk.longshore(&["logs", &name]).out.contains("| up")
+        machine.longshore(&["logs", &name]).out.contains("| up")
     });
-    desk.longshore(&["cancel", &name]).expect(0);
-    desk.assert_no_process(&word);
-    let runs = desk.longshore(&["runs"]).expect(0).out;
+    machine.longshore(&["cancel", &name]).expect(0);
+    machine.assert_no_process(&word);
+    let runs = machine.longshore(&["runs"]).expect(0).out;
     assert!(runs.contains("cancelled"), "{runs}");
 }
 
 #[test]
 fn an_unknown_run_is_no_run() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     for verb in ["logs", "cancel"] {
-        let answer = desk.longshore(&[verb, "nothing-here"]).expect(1);
+        let answer = machine.longshore(&[verb, "nothing-here"]).expect(1);
         assert!(answer.err.contains("nothing-here"), "{}", answer.err);
         assert!(
             answer.err.contains("`longshore runs` lists the"),
@@ -63,35 +63,40 @@ fn an_unknown_run_is_no_run() {
 
 #[test]
 fn get_shows_objects_in_every_form() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.run_script("true").expect(0);
-    let table = desk.longshore(&["get", "jobs"]).expect(0).out;
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.run_script("true").expect(0);
+    let table = machine.longshore(&["get", "jobs"]).expect(0).out;
     assert!(table.starts_with("NAME "), "{table}");
-    let all = desk.longshore(&["get", "jobs", "-A"]).expect(0).out;
+    let all = machine.longshore(&["get", "jobs", "-A"]).expect(0).out;
     assert!(all.starts_with("NAMESPACE "), "{all}");
-    let name = desk.longshore(&["get", "jobs", "-o", "name"]).expect(0).out;
+    let name = machine
+        .longshore(&["get", "jobs", "-o", "name"])
+        .expect(0)
+        .out;
     let name = name.trim().strip_prefix("job.batch/").unwrap().to_owned();
-    let one = desk
+    let one = machine
         .longshore(&["get", "job", &name, "-o", "json"])
         .expect(0)
         .json();
     assert_eq!(one["metadata"]["name"], name.as_str());
-    let yaml = desk
+    let yaml = machine
         .longshore(&["get", "job", &name, "-o", "yaml"])
         .expect(0)
         .out;
     assert!(yaml.contains("kind: Job"), "{yaml}");
-    let none = desk.longshore(&["get", "pods", "-l", "app=none"]).expect(0);
+    let none = machine
+        .longshore(&["get", "pods", "-l", "app=none"])
+        .expect(0);
     assert!(
         none.out.is_empty() && none.err.contains("No pods"),
         "{}{}",
         none.out,
         none.err
     );
-    let unknown = desk.longshore(&["get", "shoes"]).expect(2);
+    let unknown = machine.longshore(&["get", "shoes"]).expect(2);
     assert!(unknown.err.contains("shoes"), "{}", unknown.err);
-    let missing = desk.longshore(&["get", "pod", "nobody"]).expect(1);
+    let missing = machine.longshore(&["get", "pod", "nobody"]).expect(1);
     assert!(
         missing.err.contains("\"nobody\" not found"),
         "{}",

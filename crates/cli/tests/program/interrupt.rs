@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::desk::{Desk, Running, eventually, processes_with, unique_word};
+use crate::machine::{Machine, Running, eventually, processes_with, unique_word};
 
-fn started(desk: &Desk, on_interrupt: &str) -> (Running, String) {
+fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
     let word = unique_word();
     // The word stands in the task's arguments, and no file of its own.
     let script = format!("trap '' INT; echo up; sleep 300; : {word}");
@@ -21,8 +21,8 @@ fn started(desk: &Desk, on_interrupt: &str) -> (Running, String) {
         "-c",
         &script,
     ];
-    let run = Running::start(desk.command(&arguments));
-    // The desk's command has the word among its arguments, too.
+    let run = Running::start(machine.command(&arguments));
+    // The machine's command has the word among its arguments, too.
     eventually("the task runs", || {
         processes_with(&word)
             .iter()
@@ -33,53 +33,53 @@ fn started(desk: &Desk, on_interrupt: &str) -> (Running, String) {
 
 #[test]
 fn without_a_terminal_it_cancels_the_run() {
-    let desk = Desk::new();
-    let (run, word) = started(&desk, "ask");
+    let machine = Machine::new();
+    let (run, word) = started(&machine, "ask");
     run.signal("INT");
     let answer = run.end().expect(130);
     assert!(answer.err.contains("cancelled"), "{}", answer.err);
-    desk.assert_no_process(&word);
-    desk.longshore(&["status"]).expect(3);
+    machine.assert_no_process(&word);
+    machine.longshore(&["status"]).expect(3);
 }
 
 #[test]
 fn a_request_to_terminate_cancels_the_run_if_it_is_to() {
-    let desk = Desk::new();
-    let (run, word) = started(&desk, "cancel");
+    let machine = Machine::new();
+    let (run, word) = started(&machine, "cancel");
     run.signal("TERM");
     run.end().expect(130);
-    desk.assert_no_process(&word);
+    machine.assert_no_process(&word);
 }
 
 #[test]
 fn it_can_be_told_to_leave_the_run_alone() {
-    let desk = Desk::new();
-    let (run, word) = started(&desk, "detach");
+    let machine = Machine::new();
+    let (run, word) = started(&machine, "detach");
     run.signal("INT");
     run.end().expect(130);
-    desk.longshore(&["status"]).expect(0);
+    machine.longshore(&["status"]).expect(0);
     // One or two, or at a moment none: while the shell becomes its child's command.
     eventually("the command goes on", || !processes_with(&word).is_empty());
-    desk.longshore(&["down", "--force"]).expect(0);
-    desk.assert_no_process(&word);
+    machine.longshore(&["down", "--force"]).expect(0);
+    machine.assert_no_process(&word);
 }
 
 #[test]
 fn packing_is_interrupted_within_one_file_and_leaves_no_temporary_file() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     // What does not compress, so that the archive becomes a file, and then a file that
     // has no end.
     let mut noise = vec![0; 8 << 20];
     let mut random = fs::File::open("/dev/urandom").unwrap();
     random.read_exact(&mut noise).unwrap();
-    fs::write(desk.code().join("noise"), noise).unwrap();
-    let sparse = fs::File::create(desk.code().join("sparse")).unwrap();
+    fs::write(machine.code().join("noise"), noise).unwrap();
+    let sparse = fs::File::create(machine.code().join("sparse")).unwrap();
     sparse.set_len(1 << 40).unwrap();
-    let temporary = desk.code().with_file_name("temporary");
+    let temporary = machine.code().with_file_name("temporary");
     fs::create_dir(&temporary).unwrap();
     let files = || fs::read_dir(&temporary).unwrap().count();
 
-    let mut command = desk.command(&["run", "--", "true"]);
+    let mut command = machine.command(&["run", "--", "true"]);
     command.env("TMPDIR", &temporary);
     let run = Running::start(command);
     eventually("it packs", || files() > 0);

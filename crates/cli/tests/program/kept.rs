@@ -2,148 +2,161 @@
 
 use std::{fs, io::Read as _, os::unix::fs::MetadataExt as _, path::PathBuf};
 
-use crate::desk::{Answer, Desk, eventually};
+use crate::machine::{Answer, Machine, eventually};
 
 const SIZE: u64 = 2 << 20;
 
-/// A desk with code that does not fit into a Secret.
-fn desk() -> Desk {
-    desk_of(SIZE)
+/// A machine with code that does not fit into a Secret.
+fn machine() -> Machine {
+    machine_of(SIZE)
 }
 
-fn desk_of(size: u64) -> Desk {
-    let desk = Desk::new();
+fn machine_of(size: u64) -> Machine {
+    let machine = Machine::new();
     let mut data = Vec::new();
     let random = fs::File::open("/dev/urandom").unwrap();
     random.take(size).read_to_end(&mut data).unwrap();
-    fs::write(desk.code().join("data"), data).unwrap();
-    desk
+    fs::write(machine.code().join("data"), data).unwrap();
+    machine
 }
 
-fn run(desk: &Desk, name: &str, more: &[&str], script: &str) -> Answer {
+fn run(machine: &Machine, name: &str, more: &[&str], script: &str) -> Answer {
     let mut line = vec!["run", "--name", name];
     line.extend(more);
     line.extend(["--", "sh", "-c", script]);
-    desk.longshore(&line)
+    machine.longshore(&line)
 }
 
-fn bundles(desk: &Desk) -> Vec<PathBuf> {
-    let entries = fs::read_dir(desk.data().join("bundles/bundles"));
+fn bundles(machine: &Machine) -> Vec<PathBuf> {
+    let entries = fs::read_dir(machine.data().join("bundles/bundles"));
     let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Bytes of the bundles, and of the volumes of pods, by `status`.
-fn used(desk: &Desk) -> (u64, u64) {
-    let code = &desk.status()["code"];
+fn used(machine: &Machine) -> (u64, u64) {
+    let code = &machine.status()["code"];
     let bytes = |part: &str| code[part]["bytes"].as_u64().unwrap();
     (bytes("bundles"), bytes("podVolumes"))
 }
 
 #[test]
 fn a_bundle_goes_with_the_last_run_that_has_it_and_a_run_that_is_over_has_no_volumes() {
-    let desk = desk();
-    desk.longshore(&["up"]).expect(0);
-    run(&desk, "one", &[], "cat data | wc -c").expect(0);
-    run(&desk, "two", &[], "test -e data").expect(0);
-    assert_eq!(bundles(&desk).len(), 1);
-    let status = desk.status();
+    let machine = machine();
+    machine.longshore(&["up"]).expect(0);
+    run(&machine, "one", &[], "cat data | wc -c").expect(0);
+    run(&machine, "two", &[], "test -e data").expect(0);
+    assert_eq!(bundles(&machine).len(), 1);
+    let status = machine.status();
     let code = &status["code"];
     assert_eq!(
         (&code["bundles"]["count"], &code["overLimit"]),
         (&1.into(), &false.into())
     );
-    assert!(used(&desk).0 > SIZE);
-    eventually("the volumes are gone", || used(&desk).1 == 0);
+    assert!(used(&machine).0 > SIZE);
+    eventually("the volumes are gone", || used(&machine).1 == 0);
     // The output is still there.
-    let log = desk.longshore(&["logs", "one"]).expect(0);
+    let log = machine.longshore(&["logs", "one"]).expect(0);
     assert!(log.out.contains(&SIZE.to_string()), "{}", log.out);
 
-    let removed = desk.longshore(&["rm", "one"]).expect(0);
+    let removed = machine.longshore(&["rm", "one"]).expect(0);
     assert!(!removed.err.contains("Freed"), "{}", removed.err);
-    assert_eq!(bundles(&desk).len(), 1, "the other run has it");
-    let removed = desk.longshore(&["rm", "two"]).expect(0);
+    assert_eq!(bundles(&machine).len(), 1, "the other run has it");
+    let removed = machine.longshore(&["rm", "two"]).expect(0);
     assert!(
         removed.err.contains("Freed 2.0 MiB of code."),
         "{}",
         removed.err
     );
-    assert!(bundles(&desk).is_empty());
-    assert_eq!(used(&desk).0, 0);
+    assert!(bundles(&machine).is_empty());
+    assert_eq!(used(&machine).0, 0);
     // The same code is sent again.
-    run(&desk, "three", &[], "test -e data").expect(0);
+    run(&machine, "three", &[], "test -e data").expect(0);
 }
 
 #[test]
 fn the_bundle_of_an_active_run_goes_after_its_pods() {
-    let desk = desk();
-    desk.longshore(&["up"]).expect(0);
+    let machine = machine();
+    machine.longshore(&["up"]).expect(0);
     let script = "trap 'sleep 1; exit 0' TERM; while :; do sleep 0.1; done";
-    run(&desk, "job", &["--detach"], script).expect(0);
-    let running = || desk.longshore(&["runs"]).out.contains("running");
+    run(&machine, "job", &["--detach"], script).expect(0);
+    let running = || machine.longshore(&["runs"]).out.contains("running");
     eventually("it runs", running);
-    let removed = desk.longshore(&["rm", "last", "--force"]).expect(0);
+    let removed = machine.longshore(&["rm", "last", "--force"]).expect(0);
     let later = "2.0 MiB of code will be freed when the pods have ended.";
     assert!(removed.err.contains(later), "{}", removed.err);
-    eventually("the bundle goes", || bundles(&desk).is_empty());
+    eventually("the bundle goes", || bundles(&machine).is_empty());
 }
 
 #[test]
 fn the_limit_stays_and_active_runs_keep_what_is_over_it() {
-    let desk = desk();
-    let up = desk.longshore(&["up", "--code-limit", "0"]).expect(2);
+    let machine = machine();
+    let up = machine.longshore(&["up", "--code-limit", "0"]).expect(2);
     assert!(up.err.contains("--code-limit"), "{}", up.err);
-    desk.longshore(&["up", "--code-limit", "1Mi"]).expect(0);
-    run(&desk, "job", &["--detach"], "while :; do sleep 0.1; done").expect(0);
-    let status = desk.status();
+    machine.longshore(&["up", "--code-limit", "1Mi"]).expect(0);
+    run(
+        &machine,
+        "job",
+        &["--detach"],
+        "while :; do sleep 0.1; done",
+    )
+    .expect(0);
+    let status = machine.status();
     assert_eq!(status["code"]["configuredLimitBytes"], 1 << 20);
     assert_eq!(status["code"]["overLimit"], true);
-    let text = desk.longshore(&["status"]).expect(0).out;
+    let text = machine.longshore(&["status"]).expect(0).out;
     let over = "1 bundle, 2.0 MiB; more than the limit of 1.0 MiB: active runs need them";
     assert!(text.contains(over), "{text}");
-    desk.longshore(&["down", "--force"]).expect(0);
-    desk.longshore(&["up"]).expect(0);
-    assert_eq!(desk.status()["code"]["configuredLimitBytes"], 1 << 20);
-    desk.longshore(&["up", "--code-limit", "3Gi"]).expect(0);
-    assert_eq!(desk.status()["code"]["configuredLimitBytes"], 3_u64 << 30);
+    machine.longshore(&["down", "--force"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
+    assert_eq!(machine.status()["code"]["configuredLimitBytes"], 1 << 20);
+    machine.longshore(&["up", "--code-limit", "3Gi"]).expect(0);
+    assert_eq!(
+        machine.status()["code"]["configuredLimitBytes"],
+        3_u64 << 30
+    );
 }
 
 #[test]
 fn small_bundles_go_with_their_runs_and_stores_are_left_alone() {
-    let desk = Desk::new();
-    desk.write("train.py", "print()");
-    desk.longshore(&["up"]).expect(0);
-    run(&desk, "small", &[], "true").expect(0);
-    let secrets = || desk.longshore(&["get", "secrets", "--output", "name"]).out;
+    let machine = Machine::new();
+    machine.write("train.py", "print()");
+    machine.longshore(&["up"]).expect(0);
+    run(&machine, "small", &[], "true").expect(0);
+    let secrets = || {
+        machine
+            .longshore(&["get", "secrets", "--output", "name"])
+            .out
+    };
     assert!(secrets().contains("longshore-bundle-"), "{}", secrets());
-    let removed = desk.longshore(&["rm", "small"]).expect(0);
+    let removed = machine.longshore(&["rm", "small"]).expect(0);
     assert!(!removed.err.contains("stores"), "{}", removed.err);
     eventually("the Secret goes", || {
         !secrets().contains("longshore-bundle-")
     });
 
-    let store = format!("file://{}", desk.home().join("shared").display());
-    run(&desk, "stored", &["--store", &store], "true").expect(0);
-    let removed = desk.longshore(&["rm", "stored"]).expect(0);
+    let store = format!("file://{}", machine.home().join("shared").display());
+    run(&machine, "stored", &["--store", &store], "true").expect(0);
+    let removed = machine.longshore(&["rm", "stored"]).expect(0);
     let left = "Code in stores was not removed, since other runs may use it: ";
     assert!(removed.err.contains(left), "{}", removed.err);
-    let mut left = fs::read_dir(desk.home().join("shared/bundles")).unwrap();
+    let mut left = fs::read_dir(machine.home().join("shared/bundles")).unwrap();
     assert!(left.next().is_some());
 }
 
-fn copies(desk: &Desk) -> u64 {
-    desk.status()["code"]["readyCopies"]["count"]
+fn copies(machine: &Machine) -> u64 {
+    machine.status()["code"]["readyCopies"]["count"]
         .as_u64()
         .unwrap()
 }
 
-fn ready(desk: &Desk) {
-    eventually("a copy is ready", || copies(desk) == 1);
+fn ready(machine: &Machine) {
+    eventually("a copy is ready", || copies(machine) == 1);
 }
 
 /// The inode of a file of the ready copy.
-fn inode_of_copy(desk: &Desk) -> u64 {
-    let boots = fs::read_dir(desk.data().join("bundles/ready")).unwrap();
+fn inode_of_copy(machine: &Machine) -> u64 {
+    let boots = fs::read_dir(machine.data().join("bundles/ready")).unwrap();
     let boot = boots.flatten().next().unwrap().path();
     let mut copies = fs::read_dir(boot).unwrap().flatten();
     let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
@@ -161,49 +174,51 @@ fn count(text: &str, number: u64) -> usize {
 
 #[test]
 fn the_second_run_of_the_same_code_gets_a_ready_copy() {
-    let desk = desk_of(9 << 20);
-    desk.longshore(&["up"]).expect(0);
+    let machine = machine_of(9 << 20);
+    machine.longshore(&["up"]).expect(0);
     let script = "stat -c %i data; ls -A ..; echo changed > data";
-    let first = run(&desk, "one", &[], script).expect(0);
+    let first = run(&machine, "one", &[], script).expect(0);
     assert!(!first.out.contains(".ready-copy"), "{}", first.out);
-    ready(&desk);
-    let inode = inode_of_copy(&desk);
-    let text = desk.longshore(&["status"]).expect(0).out;
+    ready(&machine);
+    let inode = inode_of_copy(&machine);
+    let text = machine.longshore(&["status"]).expect(0).out;
     assert!(
         text.contains("1 bundle, 9.0 MiB, unpacked for the next run 9.0 MiB; limit"),
         "{text}"
     );
 
-    let second = run(&desk, "two", &[], script).expect(0);
+    let second = run(&machine, "two", &[], script).expect(0);
     assert!(count(&second.out, inode) == 1, "{inode} {}", second.out);
     assert!(!second.out.contains(".ready-copy"), "{}", second.out);
     // Another is made of the bundle, not of what a task has changed.
-    ready(&desk);
-    assert_ne!(inode_of_copy(&desk), inode);
-    let third = run(&desk, "three", &[], "wc -c < data").expect(0);
+    ready(&machine);
+    assert_ne!(inode_of_copy(&machine), inode);
+    let third = run(&machine, "three", &[], "wc -c < data").expect(0);
     assert!(third.out.contains(&(9 << 20).to_string()), "{}", third.out);
 
-    ready(&desk);
-    let removed = desk.longshore(&["rm", "--finished", "--force"]).expect(0);
+    ready(&machine);
+    let removed = machine
+        .longshore(&["rm", "--finished", "--force"])
+        .expect(0);
     assert!(
         removed.err.contains("Freed 18 MiB of code."),
         "{}",
         removed.err
     );
-    assert_eq!((copies(&desk), used(&desk).0), (0, 0));
+    assert_eq!((copies(&machine), used(&machine).0), (0, 0));
 }
 
 #[test]
 fn each_pod_has_code_of_its_own() {
-    let desk = desk_of(9 << 20);
-    desk.write("longshore.toml", "[roles.main]\ncount = 3\n");
-    desk.longshore(&["up"]).expect(0);
-    run(&desk, "one", &[], "true").expect(0);
-    ready(&desk);
-    let inode = inode_of_copy(&desk);
+    let machine = machine_of(9 << 20);
+    machine.write("longshore.toml", "[roles.main]\ncount = 3\n");
+    machine.longshore(&["up"]).expect(0);
+    run(&machine, "one", &[], "true").expect(0);
+    ready(&machine);
+    let inode = inode_of_copy(&machine);
     // Each writes, waits for the others to have written, and reads.
     let script = "echo $LONGSHORE_INDEX > data; stat -c %i data; sleep 2; echo found $(cat data) of $LONGSHORE_INDEX";
-    let all = run(&desk, "many", &[], script).expect(0);
+    let all = run(&machine, "many", &[], script).expect(0);
     for index in 0..3 {
         let found = format!("found {index} of {index}");
         assert!(all.out.contains(&found), "{}", all.out);
@@ -213,22 +228,22 @@ fn each_pod_has_code_of_its_own() {
 
 #[test]
 fn a_cluster_that_is_killed_leaves_no_half_of_a_copy() {
-    let desk = desk_of(9 << 20);
-    desk.longshore(&["up"]).expect(0);
-    run(&desk, "one", &[], "true").expect(0);
-    ready(&desk);
-    crate::desk::signal(desk.pid().unwrap(), "KILL");
-    eventually("it has died", || desk.pid().is_none());
+    let machine = machine_of(9 << 20);
+    machine.longshore(&["up"]).expect(0);
+    run(&machine, "one", &[], "true").expect(0);
+    ready(&machine);
+    crate::machine::signal(machine.pid().unwrap(), "KILL");
+    eventually("it has died", || machine.pid().is_none());
     // As if it had been killed while it made another.
-    let boots = fs::read_dir(desk.data().join("bundles/ready")).unwrap();
+    let boots = fs::read_dir(machine.data().join("bundles/ready")).unwrap();
     let half = boots.flatten().next().unwrap().path().join(".tmpHalf");
     fs::create_dir(&half).unwrap();
     fs::write(half.join("data"), "half").unwrap();
-    desk.longshore(&["up"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
     eventually("the half is gone", || !half.exists());
     // The whole one is still good.
-    let inode = inode_of_copy(&desk);
-    let second = run(&desk, "two", &[], "stat -c %i data; wc -c < data").expect(0);
+    let inode = inode_of_copy(&machine);
+    let second = run(&machine, "two", &[], "stat -c %i data; wc -c < data").expect(0);
     assert!(count(&second.out, inode) == 1, "{inode} {}", second.out);
     assert!(
         second.out.contains(&(9 << 20).to_string()),

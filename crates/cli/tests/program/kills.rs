@@ -14,7 +14,7 @@ use std::{
 use longshore::{Cluster, Patch, View, client::DeleteOptions, kinds::ConfigMap};
 use serde_json::json;
 
-use crate::desk::{Desk, PATIENCE, found_in_mounts, processes_with};
+use crate::machine::{Machine, TIMEOUT, found_in_mounts, processes_with};
 
 /// How often the cluster is killed if nothing else is said.
 const ROUNDS: u64 = 8;
@@ -79,21 +79,21 @@ impl Random {
 struct Process(Child);
 
 impl Process {
-    fn start(desk: &Desk) -> Self {
-        let mut command = desk.command(&["up", "--foreground"]);
-        let log = std::fs::File::create(desk.code().join("log")).unwrap();
+    fn start(machine: &Machine) -> Self {
+        let mut command = machine.command(&["up", "--foreground"]);
+        let log = std::fs::File::create(machine.code().join("log")).unwrap();
         command.stdout(Stdio::piped()).stderr(log);
         Self(command.spawn().unwrap())
     }
 
     /// Waits until it serves.
-    fn wait(&mut self, desk: &Desk, round: u64) {
+    fn wait(&mut self, machine: &Machine, round: u64) {
         let out = BufReader::new(self.0.stdout.take().unwrap());
         let ready = out
             .lines()
             .map_while(Result::ok)
             .any(|line| line.contains("is up"));
-        let log = || std::fs::read_to_string(desk.code().join("log")).unwrap();
+        let log = || std::fs::read_to_string(machine.code().join("log")).unwrap();
         assert!(ready, "round {round}: it does not start again:\n{}", log());
     }
 
@@ -110,8 +110,8 @@ impl Drop for Process {
     }
 }
 
-async fn connect(desk: &Desk) -> Cluster {
-    let path = desk.data().join("kubeconfig");
+async fn connect(machine: &Machine) -> Cluster {
+    let path = machine.data().join("kubeconfig");
     Cluster::from_kubeconfig(Some(&path), None).await.unwrap()
 }
 
@@ -242,7 +242,7 @@ fn rounds() -> u64 {
 #[allow(clippy::print_stdout, reason = "a thousand rounds take minutes")]
 #[test]
 fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -254,16 +254,16 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
     for round in 0..rounds() {
         // Now and then it is killed while it starts, several times in a row.
         for _ in 0..random.below(4) {
-            let process = Process::start(&desk);
+            let process = Process::start(&machine);
             std::thread::sleep(Duration::from_millis(random.below(STARTING)));
             process.kill();
         }
         let begin = Instant::now();
-        let mut process = Process::start(&desk);
-        process.wait(&desk, round);
+        let mut process = Process::start(&machine);
+        process.wait(&machine, round);
         slowest = slowest.max(begin.elapsed());
         runtime.block_on(async {
-            let cluster = connect(&desk).await;
+            let cluster = connect(&machine).await;
             let maps = maps(&cluster);
             check(&maps, &books, round).await;
             let before = acknowledged(&books);
@@ -279,7 +279,7 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
             let begin = Instant::now();
             while acknowledged(&books) == before {
                 assert!(
-                    begin.elapsed() < PATIENCE,
+                    begin.elapsed() < TIMEOUT,
                     "round {round}: no write is answered"
                 );
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -288,7 +288,7 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
                 .await
                 .unwrap();
             for writer in writers {
-                let ended = tokio::time::timeout(PATIENCE, writer).await;
+                let ended = tokio::time::timeout(TIMEOUT, writer).await;
                 ended
                     .expect("a writer goes on though nobody answers")
                     .unwrap();
@@ -303,10 +303,10 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
             }
         });
     }
-    let mut process = Process::start(&desk);
-    process.wait(&desk, rounds());
+    let mut process = Process::start(&machine);
+    process.wait(&machine, rounds());
     runtime.block_on(async {
-        let cluster = connect(&desk).await;
+        let cluster = connect(&machine).await;
         check(&maps(&cluster), &books, rounds()).await;
         cluster.close();
     });
@@ -317,8 +317,8 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
         acknowledged(&books)
     );
 
-    let data = desk.data();
-    desk.assert_no_process(data.to_str().unwrap());
+    let data = machine.data();
+    machine.assert_no_process(data.to_str().unwrap());
     assert_eq!(
         found_in_mounts(data.to_str().unwrap()),
         Vec::<String>::new()

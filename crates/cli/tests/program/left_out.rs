@@ -1,23 +1,23 @@
 //! What `run` says of files that it does not send.
 
-use crate::desk::Desk;
+use crate::machine::Machine;
 
 #[test]
 fn all_files_that_are_left_out_can_be_listed() {
-    let desk = Desk::new();
-    desk.write(".longshoreignore", "*.log\n");
+    let machine = Machine::new();
+    machine.write(".longshoreignore", "*.log\n");
     for n in 10..35 {
-        desk.write(&format!("{n}.log"), "");
+        machine.write(&format!("{n}.log"), "");
     }
-    desk.write("odd\n\x1b.log", "");
-    let answer = desk.longshore(&["run", "--", "true"]).expect(0);
+    machine.write("odd\n\x1b.log", "");
+    let answer = machine.longshore(&["run", "--", "true"]).expect(0);
     let named: Vec<String> = (10..20).map(|n| format!("{n}.log")).collect();
     let said = format!(
         "; left out {} and 16 more (--dry-run lists them)\n",
         named.join(", ")
     );
     assert!(answer.err.contains(&said), "{}", answer.err);
-    let answer = desk
+    let answer = machine
         .longshore(&["run", "--dry-run", "--", "true"])
         .expect(0);
     let (_, listed) = answer.err.split_once("; left out:\n").unwrap();

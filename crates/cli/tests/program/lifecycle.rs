@@ -1,14 +1,14 @@
 //! `up`, `status`, `down`, and what a crash leaves.
 
-use crate::desk::{Answer, Desk, Running, eventually, signal};
+use crate::machine::{Answer, Machine, Running, eventually, signal};
 
 #[test]
 fn up_status_and_down_tell_one_story() {
-    let desk = Desk::new();
-    let before = desk.longshore(&["status"]).expect(3);
+    let machine = Machine::new();
+    let before = machine.longshore(&["status"]).expect(3);
     assert!(before.out.contains("is not running"), "{}", before.out);
 
-    let up = desk.longshore(&["up"]).expect(0);
+    let up = machine.longshore(&["up"]).expect(0);
     assert!(
         up.out
             .contains("The embedded cluster is up: https://127.0.0.1:"),
@@ -16,10 +16,10 @@ fn up_status_and_down_tell_one_story() {
         up.out
     );
     assert!(up.out.contains("export KUBECONFIG="), "{}", up.out);
-    let again = desk.longshore(&["up"]).expect(0);
+    let again = machine.longshore(&["up"]).expect(0);
     assert!(again.out.contains("is already up"), "{}", again.out);
 
-    let status = desk
+    let status = machine
         .longshore(&["status", "--output", "json"])
         .expect(0)
         .json();
@@ -28,33 +28,35 @@ fn up_status_and_down_tell_one_story() {
         (&true.into(), &true.into(), &true.into())
     );
     assert_eq!(status["lifetime"], "lasting");
-    let text = desk.longshore(&["status"]).expect(0).out;
+    let text = machine.longshore(&["status"]).expect(0).out;
     assert!(text.contains("  until       `longshore down`"), "{text}");
     assert!(text.contains("  runs        none in progress"), "{text}");
-    let nodes = desk
+    let nodes = machine
         .longshore(&["get", "nodes", "--output", "name"])
         .expect(0);
     assert_eq!(nodes.out, "node/longshore\n");
 
-    let pid = desk.pid().unwrap();
-    let down = desk.longshore(&["down"]).expect(0);
+    let pid = machine.pid().unwrap();
+    let down = machine.longshore(&["down"]).expect(0);
     assert_eq!(down.out, "The embedded cluster has stopped.\n");
     assert!(!std::path::Path::new(&format!("/proc/{pid}/stat")).exists() || is_zombie(pid));
     assert_eq!(
-        desk.longshore(&["down"]).expect(0).out,
+        machine.longshore(&["down"]).expect(0).out,
         "The embedded cluster is not running.\n"
     );
 }
 
 #[test]
 fn faults_are_served_only_when_asked_for() {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--ephemeral"]).expect(0);
-    let refused = desk.longshore(&["up", "--faults"]).expect(2);
+    let machine = Machine::new();
+    machine.longshore(&["up", "--ephemeral"]).expect(0);
+    let refused = machine.longshore(&["up", "--faults"]).expect(2);
     assert!(refused.err.contains("without --faults"), "{}", refused.err);
-    desk.longshore(&["down"]).expect(0);
-    desk.longshore(&["up", "--ephemeral", "--faults"]).expect(0);
-    let again = desk.longshore(&["up", "--faults"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
+    machine
+        .longshore(&["up", "--ephemeral", "--faults"])
+        .expect(0);
+    let again = machine.longshore(&["up", "--faults"]).expect(0);
     assert!(again.out.contains("is already up"), "{}", again.out);
 }
 
@@ -67,22 +69,22 @@ fn is_zombie(pid: i32) -> bool {
 
 #[test]
 fn a_kill_loses_no_acknowledged_write() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let run = desk.run_script("echo kept").expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let run = machine.run_script("echo kept").expect(0);
     assert!(run.out.contains("| kept"), "{}", run.out);
-    let before = desk
+    let before = machine
         .longshore(&["get", "jobs", "--output", "json"])
         .expect(0)
         .json();
     assert_eq!(before["items"].as_array().unwrap().len(), 1);
 
-    signal(desk.pid().unwrap(), "KILL");
+    signal(machine.pid().unwrap(), "KILL");
     eventually("the killed cluster counts as stopped", || {
-        desk.pid().is_none()
+        machine.pid().is_none()
     });
-    desk.longshore(&["up"]).expect(0);
-    let after = desk
+    machine.longshore(&["up"]).expect(0);
+    let after = machine
         .longshore(&["get", "jobs", "--output", "json"])
         .expect(0)
         .json();
@@ -95,12 +97,12 @@ fn a_kill_loses_no_acknowledged_write() {
 
 #[test]
 fn an_ephemeral_cluster_forgets() {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--ephemeral"]).expect(0);
-    desk.run_script("true").expect(0);
-    desk.longshore(&["down"]).expect(0);
-    desk.longshore(&["up", "--ephemeral"]).expect(0);
-    let jobs = desk
+    let machine = Machine::new();
+    machine.longshore(&["up", "--ephemeral"]).expect(0);
+    machine.run_script("true").expect(0);
+    machine.longshore(&["down"]).expect(0);
+    machine.longshore(&["up", "--ephemeral"]).expect(0);
+    let jobs = machine
         .longshore(&["get", "jobs", "--output", "json"])
         .expect(0)
         .json();
@@ -110,9 +112,9 @@ fn an_ephemeral_cluster_forgets() {
 #[test]
 fn in_the_foreground_a_signal_ends_it_in_order() {
     for name in ["INT", "TERM"] {
-        let desk = Desk::new();
-        let cluster = Running::start(desk.command(&["up", "--foreground"]));
-        eventually("it serves", || desk.longshore(&["status"]).code == 0);
+        let machine = Machine::new();
+        let cluster = Running::start(machine.command(&["up", "--foreground"]));
+        eventually("it serves", || machine.longshore(&["status"]).code == 0);
         cluster.signal(name);
         let end = cluster.end().expect(0);
         assert!(
@@ -120,59 +122,59 @@ fn in_the_foreground_a_signal_ends_it_in_order() {
             "{}",
             end.out
         );
-        desk.longshore(&["status"]).expect(3);
+        machine.longshore(&["status"]).expect(3);
     }
 }
 
 #[test]
 fn two_at_once_start_one_cluster() {
-    let desk = Desk::new();
-    let both = [(); 2].map(|()| Running::start(desk.command(&["up"])));
+    let machine = Machine::new();
+    let both = [(); 2].map(|()| Running::start(machine.command(&["up"])));
     for one in both {
         one.end().expect(0);
     }
-    desk.longshore(&["status"]).expect(0);
+    machine.longshore(&["status"]).expect(0);
 }
 
 #[test]
 fn a_command_alone_leaves_no_cluster() {
-    let desk = Desk::new();
-    let nodes = desk
+    let machine = Machine::new();
+    let nodes = machine
         .longshore(&["get", "nodes", "--output", "name"])
         .expect(0);
     assert_eq!(nodes.out, "node/longshore\n");
-    desk.longshore(&["status"]).expect(3);
-    desk.assert_no_process(desk.data().to_str().unwrap());
+    machine.longshore(&["status"]).expect(3);
+    machine.assert_no_process(machine.data().to_str().unwrap());
 }
 
 #[test]
 fn a_command_leaves_a_lasting_cluster_alone() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.longshore(&["get", "nodes"]).expect(0);
-    desk.longshore(&["status"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.longshore(&["get", "nodes"]).expect(0);
+    machine.longshore(&["status"]).expect(0);
 }
 
 #[test]
 fn a_killed_command_takes_its_cluster_along_when_there_is_no_work() {
-    let desk = Desk::new();
-    let watch = Running::start(desk.command(&["watch", "pods"]));
-    eventually("the cluster is there", || desk.pid().is_some());
+    let machine = Machine::new();
+    let watch = Running::start(machine.command(&["watch", "pods"]));
+    eventually("the cluster is there", || machine.pid().is_some());
     watch.signal("KILL");
     drop(watch);
-    eventually("the cluster has noticed", || desk.pid().is_none());
+    eventually("the cluster has noticed", || machine.pid().is_none());
 }
 
 /// A command that comes while the cluster decides to end gets that cluster or
 /// the next, never one that is about to go.
 #[test]
 fn commands_that_come_and_go_all_find_a_cluster() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for round in 0..8 {
-                    let nodes = desk.longshore(&["get", "nodes", "--output", "name"]);
+                    let nodes = machine.longshore(&["get", "nodes", "--output", "name"]);
                     assert_eq!(nodes.expect(0).out, "node/longshore\n");
                     // Now and then the last user ends just as the next begins.
                     std::thread::sleep(std::time::Duration::from_millis(round * 7));
@@ -180,43 +182,43 @@ fn commands_that_come_and_go_all_find_a_cluster() {
             });
         }
     });
-    eventually("the cluster ends", || desk.pid().is_none());
+    eventually("the cluster ends", || machine.pid().is_none());
 }
 
 #[test]
 fn the_kubeconfig_goes_where_it_is_wanted_and_nowhere_else() {
-    let desk = Desk::new();
-    desk.write("mine", "clusters: [{name: production}]\n");
-    let refused = desk.longshore(&["up", "--kubeconfig", "mine"]).expect(2);
+    let machine = Machine::new();
+    machine.write("mine", "clusters: [{name: production}]\n");
+    let refused = machine.longshore(&["up", "--kubeconfig", "mine"]).expect(2);
     assert!(
         refused.err.contains("holds other clusters"),
         "{}",
         refused.err
     );
-    desk.longshore(&["status"]).expect(3);
+    machine.longshore(&["status"]).expect(3);
 
-    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    machine.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
     let nodes = ["get", "nodes", "--output", "name", "--kubeconfig", "ours"];
-    assert_eq!(desk.longshore(&nodes).expect(0).out, "node/longshore\n");
+    assert_eq!(machine.longshore(&nodes).expect(0).out, "node/longshore\n");
 }
 
 #[test]
 fn several_kubeconfigs_are_one() {
-    let desk = Desk::new();
-    desk.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
-    let text = std::fs::read_to_string(desk.code().join("ours")).unwrap();
+    let machine = Machine::new();
+    machine.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
+    let text = std::fs::read_to_string(machine.code().join("ours")).unwrap();
     let (clusters, users) = text.split_once("users:").unwrap();
-    desk.write("clusters", clusters);
-    desk.write(
+    machine.write("clusters", clusters);
+    machine.write(
         "users",
         &format!("apiVersion: v1\nkind: Config\nusers:{users}"),
     );
     let nodes = ["get", "nodes", "-o", "name", "--context", "longshore"];
     let stacked = |list: &str| {
-        let mut command = desk.command(&nodes);
+        let mut command = machine.command(&nodes);
         Answer::new(&command.env("KUBECONFIG", list).output().unwrap())
     };
-    let folder = desk.code();
+    let folder = machine.code();
     let path = |name: &str| folder.join(name).display().to_string();
     // A file that is not there is left out, as by kubectl.
     let all = [path("none"), path("clusters"), path("users")].join(":");
@@ -231,27 +233,27 @@ fn several_kubeconfigs_are_one() {
 
 #[test]
 fn in_a_pod_the_program_finds_its_own_cluster() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let program = env!("CARGO_BIN_EXE_longshore");
     let script = format!("env -u LONGSHORE_DATA_DIR {program} get nodes -o name");
-    let answer = desk.run_script(&script).expect(0);
+    let answer = machine.run_script(&script).expect(0);
     assert!(answer.out.contains("node/longshore"), "{}", answer.out);
 }
 
 #[test]
 fn descriptors_and_files_do_not_grow_with_runs() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let pid = desk.pid().unwrap();
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let pid = machine.pid().unwrap();
     let open = || {
         std::fs::read_dir(format!("/proc/{pid}/fd"))
             .unwrap()
             .count()
     };
-    let names = || std::fs::read_dir(desk.data()).unwrap().count();
+    let names = || std::fs::read_dir(machine.data()).unwrap().count();
     let runs = |count: usize| {
         for _ in 0..count {
-            desk.run_script("echo a line").expect(0);
+            machine.run_script("echo a line").expect(0);
         }
     };
     runs(3);

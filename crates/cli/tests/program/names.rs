@@ -6,47 +6,47 @@ use std::{
     time::Duration,
 };
 
-use crate::desk::{Desk, Running, eventually};
+use crate::machine::{Machine, Running, eventually};
 
 /// Starts a run in the background; its name.
-fn start(desk: &Desk, name: &str, more: &[&str], script: &str) -> String {
+fn start(machine: &Machine, name: &str, more: &[&str], script: &str) -> String {
     let mut words = vec!["run", "-d", "--name", name];
     words.extend(more);
     words.extend(["--", "sh", "-c", script]);
-    desk.longshore(&words).expect(0).out.trim().to_owned()
+    machine.longshore(&words).expect(0).out.trim().to_owned()
 }
 
-fn says(desk: &Desk, words: &[&str], text: &str) {
+fn says(machine: &Machine, words: &[&str], text: &str) {
     eventually("the run says something", || {
-        desk.longshore(words).out.contains(text)
+        machine.longshore(words).out.contains(text)
     });
 }
 
 #[test]
 fn a_prefix_or_last_names_a_run() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let first = start(&desk, "digits", &[], "echo first");
-    let second = start(&desk, "sweep", &[], "echo second; sleep 300");
-    says(&desk, &["logs", "sweep"], "main/0 | second");
-    says(&desk, &["logs", "last"], "main/0 | second");
-    says(&desk, &["logs", "digits"], "main/0 | first");
-    let why = desk.longshore(&["why", "last"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let first = start(&machine, "digits", &[], "echo first");
+    let second = start(&machine, "sweep", &[], "echo second; sleep 300");
+    says(&machine, &["logs", "sweep"], "main/0 | second");
+    says(&machine, &["logs", "last"], "main/0 | second");
+    says(&machine, &["logs", "digits"], "main/0 | first");
+    let why = machine.longshore(&["why", "last"]).expect(0);
     assert!(
         why.out.starts_with(&format!("{second} running")),
         "{}",
         why.out
     );
-    let attached = desk.longshore(&["attach", "dig"]).expect(0);
+    let attached = machine.longshore(&["attach", "dig"]).expect(0);
     assert!(attached.out.contains("main/0 | first"), "{}", attached.out);
-    let cancelled = desk.longshore(&["cancel", "last"]).expect(0);
+    let cancelled = machine.longshore(&["cancel", "last"]).expect(0);
     assert_eq!(cancelled.out, format!("The run {second} was cancelled.\n"));
-    let removed = desk.longshore(&["rm", "dig"]).expect(0);
+    let removed = machine.longshore(&["rm", "dig"]).expect(0);
     assert_eq!(removed.out, format!("The run {first} was removed.\n"));
 
-    let third = start(&desk, "sweep", &[], "true");
+    let third = start(&machine, "sweep", &[], "true");
     for verb in ["logs", "why", "attach", "cancel", "rm"] {
-        let answer = desk.longshore(&[verb, "sweep"]).expect(2);
+        let answer = machine.longshore(&[verb, "sweep"]).expect(2);
         assert!(
             answer.err.contains(&format!(
                 "\"sweep\" is the beginning of 2 names of runs: {third}, {second}"
@@ -61,7 +61,7 @@ fn a_prefix_or_last_names_a_run() {
         ("cancel", "swep"),
         ("rm", "sewep"),
     ] {
-        let answer = desk.longshore(&[verb, word]).expect(1);
+        let answer = machine.longshore(&[verb, word]).expect(1);
         assert!(
             answer.err.contains("(did you mean \"sweep-"),
             "{}",
@@ -72,21 +72,21 @@ fn a_prefix_or_last_names_a_run() {
 
 #[test]
 fn exec_cp_and_port_forward_take_a_task() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let script = "echo ready; exec sleep 300";
-    let alone = start(&desk, "alone", &[], script);
-    desk.write(
+    let alone = start(&machine, "alone", &[], script);
+    machine.write(
         "longshore.toml",
         "[roles.worker]\ncount = 2\n[roles.ps]\ncount = 1\nservice = true\n",
     );
-    let digits = start(&desk, "digits", &["--role", "worker=2"], script);
+    let digits = start(&machine, "digits", &["--role", "worker=2"], script);
     for words in [
         ["logs", &alone],
         ["logs", "digits/worker/0"],
         ["logs", "digits/worker/1"],
     ] {
-        says(&desk, &words, "ready");
+        says(&machine, &words, "ready");
     }
     let index = |place: &str| {
         let exec = [
@@ -97,7 +97,7 @@ fn exec_cp_and_port_forward_take_a_task() {
             "LONGSHORE_ROLE",
             "LONGSHORE_INDEX",
         ];
-        let answer = desk.longshore(&exec).expect(0);
+        let answer = machine.longshore(&exec).expect(0);
         answer.out.split_whitespace().collect::<Vec<_>>().join("/")
     };
     assert_eq!(index(&format!("{digits}/worker/1")), "worker/1");
@@ -105,7 +105,7 @@ fn exec_cp_and_port_forward_take_a_task() {
     assert_eq!(index("last/ps"), "ps/0");
     assert_eq!(index("alone"), "main/0");
 
-    let several = desk.longshore(&["exec", "last", "--", "true"]).expect(2);
+    let several = machine.longshore(&["exec", "last", "--", "true"]).expect(2);
     assert!(
         several.err.contains(&format!(
             "the run {digits} has 3 tasks: name one, as in {digits}/"
@@ -126,29 +126,32 @@ fn exec_cp_and_port_forward_take_a_task() {
             &["port-forward", place, ":80"],
             &["cp", "longshore.toml", &format!("{place}:/tmp")],
         ] {
-            let answer = desk.longshore(words).expect(2);
+            let answer = machine.longshore(words).expect(2);
             assert!(answer.err.contains(text), "{words:?}: {}", answer.err);
         }
     }
 
     // Both ways, into a folder of the task and out of it.
-    let folder = desk
+    let folder = machine
         .longshore(&["exec", "alone", "--", "mktemp", "-d"])
         .expect(0);
     let folder = folder.out.trim().to_owned();
-    desk.write("data.csv", "a,b\n");
-    desk.longshore(&["cp", "data.csv", &format!("{alone}/main/0:{folder}")])
+    machine.write("data.csv", "a,b\n");
+    machine
+        .longshore(&["cp", "data.csv", &format!("{alone}/main/0:{folder}")])
         .expect(0);
-    desk.longshore(&["cp", &format!("alone:{folder}/data.csv"), "back.csv"])
+    machine
+        .longshore(&["cp", &format!("alone:{folder}/data.csv"), "back.csv"])
         .expect(0);
     assert_eq!(
-        std::fs::read_to_string(desk.code().join("back.csv")).unwrap(),
+        std::fs::read_to_string(machine.code().join("back.csv")).unwrap(),
         "a,b\n"
     );
-    desk.longshore(&["exec", "alone", "--", "rm", "-r", &folder])
+    machine
+        .longshore(&["exec", "alone", "--", "rm", "-r", &folder])
         .expect(0);
 
-    let mut forward = Running::start(desk.command(&["port-forward", "digits/worker/1", ":80"]));
+    let mut forward = Running::start(machine.command(&["port-forward", "digits/worker/1", ":80"]));
     let line = BufReader::new(forward.output())
         .lines()
         .next()
@@ -159,8 +162,8 @@ fn exec_cp_and_port_forward_take_a_task() {
     forward.end().expect(0);
 
     // A task that is over cannot be entered, and says so in its own terms.
-    desk.longshore(&["cancel", "digits"]).expect(0);
-    let over = desk
+    machine.longshore(&["cancel", "digits"]).expect(0);
+    let over = machine
         .longshore(&["exec", "digits/worker/0", "--", "true"])
         .expect(1);
     assert!(
@@ -172,16 +175,16 @@ fn exec_cp_and_port_forward_take_a_task() {
 
 #[test]
 fn a_task_that_has_ended_cannot_be_entered() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.run_script("echo over; exit 3").expect(3);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.run_script("echo over; exit 3").expect(3);
     for words in [
         &["exec", "last", "--", "true"][..],
         &["attach", "last/main/0"],
         &["port-forward", "last", ":80"],
         &["cp", "last:/tmp/x", "."],
     ] {
-        let answer = desk.longshore(words).expect(1);
+        let answer = machine.longshore(words).expect(1);
         assert!(
             answer
                 .err
@@ -204,9 +207,9 @@ fn a_task_that_has_ended_cannot_be_entered() {
 
 #[test]
 fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let run = start(&desk, "digits", &[], "sleep 300");
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let run = start(&machine, "digits", &[], "sleep 300");
     for words in [
         &["exec", "digist", "--", "true"][..],
         &["attach", "digist"],
@@ -215,7 +218,7 @@ fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
         &["cp", "digist:/tmp/x", "."],
         &["logs", "digist"],
     ] {
-        let answer = desk.longshore(words).expect(1);
+        let answer = machine.longshore(words).expect(1);
         assert!(
             answer.err.contains(&format!(
                 "no run or pod \"digist\" in namespace \"default\" (did you mean \"{run}\"?)"
@@ -229,7 +232,7 @@ fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
             answer.err
         );
     }
-    let pod = desk
+    let pod = machine
         .longshore(&["exec", "pod/none", "--", "true"])
         .expect(1);
     assert!(
@@ -238,17 +241,19 @@ fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
         pod.err
     );
     for word in ["", "a//b", "a/b/c"] {
-        let answer = desk.longshore(&["logs", word]).expect(2);
+        let answer = machine.longshore(&["logs", word]).expect(2);
         assert!(answer.err.contains("RUN/ROLE/INDEX"), "{}", answer.err);
     }
 }
 
 #[test]
 fn logs_of_a_task_that_does_not_exist() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.run_script("echo one").expect(0);
-    let answer = desk.longshore(&["logs", "last", "--index", "7"]).expect(2);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.run_script("echo one").expect(0);
+    let answer = machine
+        .longshore(&["logs", "last", "--index", "7"])
+        .expect(2);
     assert!(
         answer
             .err
@@ -257,9 +262,9 @@ fn logs_of_a_task_that_does_not_exist() {
         answer.err
     );
     assert!(answer.out.is_empty(), "{}", answer.out);
-    let answer = desk.longshore(&["logs", "last/main/7"]).expect(2);
+    let answer = machine.longshore(&["logs", "last/main/7"]).expect(2);
     assert!(answer.err.contains("has no task main/7"), "{}", answer.err);
-    let answer = desk
+    let answer = machine
         .longshore(&["logs", "last", "--role", "mian"])
         .expect(2);
     assert!(
@@ -269,8 +274,8 @@ fn logs_of_a_task_that_does_not_exist() {
     );
 
     // The pods are gone: that is no success without lines.
-    desk.longshore(&["delete", "pods", "--all"]).expect(0);
-    let answer = desk.longshore(&["logs", "last"]).expect(1);
+    machine.longshore(&["delete", "pods", "--all"]).expect(0);
+    let answer = machine.longshore(&["logs", "last"]).expect(1);
     assert!(
         answer.err.contains("are gone: its pods were deleted"),
         "{}",
@@ -280,10 +285,12 @@ fn logs_of_a_task_that_does_not_exist() {
 
 #[test]
 fn logs_by_time_and_with_times() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.run_script("echo one; echo two; echo three").expect(0);
-    let timed = desk
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine
+        .run_script("echo one; echo two; echo three")
+        .expect(0);
+    let timed = machine
         .longshore(&["logs", "last", "--timestamps", "--tail", "2"])
         .expect(0);
     let lines: Vec<&str> = timed.out.lines().collect();
@@ -292,12 +299,16 @@ fn logs_by_time_and_with_times() {
     let (time, text) = text.split_once(' ').unwrap();
     assert_eq!(text, "three");
     assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
-    let recent = desk.longshore(&["logs", "last", "--since", "1h"]).expect(0);
+    let recent = machine
+        .longshore(&["logs", "last", "--since", "1h"])
+        .expect(0);
     assert_eq!(recent.out.lines().count(), 3, "{}", recent.out);
     std::thread::sleep(Duration::from_millis(2100));
-    let none = desk.longshore(&["logs", "last", "--since", "1s"]).expect(0);
+    let none = machine
+        .longshore(&["logs", "last", "--since", "1s"])
+        .expect(0);
     assert_eq!(none.out, "");
-    let wrong = desk
+    let wrong = machine
         .longshore(&["logs", "last", "--since", "soon"])
         .expect(2);
     assert!(wrong.err.contains("10m"), "{}", wrong.err);
@@ -305,17 +316,17 @@ fn logs_by_time_and_with_times() {
 
 #[test]
 fn active_runs_are_followed_from_a_time_on_and_with_times() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let go = desk.home().join("go");
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let go = machine.home().join("go");
     let script = format!(
         "echo old; sleep 8; echo new; while [ ! -e {} ]; do sleep 0.1; done; echo last",
         go.display()
     );
-    let run = start(&desk, "timed", &[], &script);
-    says(&desk, &["logs", &run], "new");
+    let run = start(&machine, "timed", &[], &script);
+    says(&machine, &["logs", &run], "new");
     let options = ["logs", &run, "--follow", "--since", "6s", "--timestamps"];
-    let mut follow = Running::start(desk.command(&options));
+    let mut follow = Running::start(machine.command(&options));
     let mut lines = BufReader::new(follow.output()).lines();
     let mut followed = vec![lines.next().unwrap().unwrap()];
     std::fs::write(go, "").unwrap();
@@ -335,36 +346,36 @@ fn active_runs_are_followed_from_a_time_on_and_with_times() {
 
 #[test]
 fn runs_are_listed_by_labels_and_in_order() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     // Within one second, and not in the order of their names.
     let names: Vec<String> = ["b", "c", "a", "d"]
         .iter()
         .enumerate()
         .map(|(n, name)| {
             start(
-                &desk,
+                &machine,
                 name,
                 &["--label", &format!("n={n}"), "--label", "sweep=x"],
                 "true",
             )
         })
         .collect();
-    let listed = desk.longshore(&["runs", "-o", "name"]).expect(0).out;
+    let listed = machine.longshore(&["runs", "-o", "name"]).expect(0).out;
     let listed: Vec<&str> = listed.lines().collect();
     let newest_first: Vec<&str> = names.iter().rev().map(String::as_str).collect();
     assert_eq!(listed, newest_first);
-    let some = desk
+    let some = machine
         .longshore(&["runs", "-l", "n in (0,2)", "-o", "name"])
         .expect(0)
         .out;
     assert_eq!(some, format!("{}\n{}\n", names[2], names[0]));
-    let wide = desk
+    let wide = machine
         .longshore(&["runs", "-l", "n=3", "-o", "wide"])
         .expect(0)
         .out;
     assert!(wide.contains("n=3,sweep=x"), "{wide}");
-    let none = desk.longshore(&["runs", "-l", "n=9"]).expect(0);
+    let none = machine.longshore(&["runs", "-l", "n=9"]).expect(0);
     assert!(
         none.out.is_empty() && none.err.contains("No runs match"),
         "{}",
@@ -374,17 +385,17 @@ fn runs_are_listed_by_labels_and_in_order() {
 
 #[test]
 fn runs_are_watched() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let first = start(&desk, "first", &[], "true");
-    let mut table = Running::start(desk.command(&["runs", "--watch"]));
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let first = start(&machine, "first", &[], "true");
+    let mut table = Running::start(machine.command(&["runs", "--watch"]));
     let mut table_lines = BufReader::new(table.output()).lines();
-    let mut json = Running::start(desk.command(&["runs", "--watch", "-o", "json"]));
+    let mut json = Running::start(machine.command(&["runs", "--watch", "-o", "json"]));
     let mut json_lines = BufReader::new(json.output()).lines();
     assert!(table_lines.next().unwrap().unwrap().starts_with("NAME"));
     assert!(table_lines.next().unwrap().unwrap().starts_with(&first));
     assert!(json_lines.next().unwrap().unwrap().contains(&first));
-    let second = start(&desk, "second", &[], "exit 3");
+    let second = start(&machine, "second", &[], "exit 3");
     let ended = table_lines
         .map(Result::unwrap)
         .find(|line| line.starts_with(&second) && line.contains("failed"));
@@ -402,30 +413,30 @@ fn runs_are_watched() {
 
 #[test]
 fn patterns_remove_runs() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let sweeps = [1, 2, 3].map(|n| {
-        let run = desk.longshore(&["run", "--name", &format!("sweep-{n}"), "--", "true"]);
+        let run = machine.longshore(&["run", "--name", &format!("sweep-{n}"), "--", "true"]);
         run.expect(0);
     });
     assert_eq!(sweeps.len(), 3);
-    let other = start(&desk, "other", &[], "sleep 300");
-    let names = || desk.longshore(&["runs", "-o", "name"]).expect(0).out;
-    let tried = desk.longshore(&["rm", "sweep-*", "--dry-run"]).expect(0);
+    let other = start(&machine, "other", &[], "sleep 300");
+    let names = || machine.longshore(&["runs", "-o", "name"]).expect(0).out;
+    let tried = machine.longshore(&["rm", "sweep-*", "--dry-run"]).expect(0);
     assert_eq!(tried.out.lines().count(), 3, "{}", tried.out);
     assert!(tried.out.contains("would be removed"), "{}", tried.out);
     assert_eq!(names().lines().count(), 4);
-    desk.longshore(&["rm", "sweep-[12]-*"]).expect(0);
+    machine.longshore(&["rm", "sweep-[12]-*"]).expect(0);
     assert_eq!(names().lines().count(), 2);
     // Nothing is removed when one of them is wrong, or active.
-    let none = desk.longshore(&["rm", "sweep-*", "swop-*"]).expect(1);
+    let none = machine.longshore(&["rm", "sweep-*", "swop-*"]).expect(1);
     assert!(
         none.err
             .contains("no run in namespace \"default\" matches \"swop-*\""),
         "{}",
         none.err
     );
-    let active = desk.longshore(&["rm", "*"]).expect(1);
+    let active = machine.longshore(&["rm", "*"]).expect(1);
     assert!(
         active
             .err
@@ -433,70 +444,72 @@ fn patterns_remove_runs() {
         "{}",
         active.err
     );
-    let wrong = desk.longshore(&["rm", "sweep-["]).expect(2);
+    let wrong = machine.longshore(&["rm", "sweep-["]).expect(2);
     assert!(wrong.err.contains("invalid pattern"), "{}", wrong.err);
     assert_eq!(names().lines().count(), 2);
-    let finished = desk.longshore(&["rm", "--finished", "--force"]).expect(0);
+    let finished = machine
+        .longshore(&["rm", "--finished", "--force"])
+        .expect(0);
     assert_eq!(finished.out.lines().count(), 1, "{}", finished.out);
     assert_eq!(names(), format!("{other}\n"));
-    desk.longshore(&["rm", "*", "--force"]).expect(0);
+    machine.longshore(&["rm", "*", "--force"]).expect(0);
     assert_eq!(names(), "");
 }
 
 #[test]
 fn objects_of_manifests_are_deleted() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write(
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write(
         "maps.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
     );
-    desk.longshore(&["create", "-f", "maps.yaml"]).expect(0);
-    desk.longshore(&["delete", "configmap", "b"]).expect(0);
+    machine.longshore(&["create", "-f", "maps.yaml"]).expect(0);
+    machine.longshore(&["delete", "configmap", "b"]).expect(0);
     // One is missing: nothing is deleted.
-    let missing = desk.longshore(&["delete", "-f", "maps.yaml"]).expect(1);
+    let missing = machine.longshore(&["delete", "-f", "maps.yaml"]).expect(1);
     assert!(missing.err.contains("\"b\" not found"), "{}", missing.err);
-    desk.longshore(&["get", "configmap", "a"]).expect(0);
+    machine.longshore(&["get", "configmap", "a"]).expect(0);
     let deleted = ["delete", "-f", "maps.yaml", "--ignore-not-found"];
     assert_eq!(
-        desk.longshore(&deleted).expect(0).out,
+        machine.longshore(&deleted).expect(0).out,
         "configmap/a deleted\n"
     );
-    desk.longshore(&["get", "configmap", "a"]).expect(1);
+    machine.longshore(&["get", "configmap", "a"]).expect(1);
     for words in [
         &["delete", "-f", "maps.yaml", "pods"][..],
         &["delete", "-f", "maps.yaml", "--all"],
         &["delete"],
     ] {
-        desk.longshore(words).expect(2);
+        machine.longshore(words).expect(2);
     }
 }
 
 #[test]
 fn a_mistyped_kind_or_verb_gets_a_suggestion() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     for (words, near) in [
         (&["get", "pdos"][..], "did you mean pods?"),
         (&["describe", "jbo", "x"], "did you mean job?"),
         (&["lgos", "x"], "'logs'"),
         (&["port-forwrad", "x"], "'port-forward'"),
     ] {
-        let answer = desk.longshore(words).expect(2);
+        let answer = machine.longshore(words).expect(2);
         assert!(answer.err.contains(near), "{words:?}: {}", answer.err);
     }
-    let far = desk.longshore(&["get", "shoes"]).expect(2);
+    let far = machine.longshore(&["get", "shoes"]).expect(2);
     assert!(!far.err.contains("did you mean"), "{}", far.err);
 }
 
 #[test]
 fn an_empty_selector_selects_nothing_by_accident() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write(
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write(
         "map.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
     );
-    desk.longshore(&["create", "-f", "map.yaml"]).expect(0);
+    machine.longshore(&["create", "-f", "map.yaml"]).expect(0);
     for words in [
         &["get", "cm", "-l", ""][..],
         &["get", "cm", "-l", "  "],
@@ -511,14 +524,14 @@ fn an_empty_selector_selects_nothing_by_accident() {
         &["runs", "-l", ""],
         &["resolve", "--job", "worker="],
     ] {
-        let answer = desk.longshore(words).expect(2);
+        let answer = machine.longshore(words).expect(2);
         assert!(
             answer.err.contains("which would select every object") || words[0] == "resolve",
             "{words:?}: {}",
             answer.err
         );
     }
-    let map = desk
+    let map = machine
         .longshore(&["get", "cm", "a", "-o", "json"])
         .expect(0)
         .json();
@@ -527,7 +540,7 @@ fn an_empty_selector_selects_nothing_by_accident() {
 
 #[test]
 fn usage_lines_are_those_of_the_help() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     for (words, usage) in [
         (
             &["exec"][..],
@@ -545,7 +558,7 @@ fn usage_lines_are_those_of_the_help() {
         ),
     ] {
         // The test's environment sets LONGSHORE_DATA_DIR, as if it were an option.
-        let answer = desk.longshore(words).expect(2);
+        let answer = machine.longshore(words).expect(2);
         assert!(answer.err.contains(usage), "{}", answer.err);
     }
 }

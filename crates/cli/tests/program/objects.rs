@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 
 use std::process::Stdio;
 
-use crate::desk::Desk;
+use crate::machine::Machine;
 
 const TWO: &str = "
 apiVersion: v1
@@ -24,9 +24,9 @@ spec:
 
 #[test]
 fn objects_are_made_seen_changed_and_deleted() {
-    let desk = Desk::new();
-    desk.write("two.yaml", TWO);
-    let tried = desk
+    let machine = Machine::new();
+    machine.write("two.yaml", TWO);
+    let tried = machine
         .longshore(&["create", "-f", "two.yaml", "--dry-run"])
         .expect(0);
     assert!(
@@ -35,31 +35,34 @@ fn objects_are_made_seen_changed_and_deleted() {
         tried.out
     );
 
-    let made = desk.longshore(&["create", "-f", "two.yaml"]).expect(0);
+    let made = machine.longshore(&["create", "-f", "two.yaml"]).expect(0);
     assert_eq!(
         made.out,
         "configmap/colours created\njob.batch/quick created\n"
     );
-    let again = desk.longshore(&["create", "-f", "two.yaml"]).expect(1);
+    let again = machine.longshore(&["create", "-f", "two.yaml"]).expect(1);
     assert!(
         again.err.contains("configmaps \"colours\" already exists"),
         "{}",
         again.err
     );
 
-    let waited = desk
+    let waited = machine
         .longshore(&["wait", "job", "quick", "--until", "finished"])
         .expect(0);
     assert_eq!(waited.out, "job.batch/quick finished\n");
 
-    let table = desk.longshore(&["get", "jobs"]).expect(0).out;
+    let table = machine.longshore(&["get", "jobs"]).expect(0).out;
     assert!(
         table.starts_with("NAME") && table.contains("quick") && table.contains("1/1"),
         "{table}"
     );
     let names = ["get", "configmap", "colours", "-o", "name"];
-    assert_eq!(desk.longshore(&names).expect(0).out, "configmap/colours\n");
-    let by_slash = desk
+    assert_eq!(
+        machine.longshore(&names).expect(0).out,
+        "configmap/colours\n"
+    );
+    let by_slash = machine
         .longshore(&["get", "cm/colours", "-o", "json"])
         .expect(0)
         .json();
@@ -72,20 +75,20 @@ fn objects_are_made_seen_changed_and_deleted() {
         "-o",
         "json",
     ];
-    let pods = desk.longshore(&by_field).expect(0).json();
+    let pods = machine.longshore(&by_field).expect(0).json();
     assert_eq!(pods["items"].as_array().unwrap().len(), 1);
     let selected = ["get", "cm", "-l", "app=shop", "-o", "name"];
     assert_eq!(
-        desk.longshore(&selected).expect(0).out,
+        machine.longshore(&selected).expect(0).out,
         "configmap/colours\n"
     );
 
     let label = ["label", "cm", "colours", "tier=front", "app-"];
     assert_eq!(
-        desk.longshore(&label).expect(0).out,
+        machine.longshore(&label).expect(0).out,
         "configmap/colours labelled\n"
     );
-    let refused = desk
+    let refused = machine
         .longshore(&["label", "cm", "colours", "tier=back"])
         .expect(2);
     assert!(
@@ -96,12 +99,13 @@ fn objects_are_made_seen_changed_and_deleted() {
         refused.err
     );
     assert!(refused.err.contains("--overwrite"), "{}", refused.err);
-    desk.longshore(&["label", "cm", "colours", "tier=back", "--overwrite"])
+    machine
+        .longshore(&["label", "cm", "colours", "tier=back", "--overwrite"])
         .expect(0);
 
-    let deleted = desk.longshore(&["delete", "cm", "colours"]).expect(0);
+    let deleted = machine.longshore(&["delete", "cm", "colours"]).expect(0);
     assert_eq!(deleted.out, "configmap/colours deleted\n");
-    let gone = desk.longshore(&["get", "cm", "colours"]).expect(1);
+    let gone = machine.longshore(&["get", "cm", "colours"]).expect(1);
     assert!(
         gone.err.contains("configmaps \"colours\" not found"),
         "{}",
@@ -109,29 +113,30 @@ fn objects_are_made_seen_changed_and_deleted() {
     );
     let none = ["delete", "cm", "colours", "--ignore-not-found"];
     assert!(
-        desk.longshore(&none)
+        machine
+            .longshore(&none)
             .expect(0)
             .err
             .contains("No configmaps")
     );
-    desk.longshore(&["delete", "jobs", "--all"]).expect(0);
-    let empty = desk.longshore(&["get", "jobs"]).expect(0);
+    machine.longshore(&["delete", "jobs", "--all"]).expect(0);
+    let empty = machine.longshore(&["get", "jobs"]).expect(0);
     assert_eq!(empty.err, "No jobs in the namespace default.\n");
-    desk.longshore(&["down"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
 }
 
 #[test]
 fn apply_owns_fields_and_says_who_else_does() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let map = |door: &str| {
         format!(
             "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {{door: {door}}}}}"
         )
     };
-    desk.write("a.yaml", &map("red"));
-    desk.longshore(&["create", "-f", "a.yaml"]).expect(0);
+    machine.write("a.yaml", &map("red"));
+    machine.longshore(&["create", "-f", "a.yaml"]).expect(0);
     // What was created so is not yet owned by what is applied.
-    let mut apply = desk.command(&["apply", "-f", "-"]);
+    let mut apply = machine.command(&["apply", "-f", "-"]);
     let apply = apply.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut apply = apply.spawn().unwrap();
     apply
@@ -148,62 +153,63 @@ fn apply_owns_fields_and_says_who_else_does() {
         "{told}"
     );
     assert!(told.contains("--force-conflicts"), "{told}");
-    desk.write("a.yaml", &map("blue"));
-    let forced = desk
+    machine.write("a.yaml", &map("blue"));
+    let forced = machine
         .longshore(&["apply", "-f", "a.yaml", "--force-conflicts"])
         .expect(0);
     assert_eq!(forced.out, "configmap/a applied\n");
-    let again = desk
+    let again = machine
         .longshore(&["apply", "-f", "a.yaml", "-o", "json"])
         .expect(0)
         .json();
     assert_eq!(again["data"]["door"], "blue");
-    desk.longshore(&["down"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
 }
 
 #[test]
 fn what_the_server_warns_of_is_shown_once() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let claim = |name: &str| {
         format!(
             "---\n{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}}}, \
              spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}}}\n"
         )
     };
-    desk.write("claims.yaml", &(claim("a") + &claim("b")));
+    machine.write("claims.yaml", &(claim("a") + &claim("b")));
     for verb in ["create", "apply"] {
-        let made = desk.longshore(&[verb, "-f", "claims.yaml", "--dry-run"]);
+        let made = machine.longshore(&[verb, "-f", "claims.yaml", "--dry-run"]);
         let warnings = made.expect(0).err;
         let begin = "warning: persistentvolumeclaims are stored, but this cluster does not act";
         assert!(warnings.starts_with(begin), "{verb}: {warnings}");
         assert_eq!(warnings.lines().count(), 1, "{verb}: {warnings}");
     }
-    desk.longshore(&["down"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
 }
 
 #[test]
 fn a_watch_shows_changes_line_by_line() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let mut command = desk.command(&["watch", "cm", "-o", "json"]);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let mut command = machine.command(&["watch", "cm", "-o", "json"]);
     let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     // The watch begins at some time: changes go on until one is seen.
-    let desk = std::sync::Arc::new(desk);
+    let machine = std::sync::Arc::new(machine);
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let changing = std::thread::spawn({
-        let (desk, stop) = (desk.clone(), stop.clone());
+        let (machine, stop) = (machine.clone(), stop.clone());
         move || {
-            desk.write(
+            machine.write(
                 "a.yaml",
                 "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
             );
-            desk.longshore(&["apply", "-f", "a.yaml"]).expect(0);
+            machine.longshore(&["apply", "-f", "a.yaml"]).expect(0);
             let mut n = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 n += 1;
                 let label = format!("n={n}");
-                desk.longshore(&["label", "cm", "a", &label, "--overwrite"])
+                machine
+                    .longshore(&["label", "cm", "a", &label, "--overwrite"])
                     .expect(0);
             }
         }
@@ -223,14 +229,14 @@ fn a_watch_shows_changes_line_by_line() {
     changing.join().unwrap();
     watch.kill().unwrap();
     watch.wait().unwrap();
-    desk.longshore(&["down"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
 }
 
 #[test]
 fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
-    let desk = Desk::new();
-    desk.write("bad.yaml", "apiVersion: v1\nkind: [");
-    desk.write("empty.yaml", "# nothing\n");
+    let machine = Machine::new();
+    machine.write("bad.yaml", "apiVersion: v1\nkind: [");
+    machine.write("empty.yaml", "# nothing\n");
     for (arguments, told) in [
         (
             &["create", "-f", "bad.yaml"][..],
@@ -261,8 +267,8 @@ fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
             "write ready, finished, gone",
         ),
     ] {
-        let answer = desk.longshore(arguments).expect(2);
+        let answer = machine.longshore(arguments).expect(2);
         assert!(answer.err.contains(told), "{arguments:?}: {}", answer.err);
     }
-    assert!(!desk.data().exists(), "no cluster was started");
+    assert!(!machine.data().exists(), "no cluster was started");
 }

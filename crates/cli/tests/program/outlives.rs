@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::desk::{Desk, Running, eventually};
+use crate::machine::{Machine, Running, eventually};
 use crate::window::Terminal;
 
 /// Says that it has begun, waits for a file, ends with its own code.
@@ -15,74 +15,75 @@ fn script(go: &Path) -> String {
 }
 
 /// The only run there is.
-fn run_name(desk: &Desk) -> String {
+fn run_name(machine: &Machine) -> String {
     let mut name = String::new();
     eventually("the run is listed", || {
-        let runs = desk.longshore(&["runs", "--output", "name"]).expect(0);
+        let runs = machine.longshore(&["runs", "--output", "name"]).expect(0);
         name = runs.out.trim().to_owned();
         !name.is_empty()
     });
     name
 }
 
-fn run_state(desk: &Desk) -> serde_json::Value {
-    desk.longshore(&["runs", "--output", "json"])
+fn run_state(machine: &Machine) -> serde_json::Value {
+    machine
+        .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json()[0]
         .clone()
 }
 
-fn wait_until_it_runs(desk: &Desk) {
+fn wait_until_it_runs(machine: &Machine) {
     eventually("the task runs", || {
-        desk.pid().is_some() && run_state(desk)["state"] == "running"
+        machine.pid().is_some() && run_state(machine)["state"] == "running"
     });
 }
 
 /// The run still runs; it ends well when it may, and its cluster with it.
 #[track_caller]
-fn goes_on(desk: &Desk, go: &Path) {
-    assert_eq!(run_state(desk)["state"], "running");
-    let status = desk.status();
+fn goes_on(machine: &Machine, go: &Path) {
+    assert_eq!(run_state(machine)["state"], "running");
+    let status = machine.status();
     assert_eq!(status["lifetime"], "on-demand", "{status}");
-    let name = run_name(desk);
+    let name = run_name(machine);
     assert_eq!(status["runs"], serde_json::json!([name]), "{status}");
     std::fs::write(go, "").unwrap();
-    eventually("the cluster ends by itself", || desk.pid().is_none());
-    assert_eq!(run_state(desk)["exitCode"], 6);
-    let attached = desk.longshore(&["attach", &name]).expect(6);
+    eventually("the cluster ends by itself", || machine.pid().is_none());
+    assert_eq!(run_state(machine)["exitCode"], 6);
+    let attached = machine.longshore(&["attach", &name]).expect(6);
     assert!(attached.out.ends_with("| ended\n"), "{}", attached.out);
-    eventually("the next cluster ends, too", || desk.pid().is_none());
-    desk.assert_no_process(desk.data().to_str().unwrap());
+    eventually("the next cluster ends, too", || machine.pid().is_none());
+    machine.assert_no_process(machine.data().to_str().unwrap());
 }
 
 #[test]
 fn a_run_goes_on_when_the_program_is_ended_by_a_signal() {
     for name in ["KILL", "HUP", "TERM"] {
-        let desk = Desk::new();
-        let go = desk.code().join("go");
+        let machine = Machine::new();
+        let go = machine.code().join("go");
         // These tests may run under nohup.
         let program = env!("CARGO_BIN_EXE_longshore");
         let line = format!(
             "exec env --default-signal=HUP {program} run -- sh -c '{}'",
             script(&go)
         );
-        let run = Running::start(desk.shell(&line));
-        wait_until_it_runs(&desk);
+        let run = Running::start(machine.shell(&line));
+        wait_until_it_runs(&machine);
         run.signal(name);
         let answer = run.end();
         if name == "TERM" {
             assert_eq!(answer.code, 130, "{}", answer.err);
             assert!(answer.err.contains("goes on"), "{}", answer.err);
         }
-        goes_on(&desk, &go);
+        goes_on(&machine, &go);
     }
 }
 
 #[test]
 fn a_run_goes_on_when_the_terminal_is_closed() {
-    let desk = Desk::new();
-    let go = desk.code().join("go");
-    let command = desk.command(&["run", "--", "sh", "-c", &script(&go)]);
+    let machine = Machine::new();
+    let go = machine.code().join("go");
+    let command = machine.command(&["run", "--", "sh", "-c", &script(&go)]);
     let mut terminal = Terminal::start(&command);
     terminal.wait_for("begun");
     assert_eq!(
@@ -92,14 +93,14 @@ fn a_run_goes_on_when_the_terminal_is_closed() {
     );
     terminal.close();
     terminal.end();
-    goes_on(&desk, &go);
+    goes_on(&machine, &go);
 }
 
 #[test]
 fn ctrl_c_on_a_terminal_asks_and_detaching_leaves_the_run_alone() {
-    let desk = Desk::new();
-    let go = desk.code().join("go");
-    let command = desk.command(&["run", "--", "sh", "-c", &script(&go)]);
+    let machine = Machine::new();
+    let go = machine.code().join("go");
+    let command = machine.command(&["run", "--", "sh", "-c", &script(&go)]);
     let mut terminal = Terminal::start(&command);
     terminal.wait_for("begun");
     terminal.write("\x03");
@@ -108,7 +109,7 @@ fn ctrl_c_on_a_terminal_asks_and_detaching_leaves_the_run_alone() {
     let (status, text) = terminal.end();
     assert_eq!(status.code(), Some(130), "{text}");
     assert!(text.contains("goes on"), "{text}");
-    goes_on(&desk, &go);
+    goes_on(&machine, &go);
 }
 
 /// Field 6 of `/proc/PID/stat`.
@@ -125,9 +126,9 @@ fn stat_field(pid: i32, number: usize) -> i32 {
 
 #[test]
 fn the_cluster_holds_nothing_of_the_terminal_and_the_shell() {
-    let desk = Desk::new();
-    let go = desk.code().join("go");
-    let held = desk.code().join("held");
+    let machine = Machine::new();
+    let go = machine.code().join("go");
+    let held = machine.code().join("held");
     // A file that the shell has open, as it is after `exec 9>file`.
     let program = env!("CARGO_BIN_EXE_longshore");
     let line = format!(
@@ -135,9 +136,9 @@ fn the_cluster_holds_nothing_of_the_terminal_and_the_shell() {
         held.display(),
         script(&go)
     );
-    let mut terminal = Terminal::start(&desk.shell(&line));
-    wait_until_it_runs(&desk);
-    let pid = desk.pid().unwrap();
+    let mut terminal = Terminal::start(&machine.shell(&line));
+    wait_until_it_runs(&machine);
+    let pid = machine.pid().unwrap();
     assert_eq!(session(pid), pid, "a session of its own");
     assert_eq!(stat_field(pid, 7), 0, "no terminal");
     let open: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
@@ -149,57 +150,58 @@ fn the_cluster_holds_nothing_of_the_terminal_and_the_shell() {
         path.starts_with("/dev/pts/") || path.contains("held") || path.contains("/dev/tty")
     };
     assert_eq!(open.iter().find(of_shell), None, "{open:?}");
-    let log = desk.data().join("cluster.log").display().to_string();
+    let log = machine.data().join("cluster.log").display().to_string();
     for number in [1, 2] {
         let path = std::fs::read_link(format!("/proc/{pid}/fd/{number}")).unwrap();
         assert_eq!(path.display().to_string(), log, "{number}");
     }
     terminal.close();
     terminal.end();
-    goes_on(&desk, &go);
+    goes_on(&machine, &go);
 }
 
 #[test]
 fn a_detached_run_keeps_its_cluster_as_long_as_it_lasts() {
-    let desk = Desk::new();
-    let go = desk.code().join("go");
-    desk.longshore(&["run", "--detach", "--", "sh", "-c", &script(&go)])
+    let machine = Machine::new();
+    let go = machine.code().join("go");
+    machine
+        .longshore(&["run", "--detach", "--", "sh", "-c", &script(&go)])
         .expect(0);
-    wait_until_it_runs(&desk);
-    goes_on(&desk, &go);
+    wait_until_it_runs(&machine);
+    goes_on(&machine, &go);
 }
 
 /// A parameter server never ends by itself: a follower ends it when the others
 /// are done. Here nobody follows.
 #[test]
 fn roles_that_serve_the_others_end_when_nobody_follows() {
-    let desk = Desk::new();
-    let go = desk.code().join("go");
-    desk.write(
+    let machine = Machine::new();
+    let go = machine.code().join("go");
+    machine.write(
         "longshore.toml",
         &format!(
             "[roles.worker]\ncommand = {:?}\n[roles.ps]\ncommand = [\"sleep\", \"300\"]\n",
             format!("while ! test -e {}; do sleep 0.05; done", go.display())
         ),
     );
-    let run = Running::start(desk.command(&["run"]));
-    wait_until_it_runs(&desk);
+    let run = Running::start(machine.command(&["run"]));
+    wait_until_it_runs(&machine);
     run.signal("KILL");
     drop(run);
     std::fs::write(&go, "").unwrap();
-    eventually("the cluster ends by itself", || desk.pid().is_none());
-    assert_eq!(run_state(&desk)["state"], "succeeded");
+    eventually("the cluster ends by itself", || machine.pid().is_none());
+    assert_eq!(run_state(&machine)["state"], "succeeded");
 }
 
 /// The Job is concluded before its cluster ends: the next cluster has nothing to
 /// add, and the run took as long as it took.
 #[test]
 fn a_run_has_the_end_that_it_had_and_not_that_of_the_next_cluster() {
-    let desk = Desk::new();
-    desk.run_script("true").expect(0);
-    assert_eq!(desk.pid(), None);
+    let machine = Machine::new();
+    machine.run_script("true").expect(0);
+    assert_eq!(machine.pid(), None);
     let next_start = jiff::Timestamp::now();
-    let job = &desk
+    let job = &machine
         .longshore(&["get", "jobs", "--output", "json"])
         .expect(0)
         .json()["items"][0];
@@ -214,7 +216,7 @@ fn a_run_has_the_end_that_it_had_and_not_that_of_the_next_cluster() {
     let concluded: jiff::Timestamp =
         serde_json::from_value(last["lastTransitionTime"].clone()).unwrap();
     assert!(completed <= next_start && concluded <= next_start, "{job}");
-    let run = run_state(&desk);
+    let run = run_state(&machine);
     let finished: jiff::Timestamp = serde_json::from_value(run["finished"].clone()).unwrap();
     assert!(finished <= next_start, "{run}");
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::desk::Desk;
+use crate::machine::Machine;
 
 /// Another local user.
 const STRANGER: u32 = 65534;
@@ -23,11 +23,11 @@ fn set_mode(path: &Path, mode: u32) {
 /// that leads to a file of somebody else.
 #[test]
 fn a_directory_that_another_user_prepared_is_refused() {
-    let desk = Desk::new();
-    if fs::metadata(desk.code()).unwrap().uid() != 0 {
+    let machine = Machine::new();
+    if fs::metadata(machine.code()).unwrap().uid() != 0 {
         return;
     }
-    let (data, target) = (desk.data(), desk.code().join("target"));
+    let (data, target) = (machine.data(), machine.code().join("target"));
     fs::create_dir(&data).unwrap();
     let settings = format!("{{\"port\":0,\"token\":\"{}\"}}", "0".repeat(64));
     fs::write(data.join("settings.json"), settings).unwrap();
@@ -40,7 +40,7 @@ fn a_directory_that_another_user_prepared_is_refused() {
         &["get", "nodes"],
         &["run", "--", "true"],
     ] {
-        let answer = desk.longshore(words).expect(3);
+        let answer = machine.longshore(words).expect(3);
         assert!(
             answer.err.contains("belongs to another user (uid 65534)"),
             "{words:?}: {}",
@@ -50,47 +50,47 @@ fn a_directory_that_another_user_prepared_is_refused() {
     }
     // Nor is it enough that the directory is one's own.
     chown(&data, Some(0), Some(0)).unwrap();
-    let answer = desk.longshore(&["up"]).expect(3);
+    let answer = machine.longshore(&["up"]).expect(3);
     assert!(answer.err.contains("symbolic link"), "{}", answer.err);
     assert!(!target.exists(), "nothing was written through the link");
     fs::remove_file(data.join("cluster.log")).unwrap();
     chown(data.join("settings.json"), Some(STRANGER), None).unwrap();
-    let answer = desk.longshore(&["up"]).expect(3);
+    let answer = machine.longshore(&["up"]).expect(3);
     assert!(answer.err.contains("settings.json"), "{}", answer.err);
-    assert!(desk.pid().is_none());
+    assert!(machine.pid().is_none());
 }
 
 #[test]
 fn a_directory_that_others_may_write_is_refused() {
-    let desk = Desk::new();
-    fs::create_dir(desk.data()).unwrap();
-    set_mode(&desk.data(), 0o777);
-    let answer = desk.longshore(&["up"]).expect(3);
+    let machine = Machine::new();
+    fs::create_dir(machine.data()).unwrap();
+    set_mode(&machine.data(), 0o777);
+    let answer = machine.longshore(&["up"]).expect(3);
     assert!(
         answer.err.contains("every user may write"),
         "{}",
         answer.err
     );
     assert!(answer.err.contains("chmod go-w"), "{}", answer.err);
-    set_mode(&desk.data(), 0o755);
-    desk.longshore(&["up"]).expect(0);
-    assert_eq!(mode(&desk.data()), 0o700);
+    set_mode(&machine.data(), 0o755);
+    machine.longshore(&["up"]).expect(0);
+    assert_eq!(mode(&machine.data()), 0o700);
 }
 
 /// Whatever the umask, and whatever an earlier version left.
 #[test]
 fn all_files_are_private() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let program = env!("CARGO_BIN_EXE_longshore");
-    let mut up = desk.shell(&format!(
+    let mut up = machine.shell(&format!(
         "umask 000; exec {program} up --kubeconfig ../ours"
     ));
     assert!(up.output().unwrap().status.success());
-    desk.run_script("true").expect(0);
+    machine.run_script("true").expect(0);
     let check = || {
-        assert_eq!(mode(&desk.data()), 0o700);
-        assert_eq!(mode(&desk.home().join("ours")), 0o600);
-        for entry in fs::read_dir(desk.data()).unwrap() {
+        assert_eq!(mode(&machine.data()), 0o700);
+        assert_eq!(mode(&machine.home().join("ours")), 0o600);
+        for entry in fs::read_dir(machine.data()).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
                 assert_eq!(mode(&path), 0o600, "{}", path.display());
@@ -98,21 +98,21 @@ fn all_files_are_private() {
         }
     };
     check();
-    desk.longshore(&["down"]).expect(0);
+    machine.longshore(&["down"]).expect(0);
     for name in ["objects.redb", "settings.json", "lock", "cluster.log"] {
-        set_mode(&desk.data().join(name), 0o644);
+        set_mode(&machine.data().join(name), 0o644);
     }
-    desk.longshore(&["up"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
     check();
 }
 
 #[test]
 fn a_kubeconfig_goes_nowhere_where_others_could_replace_it() {
-    let desk = Desk::new();
-    let shared = desk.code().join("shared");
+    let machine = Machine::new();
+    let shared = machine.code().join("shared");
     fs::create_dir(&shared).unwrap();
     set_mode(&shared, 0o777);
-    let answer = desk
+    let answer = machine
         .longshore(&["up", "--kubeconfig", "shared/k"])
         .expect(3);
     assert!(
@@ -120,8 +120,12 @@ fn a_kubeconfig_goes_nowhere_where_others_could_replace_it() {
         "{}",
         answer.err
     );
-    assert!(desk.pid().is_none());
-    symlink(desk.code().join("elsewhere"), desk.code().join("link")).unwrap();
-    let answer = desk.longshore(&["up", "--kubeconfig", "link"]).expect(3);
+    assert!(machine.pid().is_none());
+    symlink(
+        machine.code().join("elsewhere"),
+        machine.code().join("link"),
+    )
+    .unwrap();
+    let answer = machine.longshore(&["up", "--kubeconfig", "link"]).expect(3);
     assert!(answer.err.contains("symbolic link"), "{}", answer.err);
 }

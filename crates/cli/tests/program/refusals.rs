@@ -1,14 +1,14 @@
 //! What is refused, and how: what failed, why, what to do; and that nothing is
 //! started for it.
 
-use crate::desk::{Answer, Desk};
+use crate::machine::{Answer, Machine};
 
 /// Runs a command that must fail and must not have started a cluster.
 #[track_caller]
-fn refused(desk: &Desk, code: i32, arguments: &[&str]) -> Answer {
-    let answer = desk.longshore(arguments).expect(code);
+fn refused(machine: &Machine, code: i32, arguments: &[&str]) -> Answer {
+    let answer = machine.longshore(arguments).expect(code);
     assert!(
-        !desk.data().join("cluster.log").exists(),
+        !machine.data().join("cluster.log").exists(),
         "no cluster is started for this"
     );
     answer
@@ -16,8 +16,8 @@ fn refused(desk: &Desk, code: i32, arguments: &[&str]) -> Answer {
 
 #[test]
 fn a_folder_that_is_not_there() {
-    let desk = Desk::new();
-    let answer = refused(&desk, 2, &["run", "nowhere", "--", "true"]);
+    let machine = Machine::new();
+    let answer = refused(&machine, 2, &["run", "nowhere", "--", "true"]);
     insta::assert_snapshot!(answer.err, @r"
     error: nowhere does not exist
     hint: the first argument is the folder of code; the command comes after `--`, as in `longshore run -- python train.py`
@@ -26,9 +26,9 @@ fn a_folder_that_is_not_there() {
 
 #[test]
 fn a_file_for_a_folder() {
-    let desk = Desk::new();
-    desk.write("train.py", "");
-    let answer = refused(&desk, 2, &["run", "train.py"]);
+    let machine = Machine::new();
+    machine.write("train.py", "");
+    let answer = refused(&machine, 2, &["run", "train.py"]);
     assert!(
         answer
             .err
@@ -40,12 +40,12 @@ fn a_file_for_a_folder() {
 
 #[test]
 fn an_unknown_role_is_told_the_known_ones() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "longshore.toml",
         "command = [\"true\"]\n[roles.worker]\ncount = 2\n",
     );
-    let answer = refused(&desk, 2, &["run", "--role", "wroker=4"]);
+    let answer = refused(&machine, 2, &["run", "--role", "wroker=4"]);
     assert!(
         answer.err.contains("unknown role \"wroker\""),
         "{}",
@@ -56,36 +56,36 @@ fn an_unknown_role_is_told_the_known_ones() {
 
 #[test]
 fn no_command() {
-    let desk = Desk::new();
-    let answer = refused(&desk, 2, &["run"]);
+    let machine = Machine::new();
+    let answer = refused(&machine, 2, &["run"]);
     insta::assert_snapshot!(answer.err, @"error: no command: give one after `--`, as in `longshore run -- python train.py`, or set `command` in longshore.toml");
 }
 
 #[test]
 fn a_command_without_the_dashes_before_it() {
-    let desk = Desk::new();
-    let answer = refused(&desk, 2, &["run", "python", "train.py", "--lr", "0.1"]);
+    let machine = Machine::new();
+    let answer = refused(&machine, 2, &["run", "python", "train.py", "--lr", "0.1"]);
     insta::assert_snapshot!(answer.err, @r"
     error: the command `python train.py --lr 0.1` must come after `--`
     hint: write `longshore run -- python train.py --lr 0.1`, with options of longshore before the `--`
     ");
-    let answer = refused(&desk, 2, &["run", "--imgae", "x"]);
+    let answer = refused(&machine, 2, &["run", "--imgae", "x"]);
     assert!(answer.err.contains("'--image'"), "{}", answer.err);
 }
 
 #[test]
 fn a_size_that_is_not_a_quantity() {
-    let desk = Desk::new();
-    let answer = refused(&desk, 2, &["run", "--memory", "16GB", "--", "true"]);
+    let machine = Machine::new();
+    let answer = refused(&machine, 2, &["run", "--memory", "16GB", "--", "true"]);
     insta::assert_snapshot!(answer.err, @r#"error: invalid --memory "16GB": write 16G (powers of 1000) or 16Gi (powers of 1024)"#);
-    desk.write(
+    machine.write(
         "longshore.toml",
         "command = 'true'\n[resources]\nmemory = \"4GB\"\n",
     );
-    let answer = refused(&desk, 2, &["run"]);
+    let answer = refused(&machine, 2, &["run"]);
     insta::assert_snapshot!(answer.err, @r#"error: ./longshore.toml:3:10: invalid resource memory "4GB": write 4G (powers of 1000) or 4Gi (powers of 1024)"#);
-    desk.write("longshore.toml", "command = 'true'\nmemory = \"4GB\"\n");
-    let answer = refused(&desk, 2, &["run"]);
+    machine.write("longshore.toml", "command = 'true'\nmemory = \"4GB\"\n");
+    let answer = refused(&machine, 2, &["run"]);
     assert!(
         answer
             .err
@@ -97,8 +97,8 @@ fn a_size_that_is_not_a_quantity() {
 
 #[test]
 fn a_relative_folder_of_another_clusters_node() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "config",
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
         clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
@@ -113,19 +113,19 @@ fn a_relative_folder_of_another_clusters_node() {
         "--",
         "true",
     ];
-    let answer = refused(&desk, 2, &line);
+    let answer = refused(&machine, 2, &line);
     insta::assert_snapshot!(answer.err, @r#"error: invalid volumes host "outs": give the absolute path of a folder on the nodes, without `..`; a relative one is possible on the embedded cluster only"#);
 }
 
 #[test]
 fn all_refused_files_at_once() {
-    let desk = Desk::new();
-    desk.write(".env", "A=1");
-    desk.write(".netrc", "x");
+    let machine = Machine::new();
+    machine.write(".env", "A=1");
+    machine.write(".netrc", "x");
     for name in ["one", "two"] {
-        std::os::unix::fs::symlink("/etc/hosts", desk.code().join(name)).unwrap();
+        std::os::unix::fs::symlink("/etc/hosts", machine.code().join(name)).unwrap();
     }
-    let answer = refused(&desk, 2, &["run", "--", "true"]);
+    let answer = refused(&machine, 2, &["run", "--", "true"]);
     for part in [
         "3 problems keep the folder from being sent",
         ".env (",
@@ -139,9 +139,9 @@ fn all_refused_files_at_once() {
 
 #[test]
 fn an_unknown_key_in_the_configuration() {
-    let desk = Desk::new();
-    desk.write("longshore.toml", "comand = [\"true\"]\n");
-    let answer = refused(&desk, 2, &["run"]);
+    let machine = Machine::new();
+    machine.write("longshore.toml", "comand = [\"true\"]\n");
+    let answer = refused(&machine, 2, &["run"]);
     assert!(
         answer.err.contains("did you mean `command`?"),
         "{}",
@@ -151,22 +151,22 @@ fn an_unknown_key_in_the_configuration() {
 
 #[test]
 fn a_selector_that_cannot_be_read() {
-    let desk = Desk::new();
-    let answer = refused(&desk, 2, &["get", "pods", "-l", "app in web"]);
+    let machine = Machine::new();
+    let answer = refused(&machine, 2, &["get", "pods", "-l", "app in web"]);
     assert!(answer.err.contains("invalid selector"), "{}", answer.err);
 }
 
 #[test]
 fn a_data_folder_that_is_a_file() {
-    let desk = Desk::new();
-    desk.write("file", "");
-    let answer = refused(&desk, 2, &["up", "--data-dir", "file"]);
+    let machine = Machine::new();
+    machine.write("file", "");
+    let answer = refused(&machine, 2, &["up", "--data-dir", "file"]);
     assert!(answer.err.contains("is not a folder"), "{}", answer.err);
 }
 
 #[test]
 fn a_cluster_that_does_not_answer() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     // A port that was just free: nobody listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -179,14 +179,14 @@ fn a_cluster_that_does_not_answer() {
          contexts: [{{name: gone, context: {{cluster: gone, user: gone}}}}]\n\
          users: [{{name: gone, user: {{}}}}]\n"
     );
-    desk.write("config", &config);
+    machine.write("config", &config);
     for verb in [&["get", "pods"][..], &["runs"], &["run", "--no-code"]] {
         let mut arguments = verb.to_vec();
         arguments.extend(["--kubeconfig", "config"]);
         if verb[0] == "run" {
             arguments.extend(["--", "true"]);
         }
-        let answer = refused(&desk, 3, &arguments);
+        let answer = refused(&machine, 3, &arguments);
         assert!(
             answer.err.contains("cannot reach the cluster at"),
             "{}",
@@ -198,13 +198,13 @@ fn a_cluster_that_does_not_answer() {
 
 #[test]
 fn a_context_that_is_not_there() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         "config",
         "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n",
     );
     let answer = refused(
-        &desk,
+        &machine,
         3,
         &["runs", "--kubeconfig", "config", "--context", "nope"],
     );
@@ -214,10 +214,10 @@ fn a_context_that_is_not_there() {
 
 #[test]
 fn a_cluster_that_cannot_start_shows_its_log() {
-    let desk = Desk::new();
-    std::fs::create_dir(desk.data()).unwrap();
-    std::fs::write(desk.data().join("objects.redb"), "this is no database").unwrap();
-    let answer = desk.longshore(&["get", "nodes"]).expect(3);
+    let machine = Machine::new();
+    std::fs::create_dir(machine.data()).unwrap();
+    std::fs::write(machine.data().join("objects.redb"), "this is no database").unwrap();
+    let answer = machine.longshore(&["get", "nodes"]).expect(3);
     assert!(
         answer
             .err
@@ -226,5 +226,5 @@ fn a_cluster_that_cannot_start_shows_its_log() {
         answer.err
     );
     assert!(answer.err.contains("cluster.log"), "{}", answer.err);
-    desk.longshore(&["status"]).expect(3);
+    machine.longshore(&["status"]).expect(3);
 }

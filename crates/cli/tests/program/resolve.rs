@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Running, eventually, kill_with, unique_word};
+use crate::machine::{Machine, Running, eventually, kill_with, unique_word};
 
 /// A pod that sleeps.
 fn sleeper(name: &str) -> String {
@@ -19,34 +19,34 @@ fn sleeper(name: &str) -> String {
     .to_string()
 }
 
-fn start(desk: &Desk, name: &str) {
+fn start(machine: &Machine, name: &str) {
     let file = format!("{name}.json");
-    desk.write(&file, &sleeper(name));
-    desk.longshore(&["create", "-f", &file]).expect(0);
+    machine.write(&file, &sleeper(name));
+    machine.longshore(&["create", "-f", &file]).expect(0);
 }
 
 #[test]
 fn a_spec_can_be_resolved_from_a_run() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write(
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write(
         "longshore.toml",
         "command = [\"sleep\", \"300\"]\n[roles.worker]\ncount = 2\n",
     );
-    let name = desk
+    let name = machine
         .longshore(&["run", "--detach"])
         .expect(0)
         .out
         .trim()
         .to_owned();
-    let spec = desk.longshore(&["resolve", &name]).expect(0).json();
+    let spec = machine.longshore(&["resolve", &name]).expect(0).json();
     let first = spec["worker"][0].as_str().unwrap();
     assert!(
         first.starts_with(&format!("{name}-worker-0.{name}:")),
         "{spec}"
     );
     let of_one = |format: &str, task: &str| {
-        desk.longshore(&["resolve", &name, "--format", format, "--task", task])
+        machine.longshore(&["resolve", &name, "--format", format, "--task", task])
     };
     let config = of_one("tf-config", "worker:1").expect(0).json();
     assert_eq!(
@@ -64,19 +64,19 @@ fn a_spec_can_be_resolved_from_a_run() {
 
     let selector = format!("worker=longshore.dev/run={name}");
     let arguments = ["resolve", "--job", &selector, "--wait", "worker=2"];
-    let spec = desk.longshore(&arguments).expect(0).json();
+    let spec = machine.longshore(&arguments).expect(0).json();
     assert_eq!(spec["worker"].as_array().unwrap().len(), 2, "{spec}");
     assert!(
         spec["worker"][0].as_str().unwrap().starts_with("127."),
         "{spec}"
     );
-    desk.longshore(&["cancel", &name]).expect(0);
+    machine.longshore(&["cancel", &name]).expect(0);
 }
 
 #[test]
 fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let done = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "w-0", "labels": {"app": "train"}},
@@ -85,11 +85,12 @@ fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
             "containers": [{"name": "main", "image": "any", "command": ["true"]}],
         },
     });
-    desk.write("pod.json", &done.to_string());
-    desk.longshore(&["create", "-f", "pod.json"]).expect(0);
-    desk.longshore(&["wait", "pod", "w-0", "--until", "finished"])
+    machine.write("pod.json", &done.to_string());
+    machine.longshore(&["create", "-f", "pod.json"]).expect(0);
+    machine
+        .longshore(&["wait", "pod", "w-0", "--until", "finished"])
         .expect(0);
-    let refused = desk
+    let refused = machine
         .longshore(&["resolve", "--job", "worker=app=train"])
         .expect(1);
     assert!(
@@ -107,7 +108,7 @@ fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
         "skip",
     ];
     assert_eq!(
-        desk.longshore(&words).expect(0).json(),
+        machine.longshore(&words).expect(0).json(),
         json!({"worker": []})
     );
     let words = [
@@ -119,7 +120,7 @@ fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
         "--timeout",
         "0",
     ];
-    let missing = desk.longshore(&words).expect(1);
+    let missing = machine.longshore(&words).expect(1);
     assert!(
         missing.err.contains("worker: 0 of 1; w-0 is Succeeded"),
         "{}",
@@ -129,9 +130,9 @@ fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
 
 #[test]
 fn workers_come_and_go_and_each_generation_is_told() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    start(&desk, "w-0");
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    start(&machine, "w-0");
     let words = [
         "resolve",
         "--job",
@@ -140,7 +141,7 @@ fn workers_come_and_go_and_each_generation_is_told() {
         "--wait",
         "worker=1",
     ];
-    let mut watching = Running::start(desk.command(&words));
+    let mut watching = Running::start(machine.command(&words));
     let mut lines = BufReader::new(watching.output()).lines();
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     let size = |generation: &Value| generation["cluster"]["worker"].as_array().unwrap().len();
@@ -158,13 +159,13 @@ fn workers_come_and_go_and_each_generation_is_told() {
     let mut number = first["generation"].as_u64().unwrap();
     // Each is in the order of the pods' numbers, whichever came first.
     for name in ["w-10", "w-9"] {
-        start(&desk, name);
+        start(&machine, name);
         let generation = next();
         number += 1;
         assert_eq!(generation["generation"], number);
         assert_eq!(names(&generation, "joined"), [name]);
     }
-    desk.longshore(&["delete", "pod", "w-0"]).expect(0);
+    machine.longshore(&["delete", "pod", "w-0"]).expect(0);
     let smaller = next();
     assert_eq!(smaller["generation"], number + 1);
     assert_eq!(
@@ -176,8 +177,10 @@ fn workers_come_and_go_and_each_generation_is_told() {
     let mut mortal: Value = serde_json::from_str(&sleeper("w-7")).unwrap();
     mortal["spec"]["restartPolicy"] = json!("Never");
     mortal["spec"]["containers"][0]["command"] = json!(["sh", "-c", "sleep 300; true", word]);
-    desk.write("mortal.json", &mortal.to_string());
-    desk.longshore(&["create", "-f", "mortal.json"]).expect(0);
+    machine.write("mortal.json", &mortal.to_string());
+    machine
+        .longshore(&["create", "-f", "mortal.json"])
+        .expect(0);
     let larger = next();
     assert_eq!(
         (size(&larger), names(&larger, "joined")),
@@ -196,18 +199,18 @@ fn workers_come_and_go_and_each_generation_is_told() {
         "--not-running",
         "skip",
     ];
-    assert_eq!(desk.longshore(&words).expect(0).json(), last["cluster"]);
+    assert_eq!(machine.longshore(&words).expect(0).json(), last["cluster"]);
     watching.signal("INT");
     watching.end().expect(0);
 }
 
 #[test]
 fn formats_of_one_task_ask_for_it() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let words = ["resolve", "--job", "worker=app=train", "--format", "torch"];
-    let refused = desk.longshore(&words).expect(2);
+    let refused = machine.longshore(&words).expect(2);
     assert!(refused.err.contains("--task worker:0"), "{}", refused.err);
-    let refused = desk.longshore(&["resolve"]).expect(2);
+    let refused = machine.longshore(&["resolve"]).expect(2);
     assert!(refused.err.contains("--job"), "{}", refused.err);
 }
 
@@ -215,22 +218,22 @@ fn formats_of_one_task_ask_for_it() {
 /// also beside a pod that has not begun.
 #[test]
 fn a_pod_finds_itself() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let mut waiting: Value = serde_json::from_str(&sleeper("w-9")).unwrap();
     waiting["spec"]["schedulerName"] = json!("nobody");
-    desk.write("pod.json", &waiting.to_string());
-    desk.longshore(&["create", "-f", "pod.json"]).expect(0);
+    machine.write("pod.json", &waiting.to_string());
+    machine.longshore(&["create", "-f", "pod.json"]).expect(0);
     let script = "longshore resolve --job worker=app=train --wait worker=2 --format torch --task self; sleep 300";
     for name in ["w-0", "w-1"] {
         let mut pod: Value = serde_json::from_str(&sleeper(name)).unwrap();
         pod["spec"]["containers"][0]["command"] = json!(["sh", "-c", script]);
-        desk.write("pod.json", &pod.to_string());
-        desk.longshore(&["create", "-f", "pod.json"]).expect(0);
+        machine.write("pod.json", &pod.to_string());
+        machine.longshore(&["create", "-f", "pod.json"]).expect(0);
     }
     let mut said = String::new();
     eventually("the second worker knows its rank", || {
-        said = desk.longshore(&["logs", "pod/w-1"]).out;
+        said = machine.longshore(&["logs", "pod/w-1"]).out;
         said.contains("PET_NODE_RANK")
     });
     assert!(

@@ -1,13 +1,13 @@
 //! `run`: from a folder to the command's exit code.
 
-use crate::desk::Desk;
+use crate::machine::Machine;
 
 #[test]
 fn the_exit_code_is_the_commands() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.run_script("exit 0").expect(0);
-    let failed = desk.run_script("echo going; exit 7").expect(7);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.run_script("exit 0").expect(0);
+    let failed = machine.run_script("echo going; exit 7").expect(7);
     assert!(failed.out.contains("main/0 | going"), "{}", failed.out);
     assert!(
         failed.err.contains("main/0"),
@@ -19,18 +19,18 @@ fn the_exit_code_is_the_commands() {
 
 #[test]
 fn the_first_line_names_the_cluster_and_until_when_it_stays() {
-    let desk = Desk::new();
-    let first = |answer: &crate::desk::Answer| answer.err.lines().next().unwrap().to_owned();
-    let answer = desk.run_script("true").expect(0);
+    let machine = Machine::new();
+    let first = |answer: &crate::machine::Answer| answer.err.lines().next().unwrap().to_owned();
+    let answer = machine.run_script("true").expect(0);
     assert_eq!(
         first(&answer),
         "cluster embedded, local processes; started for this run, stops when no run is left"
     );
     let json = ["run", "--output", "json", "--", "true"];
-    let started = |answer: &crate::desk::Answer| -> serde_json::Value {
+    let started = |answer: &crate::machine::Answer| -> serde_json::Value {
         serde_json::from_str(answer.out.lines().next().unwrap()).unwrap()
     };
-    let cluster = started(&desk.longshore(&json).expect(0))["cluster"].clone();
+    let cluster = started(&machine.longshore(&json).expect(0))["cluster"].clone();
     assert_eq!(
         (
             &cluster["kind"],
@@ -39,15 +39,15 @@ fn the_first_line_names_the_cluster_and_until_when_it_stays() {
         ),
         (&"embedded".into(), &"on-demand".into(), &true.into())
     );
-    desk.longshore(&["up"]).expect(0);
-    let answer = desk.run_script("true").expect(0);
+    machine.longshore(&["up"]).expect(0);
+    let answer = machine.run_script("true").expect(0);
     let line = first(&answer);
     assert!(
         line.starts_with("cluster embedded, local processes; up since ")
             && line.ends_with(", stays until `longshore down`"),
         "{line}"
     );
-    let cluster = started(&desk.longshore(&json).expect(0))["cluster"].clone();
+    let cluster = started(&machine.longshore(&json).expect(0))["cluster"].clone();
     assert_eq!(
         (&cluster["lifetime"], &cluster["startedForThis"]),
         (&"lasting".into(), &false.into())
@@ -56,14 +56,14 @@ fn the_first_line_names_the_cluster_and_until_when_it_stays() {
 
 #[test]
 fn a_large_folder_is_announced_before_it_is_packed_and_packed_once() {
-    let desk = Desk::new();
-    desk.write("a.py", "");
-    let sparse = std::fs::File::create(desk.code().join("data")).unwrap();
+    let machine = Machine::new();
+    machine.write("a.py", "");
+    let sparse = std::fs::File::create(machine.code().join("data")).unwrap();
     sparse.set_len(40 << 20).unwrap();
     // What was just written is not taken for unchanged.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
     let told = || {
-        let answer = desk.longshore(&["run", "--dry-run", "--", "true"]);
+        let answer = machine.longshore(&["run", "--dry-run", "--", "true"]);
         let told = answer.expect(0).err;
         let lines = told.lines().filter(|line| line.starts_with("code"));
         lines.map(str::to_owned).collect::<Vec<_>>()
@@ -83,36 +83,37 @@ fn a_large_folder_is_announced_before_it_is_packed_and_packed_once() {
 
 #[test]
 fn a_run_without_a_cluster_brings_one_and_takes_it_away() {
-    let desk = Desk::new();
-    desk.run_script("true").expect(0);
-    desk.longshore(&["status"]).expect(3);
-    desk.run_script("exit 7").expect(7);
-    desk.longshore(&["status"]).expect(3);
-    desk.assert_no_process(desk.data().to_str().unwrap());
+    let machine = Machine::new();
+    machine.run_script("true").expect(0);
+    machine.longshore(&["status"]).expect(3);
+    machine.run_script("exit 7").expect(7);
+    machine.longshore(&["status"]).expect(3);
+    machine.assert_no_process(machine.data().to_str().unwrap());
 }
 
 #[test]
 fn the_folder_comes_along() {
-    let desk = Desk::new();
-    desk.write("say.sh", "cat words\n");
-    desk.write("words", "from the folder\n");
-    desk.write(".gitignore", "secret\n");
-    desk.write("secret", "x");
-    let answer = desk.longshore(&["run", "--", "sh", "say.sh"]).expect(0);
+    let machine = Machine::new();
+    machine.write("say.sh", "cat words\n");
+    machine.write("words", "from the folder\n");
+    machine.write(".gitignore", "secret\n");
+    machine.write("secret", "x");
+    let answer = machine.longshore(&["run", "--", "sh", "say.sh"]).expect(0);
     assert!(
         answer.out.contains("main/0 | from the folder"),
         "{}",
         answer.out
     );
     assert!(answer.err.contains("3 files"), "{}", answer.err);
-    desk.longshore(&["run", "--", "test", "!", "-e", "secret"])
+    machine
+        .longshore(&["run", "--", "test", "!", "-e", "secret"])
         .expect(0);
 }
 
 #[test]
 fn a_command_that_is_not_there() {
-    let desk = Desk::new();
-    let answer = desk
+    let machine = Machine::new();
+    let answer = machine
         .longshore(&["run", "--", "no-such-program-anywhere"])
         .expect(4);
     let all = format!("{}{}", answer.out, answer.err);
@@ -122,7 +123,7 @@ fn a_command_that_is_not_there() {
 
 #[test]
 fn variables_arrive() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let arguments = [
         "run",
         "--env",
@@ -134,20 +135,20 @@ fn variables_arrive() {
         "-c",
         "echo \"<$A$N>\"",
     ];
-    let answer = desk.longshore(&arguments).expect(0);
+    let answer = machine.longshore(&arguments).expect(0);
     assert!(answer.out.contains("| <b c1>"), "{}", answer.out);
 }
 
 #[test]
 fn two_roles_see_each_other() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     // They end at once: who is slower must find the others all the same.
-    desk.write(
+    machine.write(
         "longshore.toml",
         "command = [\"sh\", \"-c\", \"echo $TF_CONFIG\"]\n\
          [roles.worker]\ncount = 1\n[roles.chief]\ncount = 1\n",
     );
-    let answer = desk.longshore(&["run", "--role", "worker=2"]).expect(0);
+    let answer = machine.longshore(&["run", "--role", "worker=2"]).expect(0);
     let configs: Vec<(&str, serde_json::Value)> = answer
         .out
         .lines()
@@ -168,8 +169,8 @@ fn two_roles_see_each_other() {
 
 #[test]
 fn a_dry_run_prints_what_would_be_sent_and_sends_nothing() {
-    let desk = Desk::new();
-    let answer = desk
+    let machine = Machine::new();
+    let answer = machine
         .longshore(&["run", "--name", "dry", "--dry-run", "--", "true"])
         .expect(0);
     assert!(
@@ -177,13 +178,13 @@ fn a_dry_run_prints_what_would_be_sent_and_sends_nothing() {
         "{}",
         answer.out
     );
-    assert!(!desk.data().join("cluster.log").exists());
+    assert!(!machine.data().join("cluster.log").exists());
 }
 
 #[test]
 fn a_timeout_ends_the_run() {
-    let desk = Desk::new();
-    let answer = desk.longshore(&["run", "--timeout", "1s", "--", "sleep", "300"]);
+    let machine = Machine::new();
+    let answer = machine.longshore(&["run", "--timeout", "1s", "--", "sleep", "300"]);
     assert_ne!(answer.code, 0);
     assert!(
         answer.err.contains("deadline") || answer.err.contains("time"),
@@ -194,7 +195,7 @@ fn a_timeout_ends_the_run() {
 
 #[test]
 fn a_relative_folder_of_this_machine_is_a_volume() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let volume = [
         "run",
         "--volume",
@@ -204,23 +205,23 @@ fn a_relative_folder_of_this_machine_is_a_volume() {
         "-c",
         "echo result > /out/file",
     ];
-    desk.longshore(&volume).expect(0);
-    let written = std::fs::read_to_string(desk.code().join("outs/file")).unwrap();
+    machine.longshore(&volume).expect(0);
+    let written = std::fs::read_to_string(machine.code().join("outs/file")).unwrap();
     assert_eq!(written, "result\n");
 }
 
 #[test]
 fn a_claim_that_nothing_can_bind_is_refused_at_once() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write(
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write(
         "claim.yaml",
         "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default}\n\
          spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
     );
-    desk.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    machine.longshore(&["create", "-f", "claim.yaml"]).expect(0);
     let run = ["run", "--volume", "claim:data:/data", "--", "true"];
-    let answer = desk.longshore(&run).expect(4);
+    let answer = machine.longshore(&run).expect(4);
     assert!(
         answer
             .err
@@ -237,7 +238,7 @@ fn a_claim_that_nothing_can_bind_is_refused_at_once() {
 
 #[test]
 fn a_launcher_image_brings_the_program() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let run = [
         "run",
         "--dry-run",
@@ -246,7 +247,7 @@ fn a_launcher_image_brings_the_program() {
         "--",
         "true",
     ];
-    let plan = desk.longshore(&run).expect(0).out;
+    let plan = machine.longshore(&run).expect(0).out;
     assert!(
         plan.contains("image: registry.example/longshore:1"),
         "{plan}"
@@ -262,7 +263,7 @@ fn a_launcher_image_brings_the_program() {
         "/longshore/bin/longshore",
         "--version",
     ];
-    let said = desk.longshore(&run).expect(0).out;
+    let said = machine.longshore(&run).expect(0).out;
     let version = concat!("main/0 | longshore ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(said, version);
 }
@@ -270,10 +271,10 @@ fn a_launcher_image_brings_the_program() {
 /// Its worker alone, as someone tries it first.
 #[test]
 fn an_example_with_one_worker() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let digits = examples.join("digits").display().to_string();
-    let answer = desk
+    let answer = machine
         .longshore(&["run", &digits, "--role", "worker=1", "--env", "EPOCHS=1"])
         .expect(0);
     assert!(
@@ -285,7 +286,7 @@ fn an_example_with_one_worker() {
 
 #[test]
 fn a_run_of_one_task_has_the_variables_of_frameworks() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let names = [
         "RANK",
         "WORLD_SIZE",
@@ -295,7 +296,7 @@ fn a_run_of_one_task_has_the_variables_of_frameworks() {
         "TF_CONFIG",
     ];
     let script = names.map(|name| format!("echo {name}=${name}")).join(";");
-    let answer = desk.run_script(&script).expect(0);
+    let answer = machine.run_script(&script).expect(0);
     for line in [
         "RANK=0",
         "WORLD_SIZE=1",

@@ -3,7 +3,7 @@
 use longshore::client::{Cluster, Patch};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, eventually};
+use crate::machine::{Machine, eventually};
 
 const TWO_ROLES: &str = r#"
 name = "nightly"
@@ -15,17 +15,17 @@ command = 'cat data.txt; echo "$LONGSHORE_RUN $LONGSHORE_ROLE/$LONGSHORE_INDEX o
 count = 2
 "#;
 
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    desk.write("longshore.toml", TWO_ROLES);
-    desk.write("data.txt", "from the folder\n");
-    desk
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.write("longshore.toml", TWO_ROLES);
+    machine.write("data.txt", "from the folder\n");
+    machine
 }
 
 /// Makes the schedule due: as if the cluster had slept since long ago.
-fn make_due(desk: &Desk) {
-    let path = desk.data().join("kubeconfig");
+fn make_due(machine: &Machine) {
+    let path = machine.data().join("kubeconfig");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -44,44 +44,44 @@ fn make_due(desk: &Desk) {
     });
 }
 
-fn runs(desk: &Desk) -> Vec<Value> {
-    let all = desk.longshore(&["runs", "--output", "json"]).expect(0);
+fn runs(machine: &Machine) -> Vec<Value> {
+    let all = machine.longshore(&["runs", "--output", "json"]).expect(0);
     all.json().as_array().unwrap().clone()
 }
 
-fn made_by(desk: &Desk, schedule: &str) -> Vec<Value> {
-    let mut all = runs(desk);
+fn made_by(machine: &Machine, schedule: &str) -> Vec<Value> {
+    let mut all = runs(machine);
     all.retain(|run| run["madeBy"] == schedule);
     all
 }
 
 #[test]
 fn a_schedule_makes_runs_whose_tasks_meet() {
-    let desk = desk();
-    let told = desk.longshore(&["run"]).expect(0);
+    let machine = machine();
+    let told = machine.longshore(&["run"]).expect(0);
     let schedule = told.out.trim();
     assert!(schedule.starts_with("nightly-"), "{}", told.out);
     assert!(told.err.contains("first due at 20"), "{}", told.err);
 
-    let all = runs(&desk);
+    let all = runs(&machine);
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(
         (&all[0]["state"], &all[0]["schedule"]["cron"]),
         (&json!("scheduled"), &json!("0 0 1 1 *"))
     );
     assert_eq!(all[0]["schedule"]["timeZone"], "Europe/Berlin");
-    let early = desk.longshore(&["logs", schedule]).expect(1);
+    let early = machine.longshore(&["logs", schedule]).expect(1);
     assert!(
         early.err.contains("has made no run") && early.err.contains("due at"),
         "{}",
         early.err
     );
 
-    make_due(&desk);
-    eventually("a run is made", || !made_by(&desk, schedule).is_empty());
+    make_due(&machine);
+    eventually("a run is made", || !made_by(&machine, schedule).is_empty());
     // Of the schedule, the last run that it has made.
-    desk.longshore(&["attach", schedule]).expect(0);
-    let made = made_by(&desk, schedule);
+    machine.longshore(&["attach", schedule]).expect(0);
+    let made = made_by(&machine, schedule);
     assert_eq!(made.len(), 1, "{made:?}");
     assert_eq!(made[0]["state"], "succeeded");
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
     let run = made[0]["name"].as_str().unwrap();
     let minute = run.strip_prefix(&format!("{schedule}-")).unwrap();
 
-    let logs = desk.longshore(&["logs", run]).expect(0).out;
+    let logs = machine.longshore(&["logs", run]).expect(0).out;
     assert!(logs.contains("from the folder"), "{logs}");
     for task in ["chief/0 of 1", "worker/0 of 2", "worker/1 of 2"] {
         assert!(logs.contains(&format!("{run} {task}")), "{logs}");
@@ -99,25 +99,26 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
     let host = format!("{schedule}-worker-{minute}-1.{schedule}:");
     assert!(logs.contains(&host), "{logs}");
     assert!(!logs.contains("EXECUTION"), "{logs}");
-    let spec = desk.longshore(&["resolve", run]).expect(0).json();
+    let spec = machine.longshore(&["resolve", run]).expect(0).json();
     assert!(
         spec["worker"][1].as_str().unwrap().starts_with(&host),
         "{spec}"
     );
-    let why = desk.longshore(&["why", run]).expect(0).out;
+    let why = machine.longshore(&["why", run]).expect(0).out;
     assert!(why.contains("succeeded"), "{why}");
 
     // Without one of its runs the schedule is as it was.
-    desk.longshore(&["rm", run]).expect(0);
-    eventually("the run is gone", || made_by(&desk, schedule).is_empty());
-    assert_eq!(runs(&desk)[0]["state"], "scheduled");
-    desk.longshore(&["cancel", schedule]).expect(0);
-    assert_eq!(runs(&desk)[0]["state"], "paused");
-    assert_eq!(runs(&desk)[0]["schedule"]["next"], Value::Null);
-    desk.longshore(&["rm", schedule]).expect(0);
+    machine.longshore(&["rm", run]).expect(0);
+    eventually("the run is gone", || made_by(&machine, schedule).is_empty());
+    assert_eq!(runs(&machine)[0]["state"], "scheduled");
+    machine.longshore(&["cancel", schedule]).expect(0);
+    assert_eq!(runs(&machine)[0]["state"], "paused");
+    assert_eq!(runs(&machine)[0]["schedule"]["next"], Value::Null);
+    machine.longshore(&["rm", schedule]).expect(0);
     for kind in ["cronjobs", "jobs", "pods", "secrets"] {
         let left = || {
-            desk.longshore(&["get", kind, "--output", "name"])
+            machine
+                .longshore(&["get", kind, "--output", "name"])
                 .expect(0)
                 .out
         };
@@ -127,7 +128,7 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
 
 #[test]
 fn what_a_schedule_cannot_do_is_refused() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let table = [
         (
             "cron = \"99 * * * *\"\n",
@@ -160,8 +161,8 @@ fn what_a_schedule_cannot_do_is_refused() {
         ),
     ];
     for (settings, told) in table {
-        desk.write("longshore.toml", settings);
-        let refused = desk.longshore(&["run", "--", "true"]).expect(2);
+        machine.write("longshore.toml", settings);
+        let refused = machine.longshore(&["run", "--", "true"]).expect(2);
         assert!(refused.err.contains(told), "{settings}\n{}", refused.err);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use crate::desk::{Answer, Desk};
+use crate::machine::{Answer, Machine};
 
 /// A file that can be run.
 fn program(path: &Path, text: &str) {
@@ -11,21 +11,21 @@ fn program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn run_with(desk: &Desk, variables: &[(&str, &str)], arguments: &[&str]) -> Answer {
-    let mut command = desk.command(arguments);
+fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -> Answer {
+    let mut command = machine.command(arguments);
     command.envs(variables.iter().copied());
     Answer::new(&command.output().unwrap())
 }
 
 #[test]
 fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
-    let desk = Desk::new();
-    let venv = desk.home().join("venv");
+    let machine = Machine::new();
+    let venv = machine.home().join("venv");
     program(
         &venv.join("bin/tool"),
         "#!/bin/sh\necho the tool of the venv\n",
     );
-    let mut up = desk.command(&["up"]);
+    let mut up = machine.command(&["up"]);
     up.env("LD_LIBRARY_PATH", "/of/the/cluster")
         .env("LANG", "C");
     Answer::new(&up.output().unwrap()).expect(0);
@@ -46,14 +46,14 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
     ];
     let script = "tool; echo $VIRTUAL_ENV $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS; \
         echo ${LD_LIBRARY_PATH-none} ${LANG-none}; env | grep hush; command -v longshore";
-    let answer = run_with(&desk, &shell, &["run", "--", "sh", "-c", script]).expect(0);
+    let answer = run_with(&machine, &shell, &["run", "--", "sh", "-c", script]).expect(0);
     let out = answer.out.replace("main/0 | ", "");
     let expected = format!("the tool of the venv\n{} 1 3\nnone none\n/", venv.display());
     assert!(out.starts_with(&expected), "{out}");
     assert!(!out.contains("hush"), "{out}");
 
     // It can be read in the plan, and nothing else of the shell can.
-    let plan = run_with(&desk, &shell, &["run", "--dry-run", "--", "tool"]).expect(0);
+    let plan = run_with(&machine, &shell, &["run", "--dry-run", "--", "tool"]).expect(0);
     assert!(plan.out.contains("longshore.dev/caller"), "{}", plan.out);
     assert!(plan.out.contains(venv.to_str().unwrap()), "{}", plan.out);
     assert!(!plan.out.contains("hush"), "{}", plan.out);
@@ -66,10 +66,11 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
         "printenv",
         "VIRTUAL_ENV",
     ];
-    let answer = run_with(&desk, &shell, &said).expect(0);
+    let answer = run_with(&machine, &shell, &said).expect(0);
     assert!(answer.out.contains("| /mine"), "{}", answer.out);
     // Another cluster's machines have other folders.
-    desk.longshore(&["up", "--kubeconfig", "../kubeconfig"])
+    machine
+        .longshore(&["up", "--kubeconfig", "../kubeconfig"])
         .expect(0);
     let other = [
         "run",
@@ -79,15 +80,15 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
         "--",
         "tool",
     ];
-    let plan = run_with(&desk, &shell, &other).expect(0);
+    let plan = run_with(&machine, &shell, &other).expect(0);
     assert!(!plan.out.contains("longshore.dev/caller"), "{}", plan.out);
 }
 
 #[test]
 fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
-    let desk = Desk::new();
-    desk.write("train.py", "import sys; print('prefix', sys.prefix)\n");
-    let made = desk
+    let machine = Machine::new();
+    machine.write("train.py", "import sys; print('prefix', sys.prefix)\n");
+    let made = machine
         .shell("python3 -m venv --without-pip .venv")
         .status()
         .unwrap();
@@ -102,13 +103,14 @@ fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
             ". ./.venv/bin/activate && python train.py",
         ],
     ] {
-        let answer = desk.longshore(command).expect(0);
+        let answer = machine.longshore(command).expect(0);
         assert!(answer.out.contains("| prefix "), "{}", answer.out);
         assert!(answer.out.trim_end().ends_with("/.venv"), "{}", answer.out);
         assert!(!answer.err.contains("warning"), "{}", answer.err);
     }
     // On another cluster it is not there.
-    desk.longshore(&["up", "--kubeconfig", "../kubeconfig"])
+    machine
+        .longshore(&["up", "--kubeconfig", "../kubeconfig"])
         .expect(0);
     let other = [
         "run",
@@ -118,7 +120,7 @@ fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
         "--",
         ".venv/bin/python",
     ];
-    let answer = desk.longshore(&other).expect(0);
+    let answer = machine.longshore(&other).expect(0);
     assert!(
         answer
             .err
@@ -130,17 +132,17 @@ fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
 
 #[test]
 fn variables_are_passed_through_by_name_and_read_from_files() {
-    let desk = Desk::new();
-    desk.write(
+    let machine = Machine::new();
+    machine.write(
         ".env",
         "# settings\nA=from the file $$ $(A)\nB=file\n\nTOKEN\nAWAY\n",
     );
-    desk.longshore(&["up"]).expect(0);
+    machine.longshore(&["up"]).expect(0);
     let shell = [("TOKEN", "hush"), ("NAME", "a \"b\" $$")];
     let arguments = ["run", "--env-file", ".env", "-e", "NAME", "-e", "B=flag"];
     let script = "echo \"$A|$B|$NAME|$TOKEN|${AWAY-none}\"; ls -A";
     let run = [&arguments[..], &["--", "sh", "-c", script]].concat();
-    let answer = run_with(&desk, &shell, &run).expect(0);
+    let answer = run_with(&machine, &shell, &run).expect(0);
     assert_eq!(
         answer.out.lines().next().unwrap(),
         "main/0 | from the file $$ $(A)|flag|a \"b\" $$|hush|none"
@@ -153,28 +155,28 @@ fn variables_are_passed_through_by_name_and_read_from_files() {
     );
     // Values are in the run's Secret and nowhere else.
     for kind in ["jobs", "pods"] {
-        let objects = desk
+        let objects = machine
             .longshore(&["get", kind, "--output", "yaml"])
             .expect(0)
             .out;
         assert!(!objects.contains("hush"), "{objects}");
     }
     let plan = run_with(
-        &desk,
+        &machine,
         &shell,
         &[&run[..1], &["--dry-run"], &run[1..]].concat(),
     )
     .expect(0);
     assert!(!plan.out.contains("hush"), "{}", plan.out);
 
-    fs::remove_file(desk.code().join(".env")).unwrap();
-    let refused = |arguments: &[&str]| desk.longshore(arguments).expect(2).err;
+    fs::remove_file(machine.code().join(".env")).unwrap();
+    let refused = |arguments: &[&str]| machine.longshore(arguments).expect(2).err;
     let unset = refused(&["run", "-e", "NAME", "--", "true"]);
     assert!(
         unset.contains("invalid --env \"NAME\": no variable of that name is set"),
         "{unset}"
     );
-    desk.write("bad.env", "A=1\nexport TOKEN=hush\n");
+    machine.write("bad.env", "A=1\nexport TOKEN=hush\n");
     let bad = refused(&["run", "--env-file", "bad.env", "--", "true"]);
     assert!(
         bad.contains("bad.env:2: the name before `=` contains blanks"),
@@ -183,8 +185,8 @@ fn variables_are_passed_through_by_name_and_read_from_files() {
     assert!(!bad.contains("hush"), "{bad}");
     let none = refused(&["run", "--env-file", "none.env", "--", "true"]);
     assert!(none.contains("cannot read none.env"), "{none}");
-    desk.write("quoted.env", "A=\"x\"\n");
-    let quoted = desk.longshore(&["run", "--env-file", "quoted.env", "--", "printenv", "A"]);
+    machine.write("quoted.env", "A=\"x\"\n");
+    let quoted = machine.longshore(&["run", "--env-file", "quoted.env", "--", "printenv", "A"]);
     let quoted = quoted.expect(0);
     assert!(quoted.out.contains("| \"x\""), "{}", quoted.out);
     assert!(

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    desk::{Answer, Desk, Running, eventually},
+    machine::{Answer, Machine, Running, eventually},
     s3::{BUCKET, Fault, S3, SECRET},
 };
 
@@ -16,24 +16,28 @@ const SIZE: usize = (16 << 20) + 1000;
 /// Says whether the whole file came, and what the pod knows of the store.
 const LOOK: &str = "wc -c < data; env | grep -c -e AWS_ -e Signature";
 
-/// A desk whose folder of code has a file that does not compress.
-fn desk(bytes: usize) -> Desk {
-    let desk = Desk::new();
+/// A machine whose folder of code has a file that does not compress.
+fn machine(bytes: usize) -> Machine {
+    let machine = Machine::new();
     let mut data = vec![0; bytes];
     let mut random = fs::File::open("/dev/urandom").unwrap();
     random.read_exact(&mut data).unwrap();
-    let mut file = fs::File::create(desk.code().join("data")).unwrap();
+    let mut file = fs::File::create(machine.code().join("data")).unwrap();
     file.write_all(&data).unwrap();
-    desk
+    machine
 }
 
 /// `longshore run` with the store's variables, and others over them.
-fn run(desk: &Desk, server: &S3, others: &[(&str, &str)], arguments: &[&str]) -> Answer {
-    Answer::new(&command(desk, server, others, arguments).output().unwrap())
+fn run(machine: &Machine, server: &S3, others: &[(&str, &str)], arguments: &[&str]) -> Answer {
+    Answer::new(
+        &command(machine, server, others, arguments)
+            .output()
+            .unwrap(),
+    )
 }
 
 fn command(
-    desk: &Desk,
+    machine: &Machine,
     server: &S3,
     others: &[(&str, &str)],
     arguments: &[&str],
@@ -41,7 +45,7 @@ fn command(
     let store = format!("s3://{BUCKET}/team");
     let mut line = vec!["run", "--name", "job", "--store", &store];
     line.extend(arguments);
-    let mut command = desk.command(&line);
+    let mut command = machine.command(&line);
     command.envs(server.settings()).envs(others.iter().copied());
     command
 }
@@ -59,9 +63,9 @@ fn count(seen: &[String], word: &str) -> usize {
 #[test]
 fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     let server = S3::start();
-    let desk = desk(SIZE);
-    desk.longshore(&["up"]).expect(0);
-    let first = run(&desk, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    let machine = machine(SIZE);
+    machine.longshore(&["up"]).expect(0);
+    let first = run(&machine, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
     assert!(first.out.contains(&format!("| {SIZE}\n")), "{}", first.out);
     assert!(first.out.contains("| 0\n"), "{}", first.out);
     assert!(
@@ -73,12 +77,12 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     );
     let seen = server.seen();
     assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
-    // The desk looks, the pod fetches.
+    // The machine looks, the pod fetches.
     assert_eq!(count(&seen, "GET "), 2, "{seen:#?}");
 
     let verbose = [("LONGSHORE_LOG", "trace")];
     let second = run(
-        &desk,
+        &machine,
         &server,
         &verbose,
         &["--role", "main=2", "--", "true"],
@@ -98,9 +102,12 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     // The signed URL is in the runs' Secrets, and nowhere else.
     let mut shown = format!("{}{}{}{}", first.out, first.err, second.out, second.err);
     for kind in ["pods", "jobs", "events", "services"] {
-        shown += &desk.longshore(&["get", kind, "-o", "yaml"]).expect(0).out;
+        shown += &machine
+            .longshore(&["get", kind, "-o", "yaml"])
+            .expect(0)
+            .out;
     }
-    shown += &fs::read_to_string(desk.data().join("cluster.log")).unwrap();
+    shown += &fs::read_to_string(machine.data().join("cluster.log")).unwrap();
     for secret in ["X-Amz-Signature", SECRET] {
         assert!(!shown.contains(secret), "{secret} is shown");
     }
@@ -109,8 +116,8 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
 #[test]
 fn a_run_brings_a_cluster_whose_pods_know_no_credentials() {
     let server = S3::start();
-    let desk = desk(1000);
-    let answer = run(&desk, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    let machine = machine(1000);
+    let answer = run(&machine, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
     assert!(answer.out.contains("| 1000\n"), "{}", answer.out);
     assert!(answer.out.contains("| 0\n"), "{}", answer.out);
 }
@@ -118,27 +125,27 @@ fn a_run_brings_a_cluster_whose_pods_know_no_credentials() {
 #[test]
 fn a_bundle_that_somebody_overwrote_is_not_run() {
     let server = S3::start();
-    let desk = desk(1000);
-    run(&desk, &server, &[], &["--", "true"]).expect(0);
+    let machine = machine(1000);
+    run(&machine, &server, &[], &["--", "true"]).expect(0);
     let file = bundle(&server);
     let size = fs::metadata(&file).unwrap().len();
     fs::write(&file, vec![0; usize::try_from(size).unwrap()]).unwrap();
-    let answer = run(&desk, &server, &[], &["--", "echo", "it", "runs"]).expect(4);
+    let answer = run(&machine, &server, &[], &["--", "echo", "it", "runs"]).expect(4);
     assert!(!answer.out.contains("it runs"), "{}", answer.out);
     let told = format!("{}{}", answer.out, answer.err);
     assert!(told.contains("is damaged: its sha256 is"), "{told}");
     assert!(told.contains("delete it from the store"), "{told}");
     // Done as told, it runs again.
     fs::remove_file(file).unwrap();
-    run(&desk, &server, &[], &["--", "true"]).expect(0);
+    run(&machine, &server, &[], &["--", "true"]).expect(0);
 }
 
 #[test]
 fn a_store_that_refuses_is_told_of_before_anything_is_created() {
     let server = S3::start();
-    let desk = desk(1000);
+    let machine = machine(1000);
     let wrong = [("AWS_SECRET_ACCESS_KEY", "hush-wrong")];
-    let answer = run(&desk, &server, &wrong, &["--", "true"]).expect(4);
+    let answer = run(&machine, &server, &wrong, &["--", "true"]).expect(4);
     assert!(
         answer.err.contains("refuses: SignatureDoesNotMatch"),
         "{}",
@@ -152,7 +159,7 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
     assert!(!answer.err.contains("hush"), "{}", answer.err);
 
     let elsewhere = ["--store", "s3://no-such-bucket", "--", "true"];
-    let mut command = desk.command(&["run"]);
+    let mut command = machine.command(&["run"]);
     command.args(elsewhere).envs(server.settings());
     let answer = Answer::new(&command.output().unwrap()).expect(4);
     assert!(
@@ -162,7 +169,7 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
         "{}",
         answer.err
     );
-    let answer = desk.longshore(&["run", "--store", "ftp://x", "--", "true"]);
+    let answer = machine.longshore(&["run", "--store", "ftp://x", "--", "true"]);
     let answer = answer.expect(2);
     assert!(
         answer.err.contains("az://container/prefix"),
@@ -171,7 +178,7 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
     );
     // The cluster was asked whether the run may be, and has nothing of it.
     for kind in ["jobs", "secrets", "services"] {
-        let left = desk.longshore(&["get", kind, "--output", "name"]);
+        let left = machine.longshore(&["get", kind, "--output", "name"]);
         let left = left.expect(0).out;
         let left: Vec<&str> = left
             .lines()
@@ -184,9 +191,9 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
 #[test]
 fn what_the_cluster_refuses_is_not_sent() {
     let server = S3::start();
-    let desk = desk(1000);
+    let machine = machine(1000);
     let more = ["--namespace", "nowhere", "--", "true"];
-    let answer = run(&desk, &server, &[], &more).expect(4);
+    let answer = run(&machine, &server, &[], &more).expect(4);
     assert!(answer.err.contains("nowhere"), "{}", answer.err);
     assert_eq!(server.seen(), [""; 0]);
 }
@@ -194,8 +201,8 @@ fn what_the_cluster_refuses_is_not_sent() {
 #[test]
 fn a_dry_run_asks_no_store_and_shows_no_signature() {
     let server = S3::start();
-    let desk = desk(SIZE);
-    let answer = run(&desk, &server, &[], &["--dry-run", "--", "true"]).expect(0);
+    let machine = machine(SIZE);
+    let answer = run(&machine, &server, &[], &["--dry-run", "--", "true"]).expect(0);
     assert!(answer.out.contains("kind: Job"), "{}", answer.out);
     assert!(!answer.out.contains("name: bundle"), "{}", answer.out);
     assert_eq!(server.seen(), [""; 0]);
@@ -204,21 +211,21 @@ fn a_dry_run_asks_no_store_and_shows_no_signature() {
 #[test]
 fn an_interrupted_upload_is_taken_back() {
     let server = S3::start();
-    let desk = desk(SIZE);
+    let machine = machine(SIZE);
     server.fail("partNumber=2", &[Fault::Silence]);
-    let run = Running::start(command(&desk, &server, &[], &["--", "true"]));
+    let run = Running::start(command(&machine, &server, &[], &["--", "true"]));
     eventually("a part is on its way", || server.faults() == 0);
     run.signal("INT");
     run.end().expect(130);
     assert_eq!(count(&server.seen(), "DELETE"), 1);
     assert_eq!(server.leftovers(), [""; 0]);
-    assert_eq!(journals(&desk), [""; 0]);
-    desk.longshore(&["status"]).expect(3);
+    assert_eq!(journals(&machine), [""; 0]);
+    machine.longshore(&["status"]).expect(3);
 }
 
-/// What the desk remembers of uploads.
-fn journals(desk: &Desk) -> Vec<String> {
-    let folder = desk.home().join(".cache/longshore/uploads");
+/// What the machine remembers of uploads.
+fn journals(machine: &Machine) -> Vec<String> {
+    let folder = machine.home().join(".cache/longshore/uploads");
     let files = fs::read_dir(folder).into_iter().flatten();
     files
         .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
@@ -228,13 +235,15 @@ fn journals(desk: &Desk) -> Vec<String> {
 #[test]
 fn a_killed_upload_is_gone_on_with() {
     let server = S3::start();
-    let desk = desk(SIZE);
-    desk.longshore(&["up"]).expect(0);
+    let machine = machine(SIZE);
+    machine.longshore(&["up"]).expect(0);
     server.fail("partNumber=2", &[Fault::Silence]);
-    let killed = Running::start(command(&desk, &server, &[], &["--", "true"]));
+    let killed = Running::start(command(&machine, &server, &[], &["--", "true"]));
     // What was begun, and two parts.
     eventually("all parts but one have arrived", || {
-        journals(&desk).iter().any(|text| text.lines().count() == 3)
+        journals(&machine)
+            .iter()
+            .any(|text| text.lines().count() == 3)
     });
     killed.signal("KILL");
     killed.end();
@@ -242,13 +251,13 @@ fn a_killed_upload_is_gone_on_with() {
     assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
 
     let more = ["--", "sh", "-c", LOOK];
-    let again = run(&desk, &server, &[], &more).expect(1);
+    let again = run(&machine, &server, &[], &more).expect(1);
     let news = "16 MiB sent, 8.0 MiB of it by an earlier try";
     assert!(again.err.contains(news), "{}", again.err);
     assert!(again.out.contains(&format!("| {SIZE}\n")), "{}", again.out);
     let seen = server.seen();
     assert_eq!(count(&seen, "partNumber="), 1, "{seen:#?}");
     assert_eq!(count(&seen, "partNumber=2"), 1, "{seen:#?}");
-    assert_eq!(journals(&desk), [""; 0]);
+    assert_eq!(journals(&machine), [""; 0]);
     assert_eq!(server.leftovers(), [""; 0]);
 }

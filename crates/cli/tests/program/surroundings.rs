@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::desk::{Answer, Desk};
+use crate::machine::{Answer, Machine};
 
 /// Every variable that some client takes a proxy from.
 const PROXIES: [&str; 6] = [
@@ -72,10 +72,10 @@ fn kubeconfig(server: &str, more: &str) -> String {
 
 #[test]
 fn a_proxy_hears_nothing_of_this_machine() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let proxy = Proxy::start();
     let through = |arguments: &[&str]| {
-        let mut command = desk.command(arguments);
+        let mut command = machine.command(arguments);
         proxy.named_in(&mut command);
         Answer::new(&command.output().unwrap())
     };
@@ -93,20 +93,20 @@ fn a_proxy_hears_nothing_of_this_machine() {
     assert_eq!(through(&nodes).expect(0).out, "node/longshore\n");
     through(&["down", "--force"]).expect(0);
     // A plain URL of this machine, where the token would be seen.
-    desk.write("plain", &kubeconfig("http://127.0.0.1:1", ""));
+    machine.write("plain", &kubeconfig("http://127.0.0.1:1", ""));
     through(&["get", "nodes", "--kubeconfig", "plain"]).expect(3);
-    desk.write("name", &kubeconfig("https://localhost:1", ""));
+    machine.write("name", &kubeconfig("https://localhost:1", ""));
     through(&["get", "nodes", "--kubeconfig", "name"]).expect(3);
     assert_eq!(proxy.heard(), "");
 }
 
 #[test]
 fn other_clusters_are_reached_through_the_proxy_unless_no_proxy_names_them() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let proxy = Proxy::start();
-    desk.write("far", &kubeconfig("https://cluster.invalid:6443", ""));
+    machine.write("far", &kubeconfig("https://cluster.invalid:6443", ""));
     let ask = |file: &str, no_proxy: &str| {
-        let mut command = desk.command(&["get", "nodes", "--kubeconfig", file]);
+        let mut command = machine.command(&["get", "nodes", "--kubeconfig", file]);
         proxy.named_in(&mut command);
         let answer = Answer::new(&command.env("NO_PROXY", no_proxy).output().unwrap());
         (answer.expect(3).err, proxy.heard())
@@ -137,16 +137,16 @@ fn other_clusters_are_reached_through_the_proxy_unless_no_proxy_names_them() {
     }
     // A kubeconfig's own proxy is meant for its cluster, wherever that is.
     let own = format!(", proxy-url: '{}'", proxy.url);
-    desk.write("own", &kubeconfig("https://127.0.0.1:1", &own));
+    machine.write("own", &kubeconfig("https://127.0.0.1:1", &own));
     let (_, heard) = ask("own", "");
     assert!(heard.starts_with("CONNECT 127.0.0.1:1 "), "{heard}");
     assert!(!heard.contains("s3cret"), "{heard}");
 }
 
 /// With little memory, whatever the file claims to have.
-fn bounded(desk: &Desk, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
+fn bounded(machine: &Machine, arguments: &[&str], variables: &[(&str, &str)]) -> Answer {
     let script = "ulimit -v 6000000; exec \"$0\" \"$@\"";
-    let mut command = desk.shell(script);
+    let mut command = machine.shell(script);
     command.arg(env!("CARGO_BIN_EXE_longshore")).args(arguments);
     command.envs(variables.iter().copied());
     let begin = Instant::now();
@@ -178,13 +178,13 @@ fn bomb() -> String {
 
 #[test]
 fn manifests_without_end_are_refused() {
-    let desk = Desk::new();
-    let folder = desk.code();
+    let machine = Machine::new();
+    let folder = machine.code();
     pipe(&folder.join("pipe"));
     sparse(&folder.join("sparse"));
-    desk.write("bomb", &format!("---\n{}", bomb()));
+    machine.write("bomb", &format!("---\n{}", bomb()));
     let large = "it is larger than 67108864 bytes";
-    let desk = &desk;
+    let machine = &machine;
     thread::scope(|scope| {
         for (file, part) in [
             ("pipe", "cannot read pipe: it is a pipe, and nothing"),
@@ -195,32 +195,32 @@ fn manifests_without_end_are_refused() {
             for verb in ["apply", "create", "delete"] {
                 let part = part.to_owned();
                 scope.spawn(move || {
-                    let answer = bounded(desk, &[verb, "-f", file], &[]).expect(2);
+                    let answer = bounded(machine, &[verb, "-f", file], &[]).expect(2);
                     assert!(answer.err.contains(&part), "{file}: {}", answer.err);
                 });
             }
         }
     });
-    let mut command = desk.command(&["apply", "-f", "-"]);
+    let mut command = machine.command(&["apply", "-f", "-"]);
     let endless = std::fs::File::open("/dev/zero").unwrap();
     let answer = Answer::new(&command.stdin(endless).output().unwrap()).expect(2);
     let part = format!("cannot read the standard input: {large}");
     assert!(answer.err.contains(&part), "{}", answer.err);
-    assert!(!desk.data().join("cluster.log").exists());
+    assert!(!machine.data().join("cluster.log").exists());
 }
 
 #[test]
 fn kubeconfigs_without_end_are_refused() {
-    let desk = Desk::new();
-    let folder = desk.code();
+    let machine = Machine::new();
+    let folder = machine.code();
     pipe(&folder.join("pipe"));
     pipe(&folder.join("key"));
     sparse(&folder.join("sparse"));
-    desk.write("bomb", &bomb());
-    desk.write("deep", &format!("clusters: {}", "[".repeat(200_000)));
+    machine.write("bomb", &bomb());
+    machine.write("deep", &format!("clusters: {}", "[".repeat(200_000)));
     let authority = ", certificate-authority: key";
-    desk.write("parts", &kubeconfig("https://127.0.0.1:1", authority));
-    let (desk, folder) = (&desk, &folder);
+    machine.write("parts", &kubeconfig("https://127.0.0.1:1", authority));
+    let (machine, folder) = (&machine, &folder);
     thread::scope(|scope| {
         for (file, part) in [
             ("pipe", "nothing was written to it"),
@@ -231,13 +231,13 @@ fn kubeconfigs_without_end_are_refused() {
             ("parts", "it is not a regular file"),
         ] {
             scope.spawn(move || {
-                let named = bounded(desk, &["get", "nodes", "--kubeconfig", file], &[]);
+                let named = bounded(machine, &["get", "nodes", "--kubeconfig", file], &[]);
                 let refused = named.expect(3).err;
                 assert!(refused.contains(part), "{file}: {refused}");
                 // The same file as the usual one.
                 let path = folder.join(file).display().to_string();
                 let listed = bounded(
-                    desk,
+                    machine,
                     &["get", "nodes", "--context", "c"],
                     &[("KUBECONFIG", &path)],
                 );
@@ -250,35 +250,35 @@ fn kubeconfigs_without_end_are_refused() {
 
 #[test]
 fn settings_and_variables_without_end_are_refused() {
-    let desks: Vec<Desk> = (0..4).map(|_| Desk::new()).collect();
-    pipe(&desks[0].code().join("longshore.toml"));
-    sparse(&desks[1].code().join("longshore.toml"));
-    desks[2].write(
+    let machines: Vec<Machine> = (0..4).map(|_| Machine::new()).collect();
+    pipe(&machines[0].code().join("longshore.toml"));
+    sparse(&machines[1].code().join("longshore.toml"));
+    machines[2].write(
         "longshore.toml",
         &format!("command = {}", "[".repeat(200_000)),
     );
-    desks[3].write(
+    machines[3].write(
         "longshore.toml",
         "template = 'template.yaml'\ncommand = ['true']\n",
     );
-    desks[3].write("template.yaml", &bomb());
-    pipe(&desks[3].code().join("pipe.env"));
-    sparse(&desks[3].code().join("sparse.env"));
+    machines[3].write("template.yaml", &bomb());
+    pipe(&machines[3].code().join("pipe.env"));
+    sparse(&machines[3].code().join("sparse.env"));
     let run = ["run", "--", "true"];
     let with = |file| ["run", "--env-file", file, "--", "true"];
     let (pipe, sparse, zero) = (with("pipe.env"), with("sparse.env"), with("/dev/zero"));
     thread::scope(|scope| {
-        for (desk, arguments, part) in [
-            (&desks[0], &run[..], "nothing was written to it"),
-            (&desks[1], &run, "it is larger than 4194304 bytes"),
-            (&desks[2], &run, "longshore.toml"),
-            (&desks[3], &run, "aliases"),
-            (&desks[3], &pipe, "nothing was written to it"),
-            (&desks[3], &sparse, "it is larger than 1048576 bytes"),
-            (&desks[3], &zero, "it is larger than 1048576 bytes"),
+        for (machine, arguments, part) in [
+            (&machines[0], &run[..], "nothing was written to it"),
+            (&machines[1], &run, "it is larger than 4194304 bytes"),
+            (&machines[2], &run, "longshore.toml"),
+            (&machines[3], &run, "aliases"),
+            (&machines[3], &pipe, "nothing was written to it"),
+            (&machines[3], &sparse, "it is larger than 1048576 bytes"),
+            (&machines[3], &zero, "it is larger than 1048576 bytes"),
         ] {
             scope.spawn(move || {
-                let refused = bounded(desk, arguments, &[]).expect(2).err;
+                let refused = bounded(machine, arguments, &[]).expect(2).err;
                 assert!(refused.contains(part), "{arguments:?}: {refused}");
             });
         }

@@ -1,4 +1,4 @@
-//! What a followed run survives: the desk's end, the cluster's, a pod's; and
+//! What a followed run survives: the machine's end, the cluster's, a pod's; and
 //! logs that are rotated meanwhile.
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 use serde_json::Value;
 
 use crate::cutter::Cutter;
-use crate::desk::{Desk, Running, eventually, signal};
+use crate::machine::{Machine, Running, eventually, signal};
 
 /// Prints numbered lines with the pod's name until it is told how to end.
 const COUNT: &str = r#"i=0
@@ -80,9 +80,9 @@ struct Follower {
 }
 
 impl Follower {
-    fn start(desk: &Desk, arguments: &[&str]) -> Self {
+    fn start(machine: &Machine, arguments: &[&str]) -> Self {
         let arguments = [arguments, &["--output", "json"]].concat();
-        let mut running = Running::start(desk.command(&arguments));
+        let mut running = Running::start(machine.command(&arguments));
         let out = BufReader::new(running.output());
         let told = Told::default();
         let events = told.clone();
@@ -113,41 +113,41 @@ impl Follower {
 /// Fails the test if a line was lost or doubled, or came too early: of each pod
 /// all that the API has, and of those it knows no more the first lines.
 #[track_caller]
-fn assert_whole(desk: &Desk, numbers: &Numbers) {
+fn assert_whole(machine: &Machine, numbers: &Numbers) {
     for ((task, pod), numbers) in numbers {
         let expected: Vec<u64> = (0..numbers.len() as u64).collect();
         assert_eq!(numbers, &expected, "{task} of {pod}");
-        let log = desk.longshore(&["logs", &format!("pod/{pod}")]);
+        let log = machine.longshore(&["logs", &format!("pod/{pod}")]);
         if log.code == 0 {
             assert_eq!(log.out.lines().count(), numbers.len(), "{task} of {pod}");
         }
     }
 }
 
-fn roles(desk: &Desk, folder: &str, end: &str, retries: u32) {
-    let end = desk.code().join(end).display().to_string();
+fn roles(machine: &Machine, folder: &str, end: &str, retries: u32) {
+    let end = machine.code().join(end).display().to_string();
     let mut text = format!("retries = {retries}\n[env]\nEND = {end:?}\n");
     for role in ["first", "second", "third"] {
         text += &format!("[roles.{role}]\ncommand = [\"sh\", \"count.sh\"]\n");
     }
-    std::fs::create_dir(desk.code().join(folder)).unwrap();
-    desk.write(&format!("{folder}/count.sh"), COUNT);
-    desk.write(&format!("{folder}/longshore.toml"), &text);
+    std::fs::create_dir(machine.code().join(folder)).unwrap();
+    machine.write(&format!("{folder}/count.sh"), COUNT);
+    machine.write(&format!("{folder}/longshore.toml"), &text);
 }
 
 /// Two runs at once, of which one ends well and the other fails, go through
 /// it all one after the other.
 #[test]
-fn a_run_survives_desk_cluster_and_pod() {
-    let desk = Desk::new();
-    desk.longshore(&UP).expect(0);
-    roles(&desk, "well", "well.end", 5);
+fn a_run_survives_client_cluster_and_pod() {
+    let machine = Machine::new();
+    machine.longshore(&UP).expect(0);
+    roles(&machine, "well", "well.end", 5);
     // The cluster's end is each task's first failure, the deleted pod the second.
-    roles(&desk, "badly", "badly.end", 2);
+    roles(&machine, "badly", "badly.end", 2);
 
-    // The desk's process is killed, and another takes its place.
+    // The machine's process is killed, and another takes its place.
     let start = |folder| {
-        let first = Follower::start(&desk, &["run", folder]);
+        let first = Follower::start(&machine, &["run", folder]);
         first.told.newer("third/0", &[]);
         let run = first.told.all("started")[0]["run"]
             .as_str()
@@ -159,18 +159,18 @@ fn a_run_survives_desk_cluster_and_pod() {
     let names = [start("well"), start("badly")];
     let followers = names
         .each_ref()
-        .map(|run| Follower::start(&desk, &["attach", run]));
+        .map(|run| Follower::start(&machine, &["attach", run]));
     let tasks = ["first/0", "second/0", "third/0"];
     let mut known: [Vec<String>; 2] = followers
         .each_ref()
         .map(|one| tasks.map(|task| one.told.newer(task, &[])).to_vec());
 
     // The cluster dies, the pods with it, and is started again.
-    signal(desk.pid().unwrap(), "KILL");
+    signal(machine.pid().unwrap(), "KILL");
     eventually("the killed cluster counts as stopped", || {
-        desk.pid().is_none()
+        machine.pid().is_none()
     });
-    desk.longshore(&UP).expect(0);
+    machine.longshore(&UP).expect(0);
     for (one, known) in followers.iter().zip(&mut known) {
         for task in tasks {
             let new = one.told.newer(task, known);
@@ -181,56 +181,56 @@ fn a_run_survives_desk_cluster_and_pod() {
     // A pod of each run is deleted, and replaced by its Job.
     for (one, known) in followers.iter().zip(&mut known) {
         let pod = known[3].clone();
-        desk.longshore(&["delete", "pod", &pod]).expect(0);
+        machine.longshore(&["delete", "pod", &pod]).expect(0);
         let new = one.told.newer("first/0", known);
         known.push(new);
     }
 
     for (name, code) in [("well.end", "0"), ("badly.end", "7")] {
         // At once: the tasks read it as soon as it is there.
-        desk.write("end.new", code);
-        std::fs::rename(desk.code().join("end.new"), desk.code().join(name)).unwrap();
+        machine.write("end.new", code);
+        std::fs::rename(machine.code().join("end.new"), machine.code().join(name)).unwrap();
     }
     for (one, code) in followers.into_iter().zip([0, 7]) {
         let (last, numbers) = one.end();
         assert_eq!(last["exitCode"], code, "{last}");
         assert_eq!(numbers.len(), 7, "{numbers:?}");
-        assert_whole(&desk, &numbers);
+        assert_whole(&machine, &numbers);
     }
     // Who comes later is told the same end.
-    desk.longshore(&["attach", &names[0]]).expect(0);
-    desk.longshore(&["attach", &names[1]]).expect(7);
+    machine.longshore(&["attach", &names[0]]).expect(0);
+    machine.longshore(&["attach", &names[1]]).expect(7);
 }
 
 /// One task has ended when the cluster dies, the other starts again, and does not wait in
 /// vain for its peer.
 #[test]
 fn a_task_that_starts_again_needs_no_peer_that_has_ended() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let end = desk.code().join("pair.end").display().to_string();
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let end = machine.code().join("pair.end").display().to_string();
     let script = r#"test "$LONGSHORE_INDEX" = 0 || until test -e "$END"; do sleep 0.02; done"#;
     let text = format!(
         "retries = 1\n[env]\nEND = {end:?}\n[roles.main]\ncount = 2\ncommand = [\"sh\", \"task.sh\"]\n"
     );
-    std::fs::create_dir(desk.code().join("pair")).unwrap();
-    desk.write("pair/task.sh", script);
-    desk.write("pair/longshore.toml", &text);
-    let follower = Follower::start(&desk, &["run", "pair"]);
+    std::fs::create_dir(machine.code().join("pair")).unwrap();
+    machine.write("pair/task.sh", script);
+    machine.write("pair/longshore.toml", &text);
+    let follower = Follower::start(&machine, &["run", "pair"]);
     eventually("one task has ended, and the other runs", || {
-        let pods = desk.longshore(&["get", "pods", "-o", "json"]);
+        let pods = machine.longshore(&["get", "pods", "-o", "json"]);
         let pods: Value = serde_json::from_str(&pods.out).unwrap_or_default();
         let phases = pods["items"].as_array().into_iter().flatten();
         let mut phases: Vec<_> = phases.map(|pod| pod["status"]["phase"].clone()).collect();
         phases.sort_by_key(Value::to_string);
         phases == ["Running", "Succeeded"]
     });
-    signal(desk.pid().unwrap(), "KILL");
+    signal(machine.pid().unwrap(), "KILL");
     eventually("the killed cluster counts as stopped", || {
-        desk.pid().is_none()
+        machine.pid().is_none()
     });
-    desk.write("pair.end", "");
-    desk.longshore(&["up"]).expect(0);
+    machine.write("pair.end", "");
+    machine.longshore(&["up"]).expect(0);
     let (last, _) = follower.end();
     assert_eq!(last["exitCode"], 0, "{last}");
 }
@@ -241,10 +241,10 @@ fn a_task_that_starts_again_needs_no_peer_that_has_ended() {
 fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     const TASKS: u64 = 10;
     const LINES: u64 = 3000;
-    let desk = Desk::new();
+    let machine = Machine::new();
     let up = [&UP[..], &["--kubeconfig", "direct"]].concat();
-    desk.longshore(&up).expect(0);
-    let cutter = Cutter::around(&desk, "direct", "around");
+    machine.longshore(&up).expect(0);
+    let cutter = Cutter::around(&machine, "direct", "around");
 
     let script = format!(
         "i=0; while test $i -lt {LINES}; do
@@ -252,11 +252,11 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
         done"
     );
     let count = format!("main={TASKS}");
-    std::fs::create_dir(desk.code().join("job")).unwrap();
+    std::fs::create_dir(machine.code().join("job")).unwrap();
     let words = [
         "run", "job", "--detach", "--role", &count, "--", "sh", "-c", &script,
     ];
-    let detached = desk.longshore(&words);
+    let detached = machine.longshore(&words);
     let run = detached.expect(0).out.trim().to_owned();
     let attach = [
         "attach",
@@ -266,7 +266,7 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
         "--context",
         "longshore",
     ];
-    let follower = Follower::start(&desk, &attach);
+    let follower = Follower::start(&machine, &attach);
     eventually("the run is found", || {
         !follower.told.all("started").is_empty()
     });
@@ -279,7 +279,7 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     // Nobody answers when the run ends, and for a while after it.
     cutter.close(true);
     eventually("the tasks have ended", || {
-        let shown = desk.longshore(&["runs", "--output", "json"]).json();
+        let shown = machine.longshore(&["runs", "--output", "json"]).json();
         shown[0]["state"] == "succeeded"
     });
     eventually("it is told", || {
@@ -294,8 +294,8 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     for ((task, _), numbers) in &numbers {
         assert!(numbers.iter().copied().eq(0..LINES), "{task}: {numbers:?}");
     }
-    assert_whole(&desk, &numbers);
-    let logs = desk.data().join("node/logs");
+    assert_whole(&machine, &numbers);
+    let logs = machine.data().join("node/logs");
     let mut find = Command::new("find");
     let found = find.arg(logs).args(["-name", "0.*.log"]).output().unwrap();
     let files = String::from_utf8_lossy(&found.stdout).lines().count() as u64;
@@ -307,7 +307,7 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
 #[test]
 fn a_task_that_writes_faster_than_it_is_read_loses_no_line() {
     const LINES: usize = 300_000;
-    let desk = Desk::new();
+    let machine = Machine::new();
     let small = [
         "up",
         "--container-log-max-size",
@@ -315,10 +315,10 @@ fn a_task_that_writes_faster_than_it_is_read_loses_no_line() {
         "--container-log-max-files",
         "2",
     ];
-    desk.longshore(&small).expect(0);
+    machine.longshore(&small).expect(0);
     let count = LINES.to_string();
     let words = ["run", "--", "seq", "-f", "%0100.0f", &count];
-    let mut running = Running::start(desk.command(&words));
+    let mut running = Running::start(machine.command(&words));
     let out = BufReader::new(running.output());
     std::thread::sleep(Duration::from_secs(2));
     let mut number = 0;

@@ -16,7 +16,7 @@ use rustix::{
 };
 use serde_json::Value;
 
-use crate::desk::{Desk, Running, eventually};
+use crate::machine::{Machine, Running, eventually};
 
 /// Sequences that act on a terminal, and text between them.
 const SEQUENCES: &str =
@@ -66,36 +66,36 @@ impl Pty {
     }
 }
 
-fn task(desk: &Desk, script: &str) -> Command {
-    desk.command(&["run", "--name", "job", "--", "sh", "-c", script])
+fn task(machine: &Machine, script: &str) -> Command {
+    machine.command(&["run", "--name", "job", "--", "sh", "-c", script])
 }
 
 #[test]
 fn sequences_of_a_task_do_not_act_on_the_terminal() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let script = format!("printf '{SEQUENCES}'; printf ' 1%%\\r50%%\\rdone\\n'");
     // Not to a terminal: `| less -R` and `| head` show it on one later.
-    let piped = desk.run_script(&script).expect(0);
+    let piped = machine.run_script(&script).expect(0);
     assert_eq!(piped.out, format!("main/0 | {LEFT}\nmain/0 | done\n"));
-    let run = desk.longshore(&["runs", "--output", "name"]).out;
-    let logs = desk.longshore(&["logs", run.trim()]).expect(0);
+    let run = machine.longshore(&["runs", "--output", "name"]).out;
+    let logs = machine.longshore(&["logs", run.trim()]).expect(0);
     assert_eq!(logs.out, piped.out);
 
     let pty = Pty::open();
-    let mut command = task(&desk, &script);
+    let mut command = task(&machine, &script);
     let status = command.env("NO_COLOR", "1").stdout(pty.end()).status();
     assert!(status.unwrap().success());
     let expected = format!("main/0 | {LEFT}\r\nmain/0 | done\r\n");
     eventually("the lines are shown", || pty.text() == expected);
 
     // A pod's own log: byte for byte to a pipe, filtered to a terminal.
-    let pods = desk.longshore(&["get", "pods", "--output", "name"]).out;
+    let pods = machine.longshore(&["get", "pods", "--output", "name"]).out;
     let pod = pods.lines().next().unwrap();
-    let raw = desk.longshore(&["logs", pod]).expect(0);
+    let raw = machine.longshore(&["logs", pod]).expect(0);
     assert!(raw.out.contains("\x1b]52;c;ZXZpbA==\x07"), "{:?}", raw.out);
     let pty = Pty::open();
-    let mut command = desk.command(&["logs", pod]);
+    let mut command = machine.command(&["logs", pod]);
     assert!(command.stdout(pty.end()).status().unwrap().success());
     eventually("the log is shown", || pty.text().contains("done"));
     let shown = pty.text();
@@ -107,10 +107,10 @@ fn sequences_of_a_task_do_not_act_on_the_terminal() {
 
 #[test]
 fn json_has_a_tasks_bytes_and_their_time() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let script = format!("printf '{SEQUENCES}'; printf '\\302\\2332J\\n'");
     let words = ["run", "--output", "json", "--", "sh", "-c", &script];
-    let told = desk.longshore(&words).expect(0).out;
+    let told = machine.longshore(&words).expect(0).out;
     assert!(
         !told.chars().any(|c| c.is_control() && c != '\n'),
         "{told:?}"
@@ -135,8 +135,8 @@ fn json_has_a_tasks_bytes_and_their_time() {
 
 #[test]
 fn the_words_of_objects_do_not_act_on_the_terminal() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let hostile = "\x1b[2J\x1b]52;c;ZXZpbA==\x07";
     let pod = serde_json::json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -149,8 +149,8 @@ fn the_words_of_objects_do_not_act_on_the_terminal() {
         "involvedObject": {"kind": "Pod", "name": "hostile", "namespace": "default"},
     });
     for (file, object) in [("pod.json", pod), ("event.json", event)] {
-        desk.write(file, &object.to_string());
-        desk.longshore(&["create", "-f", file]).expect(0);
+        machine.write(file, &object.to_string());
+        machine.longshore(&["create", "-f", file]).expect(0);
     }
     for words in [
         &["describe", "pod", "hostile"][..],
@@ -161,27 +161,27 @@ fn the_words_of_objects_do_not_act_on_the_terminal() {
         &["get", "pod", "\x1b[2Jnone"],
         &["why", "\x1b[2Jnone"],
     ] {
-        let answer = desk.longshore(words);
+        let answer = machine.longshore(words);
         for text in [&answer.out, &answer.err] {
             let acts = text.chars().any(|c| c.is_control() && c != '\n');
             assert!(!acts, "{words:?}: {text:?}");
         }
     }
-    let described = desk.longshore(&["describe", "pod", "hostile"]).expect(0);
+    let described = machine.longshore(&["describe", "pod", "hostile"]).expect(0);
     assert!(described.out.contains("^[[2J^[]52"), "{}", described.out);
 }
 
 #[test]
 fn a_progress_bar_is_shown_before_its_line_ends() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let end = desk.code().join("end");
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let end = machine.code().join("end");
     let script = format!(
         "printf ' 10%%\\r'; printf ' 42%%\\r'; while ! test -e {}; do sleep 0.05; done; echo 100%",
         end.display()
     );
     let pty = Pty::open();
-    let mut command = task(&desk, &script);
+    let mut command = task(&machine, &script);
     command.env("NO_COLOR", "1").env("TERM", "xterm");
     let mut child = command.stdout(pty.end()).stderr(pty.end()).spawn().unwrap();
     eventually("the bar is shown", || pty.text().contains("main/0 |  42%"));
@@ -195,18 +195,18 @@ fn a_progress_bar_is_shown_before_its_line_ends() {
 
 #[test]
 fn ctrl_c_takes_the_spinner_away_before_it_asks() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let pty = Pty::open();
     let script = "trap '' INT; echo up; sleep 300";
-    let mut command = task(&desk, script);
+    let mut command = task(&machine, script);
     command.env("TERM", "xterm");
     command.stdin(pty.end()).stdout(pty.end()).stderr(pty.end());
     let mut child = command.spawn().unwrap();
     eventually("it runs", || pty.text().contains("| up"));
     eventually("the spinner turns", || pty.text().contains("1 running"));
     let pid = i32::try_from(child.id()).unwrap();
-    crate::desk::signal(pid, "INT");
+    crate::machine::signal(pid, "INT");
     eventually("it asks", || pty.text().contains("Detach (d)"));
     // Nothing is drawn over the question, and the line above it is empty.
     let text = pty.text();
@@ -217,7 +217,7 @@ fn ctrl_c_takes_the_spinner_away_before_it_asks() {
         "{line:?}"
     );
     assert!(!after.contains("running"), "{after:?}");
-    crate::desk::signal(pid, "INT");
+    crate::machine::signal(pid, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
@@ -225,14 +225,14 @@ fn ctrl_c_takes_the_spinner_away_before_it_asks() {
 #[test]
 fn a_reader_that_waits_loses_nothing_and_can_be_left() {
     const LINES: usize = 20_000;
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let script = format!("i=0; while test $i -lt {LINES}; do echo \"line $i\"; i=$((i+1)); done");
-    let mut running = Running::start(task(&desk, &script));
+    let mut running = Running::start(task(&machine, &script));
     let mut out = running.output();
     // The run ends while nothing is read.
     eventually("the run ends", || {
-        let runs = desk.longshore(&["runs", "--output", "json"]).json();
+        let runs = machine.longshore(&["runs", "--output", "json"]).json();
         runs[0]["state"] == "succeeded"
     });
     let mut text = String::new();
@@ -242,10 +242,10 @@ fn a_reader_that_waits_loses_nothing_and_can_be_left() {
     assert!(text.lines().eq(expected), "{} lines", text.lines().count());
 
     let script = "while true; do echo on and on; done";
-    let mut running = Running::start(task(&desk, script));
+    let mut running = Running::start(task(&machine, script));
     let _unread = running.output();
     let any_is = |state: &str| {
-        let runs = desk.longshore(&["runs", "--output", "json"]).json();
+        let runs = machine.longshore(&["runs", "--output", "json"]).json();
         let runs = runs.as_array().unwrap();
         runs.iter().any(|run| run["state"] == state)
     };
@@ -261,40 +261,40 @@ fn a_reader_that_waits_loses_nothing_and_can_be_left() {
 
 #[test]
 fn facts_about_the_end_of_a_run_are_true() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     // `attach` after the end says how long the run took, not how long it was attached.
     let words = ["run", "--detach", "--", "sh", "-c", "sleep 2"];
-    let run = desk.longshore(&words).expect(0).out.trim().to_owned();
+    let run = machine.longshore(&words).expect(0).out.trim().to_owned();
     eventually("it ends", || {
-        let runs = desk.longshore(&["runs", "--output", "json"]).json();
+        let runs = machine.longshore(&["runs", "--output", "json"]).json();
         runs[0]["state"] == "succeeded"
     });
-    let attached = desk.longshore(&["attach", &run]).expect(0);
+    let attached = machine.longshore(&["attach", &run]).expect(0);
     let (_, after) = attached.err.rsplit_once(" after ").unwrap();
     let seconds: u64 = after.trim().trim_end_matches('s').parse().unwrap();
     assert!(seconds >= 2, "{}", attached.err);
-    let table = desk.longshore(&["runs"]).expect(0).out;
+    let table = machine.longshore(&["runs"]).expect(0).out;
     assert!(table.trim_end().ends_with(after.trim()), "{table} {after}");
 
     // Nobody is sent to a log that was just shown.
-    let failed = desk.run_script("echo why; exit 3").expect(3);
+    let failed = machine.run_script("echo why; exit 3").expect(3);
     assert!(!failed.err.contains("hint:"), "{}", failed.err);
 
     // A retry is announced, with its reason.
     let words = ["run", "--retries", "1", "--", "sh", "-c", "exit 3"];
-    let retried = desk.longshore(&words).expect(3);
+    let retried = machine.longshore(&words).expect(3);
     let retry = "main/0: its command ended with exit code 3; attempt 1 of 2";
     assert!(retried.err.contains(retry), "{}", retried.err);
 }
 
 #[test]
 fn a_run_that_preflight_refuses_ends_in_json_too() {
-    let desk = Desk::new();
+    let machine = Machine::new();
     let words = [
         "run", "--output", "json", "--memory", "9999Ti", "--", "true",
     ];
-    let refused = desk.longshore(&words).expect(4);
+    let refused = machine.longshore(&words).expect(4);
     let last: Value = serde_json::from_str(refused.out.lines().last().unwrap()).unwrap();
     assert_eq!(last["event"], "finished");
     assert_eq!(

@@ -9,7 +9,7 @@ use longshore::{
 };
 use serde_json::{Value, json};
 
-use crate::desk::{Answer, Desk, eventually};
+use crate::machine::{Answer, Machine, eventually};
 
 /// The name of runs that are written by hand.
 const RUN: &str = "digits-x7k2p";
@@ -66,27 +66,27 @@ fn terminated(how: &Value) -> Value {
     }]})
 }
 
-/// A desk with a cluster that stays.
+/// A machine with a cluster that stays.
 struct Here {
-    desk: Desk,
+    machine: Machine,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Here {
     fn new() -> Self {
-        let desk = Desk::new();
-        desk.longshore(&["up"]).expect(0);
+        let machine = Machine::new();
+        machine.longshore(&["up"]).expect(0);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
         Self {
-            desk,
+            machine,
             runtime: runtime.unwrap(),
         }
     }
 
     fn with<T, F: Future<Output = T>>(&self, work: impl FnOnce(Cluster) -> F) -> T {
-        let path = self.desk.data().join("kubeconfig");
+        let path = self.machine.data().join("kubeconfig");
         self.runtime.block_on(async {
             let cluster = Cluster::from_kubeconfig(Some(&path), None).await.unwrap();
             work(cluster).await
@@ -114,7 +114,7 @@ impl Here {
     }
 
     fn why(&self) -> Answer {
-        self.desk.longshore(&["why", RUN, "--output", "json"])
+        self.machine.longshore(&["why", RUN, "--output", "json"])
     }
 
     /// Waits until the cause is of a kind, and gives the answer.
@@ -131,8 +131,11 @@ impl Here {
 }
 
 /// The name of the latest run.
-fn latest(desk: &Desk) -> String {
-    let runs = desk.longshore(&["runs", "--output", "name"]).expect(0).out;
+fn latest(machine: &Machine) -> String {
+    let runs = machine
+        .longshore(&["runs", "--output", "name"])
+        .expect(0)
+        .out;
     runs.lines().next().unwrap().to_owned()
 }
 
@@ -141,11 +144,11 @@ fn an_exit_code_with_the_last_line_of_the_traceback() {
     let here = Here::new();
     let script =
         "echo 'Traceback (most recent call last):'; echo 'ValueError: no such column'; exit 3";
-    let ran = here.desk.run_script(script).expect(3);
+    let ran = here.machine.run_script(script).expect(3);
     let told = "main/0: its command ended with exit code 3: ValueError: no such column";
     assert!(ran.err.contains(told), "{}", ran.err);
-    let run = latest(&here.desk);
-    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    let run = latest(&here.machine);
+    let answer = here.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out.lines().next().unwrap(),
         format!("{run} failed: {told}")
@@ -156,7 +159,7 @@ fn an_exit_code_with_the_last_line_of_the_traceback() {
         answer.out
     );
     let json = here
-        .desk
+        .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
         .json();
@@ -170,39 +173,39 @@ fn an_exit_code_with_the_last_line_of_the_traceback() {
 #[test]
 fn a_run_that_succeeded_and_one_that_goes_on() {
     let here = Here::new();
-    here.desk.run_script("exit 0").expect(0);
-    let run = latest(&here.desk);
-    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    here.machine.run_script("exit 0").expect(0);
+    let run = latest(&here.machine);
+    let answer = here.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out,
         format!("{run} succeeded: all tasks succeeded\n")
     );
     let started = here
-        .desk
+        .machine
         .longshore(&["run", "--detach", "--name", "long", "--", "sleep", "300"]);
     let run = started.expect(0).out.trim().to_owned();
     eventually("running", || {
-        let answer = here.desk.longshore(&["why", &run]).expect(0);
+        let answer = here.machine.longshore(&["why", &run]).expect(0);
         answer.out == format!("{run} running: it goes on, and nothing is wrong: main 1 running\n")
     });
-    here.desk.longshore(&["cancel", &run]).expect(0);
-    let answer = here.desk.longshore(&["why", &run]).expect(0);
+    here.machine.longshore(&["cancel", &run]).expect(0);
+    let answer = here.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out,
         format!("{run} cancelled: the run was cancelled\n")
     );
-    here.desk.longshore(&["why", "no-such-run"]).expect(1);
+    here.machine.longshore(&["why", "no-such-run"]).expect(1);
 }
 
 #[test]
 fn a_command_that_is_not_there() {
     let here = Here::new();
-    here.desk
+    here.machine
         .longshore(&["run", "--", "no-such-program"])
         .expect(4);
-    let run = latest(&here.desk);
+    let run = latest(&here.machine);
     let json = here
-        .desk
+        .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
         .json();
@@ -214,7 +217,7 @@ fn a_command_that_is_not_there() {
 fn gpus_that_no_node_has() {
     let here = Here::new();
     let answer = here
-        .desk
+        .machine
         .longshore(&["run", "--gpu", "1", "--", "true"])
         .expect(4);
     assert!(
@@ -226,7 +229,7 @@ fn gpus_that_no_node_has() {
     );
     assert!(answer.err.contains("hint: add a node"), "{}", answer.err);
     for kind in ["jobs", "secrets"] {
-        let left = here.desk.longshore(&["get", kind, "--output", "name"]);
+        let left = here.machine.longshore(&["get", kind, "--output", "name"]);
         let left = left.expect(0).out;
         assert!(!left.contains("code"), "nothing is created: {left}");
     }
@@ -254,13 +257,13 @@ fn two_gpus(root: &std::path::Path) {
 
 #[test]
 fn gpus_that_others_have() {
-    let desk = Desk::new();
-    let root = desk.home().join("machine");
+    let machine = Machine::new();
+    let root = machine.home().join("machine");
     two_gpus(&root);
     let root = root.to_str().unwrap();
-    desk.longshore(&["up", "--device-root", root]).expect(0);
+    machine.longshore(&["up", "--device-root", root]).expect(0);
     let script = "echo \"[$CUDA_VISIBLE_DEVICES]\"";
-    let run = |gpus: &str| desk.longshore(&["run", "--gpu", gpus, "--", "sh", "-c", script]);
+    let run = |gpus: &str| machine.longshore(&["run", "--gpu", gpus, "--", "sh", "-c", script]);
     let both = run("2").expect(0);
     assert!(both.out.contains("[GPU-0,GPU-1]"), "{}", both.out);
     let never = run("3").expect(4);
@@ -269,23 +272,23 @@ fn gpus_that_others_have() {
 
     let detach = |name: &str, gpus: &str, command: &[&str]| {
         let begin = ["run", "--detach", "--name", name, "--gpu", gpus, "--"];
-        let answer = desk.longshore(&[&begin[..], command].concat()).expect(0);
+        let answer = machine.longshore(&[&begin[..], command].concat()).expect(0);
         answer.out.trim().to_owned()
     };
     let first = detach("first", "2", &["sleep", "300"]);
     eventually("it runs", || {
-        let answer = desk.longshore(&["why", &first]).expect(0);
+        let answer = machine.longshore(&["why", &first]).expect(0);
         answer.out.contains("1 running")
     });
     let second = detach("second", "1", &["true"]);
     let mut said = String::new();
     eventually("it waits for a GPU", || {
-        said = desk.longshore(&["why", &second]).expect(0).out;
+        said = machine.longshore(&["why", &second]).expect(0).out;
         said.contains("no node has enough nvidia.com/gpu free")
     });
-    desk.longshore(&["cancel", &first]).expect(0);
+    machine.longshore(&["cancel", &first]).expect(0);
     eventually("it has its GPU", || {
-        let answer = desk.longshore(&["why", &second]).expect(0);
+        let answer = machine.longshore(&["why", &second]).expect(0);
         answer.out == format!("{second} succeeded: all tasks succeeded\n")
     });
 }
@@ -314,11 +317,11 @@ fn secrets_that_are_missing() {
             .starts_with("worker/0: the Secret \"keys\" is missing"),
         "{why}"
     );
-    here.desk
+    here.machine
         .longshore(&["delete", "job", &format!("{RUN}-worker")])
         .expect(0);
     let none = || {
-        let pods = here.desk.longshore(&["get", "pods", "--output", "name"]);
+        let pods = here.machine.longshore(&["get", "pods", "--output", "name"]);
         pods.out.is_empty()
     };
     eventually("deleted", none);
@@ -339,10 +342,10 @@ fn secrets_that_are_missing() {
 #[test]
 fn what_keeps_a_run_from_starting_is_told_at_once() {
     let here = Here::new();
-    here.desk
+    here.machine
         .write("longshore.toml", "service_account = \"trainer\"\n");
     let answer = here
-        .desk
+        .machine
         .longshore(&["run", "--no-code", "--", "true"])
         .expect(4);
     assert!(
@@ -353,7 +356,7 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
         answer.err
     );
     // Plain kubectl would ask the user's current context.
-    let kubeconfig = here.desk.data().join("kubeconfig");
+    let kubeconfig = here.machine.data().join("kubeconfig");
     let kubectl = format!("kubectl --kubeconfig {} create", kubeconfig.display());
     assert!(
         answer
@@ -364,7 +367,7 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
     );
     // Several things are told at once.
     let answer = here
-        .desk
+        .machine
         .longshore(&["run", "--no-code", "--gpu", "1", "--", "true"])
         .expect(4);
     assert!(
@@ -383,7 +386,7 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
 fn a_namespace_that_is_not_there() {
     let here = Here::new();
     let answer = here
-        .desk
+        .machine
         .longshore(&["run", "--namespace", "team", "--", "true"])
         .expect(4);
     assert!(
@@ -415,7 +418,7 @@ fn a_quota_that_has_no_room() {
             .unwrap();
     });
     let refused = here
-        .desk
+        .machine
         .longshore(&["run", "--no-code", "--cpu", "2", "--", "true"])
         .expect(4);
     assert!(
@@ -446,13 +449,13 @@ fn a_quota_that_has_no_room() {
 fn a_deadline() {
     let here = Here::new();
     let answer = here
-        .desk
+        .machine
         .longshore(&["run", "--timeout", "1s", "--", "sleep", "300"])
         .expect(1);
     assert!(answer.err.contains("`timeout` of 1 s"), "{}", answer.err);
-    let run = latest(&here.desk);
+    let run = latest(&here.machine);
     let json = here
-        .desk
+        .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
         .json();
@@ -463,10 +466,10 @@ fn a_deadline() {
 fn the_back_off_limit_tells_its_first_failure() {
     let here = Here::new();
     let arguments = ["run", "--retries", "1", "--", "sh", "-c", "exit 9"];
-    here.desk.longshore(&arguments).expect(9);
-    let run = latest(&here.desk);
+    here.machine.longshore(&arguments).expect(9);
+    let run = latest(&here.machine);
     let json = here
-        .desk
+        .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
         .json();
@@ -541,7 +544,7 @@ fn a_run_that_was_given_up_keeps_its_explanation() {
     assert_eq!(outcome.reason, told);
     // Its pod is gone with the run; the Job knows.
     let none = || {
-        let pods = here.desk.longshore(&["get", "pods", "--output", "name"]);
+        let pods = here.machine.longshore(&["get", "pods", "--output", "name"]);
         pods.out.is_empty()
     };
     eventually("the pod is gone", none);
@@ -549,6 +552,6 @@ fn a_run_that_was_given_up_keeps_its_explanation() {
     assert_eq!(why["state"], "not-started", "{why}");
     assert_eq!(why["summary"], told);
     assert_eq!(why["explanation"]["kind"], "missing-secret");
-    let runs = here.desk.longshore(&["runs"]).expect(0).out;
+    let runs = here.machine.longshore(&["runs"]).expect(0).out;
     assert!(runs.contains("failed"), "{runs}");
 }

@@ -17,7 +17,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use crate::desk::eventually;
+use crate::machine::eventually;
 
 /// A program that runs in a terminal of its own.
 pub(crate) struct Terminal {

@@ -17,16 +17,16 @@ use longshore::{
 use serde_json::{Value, json};
 
 use crate::{
-    desk::Desk,
+    machine::Machine,
     s3::{BUCKET, S3},
 };
 
 const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
 const SECRET: &str = "hunter2-in-the-config";
 
-/// A desk with a cluster, a repository and an artifact store.
+/// A machine with a cluster, a repository and an artifact store.
 struct Scene {
-    desk: Desk,
+    machine: Machine,
     repository: PathBuf,
     artifacts: PathBuf,
     backend: OrchestratorKubernetesBackend,
@@ -34,9 +34,9 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let desk = Desk::new();
-        desk.longshore(&["up"]).expect(0);
-        let repository = desk.code();
+        let machine = Machine::new();
+        machine.longshore(&["up"]).expect(0);
+        let repository = machine.code();
         let stand_in =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml_stand_in/.");
         let mut copy = Command::new("cp");
@@ -49,12 +49,12 @@ impl Scene {
         let artifacts = repository.join("../artifacts");
         fs::create_dir(&artifacts).unwrap();
         let backend = OrchestratorKubernetesBackend {
-            kubernetes_config_path: desk.data().join("kubeconfig"),
+            kubernetes_config_path: machine.data().join("kubeconfig"),
             ..OrchestratorKubernetesBackend::default()
         };
         let artifacts = artifacts.canonicalize().unwrap();
         Self {
-            desk,
+            machine,
             repository,
             artifacts,
             backend,
@@ -170,7 +170,7 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         [".zenml", "digits", "venv", "zenml"]
     );
 
-    let show = |words: &[&str]| scene.desk.longshore(words).expect(0).out;
+    let show = |words: &[&str]| scene.machine.longshore(words).expect(0).out;
     let runs: Value = serde_json::from_str(&show(&["runs", "--output", "json"])).unwrap();
     assert_eq!(
         (&runs[0]["name"], &runs[0]["state"]),
@@ -188,7 +188,7 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
             .to_string()
             .contains(&format!("`longshore rm {name}`"))
     );
-    scene.desk.longshore(&["rm", &name]).expect(0);
+    scene.machine.longshore(&["rm", &name]).expect(0);
     let secrets = cluster.secrets().in_namespace("default").unwrap();
     assert!(secrets.list().await.unwrap().items.is_empty());
 
@@ -216,7 +216,7 @@ async fn the_exit_code_comes_back_after_a_second_try() {
     let run = scene.run(&cluster, &config).await.unwrap().run;
     let (_, outcome) = end(&cluster, &run).await;
     assert_eq!(outcome.exit_code, 7, "{outcome:?}");
-    let why = scene.desk.longshore(&["why", run.name.as_str()]);
+    let why = scene.machine.longshore(&["why", run.name.as_str()]);
     assert!(why.out.contains("exit code 7"), "{}", why.out);
     let pods = cluster
         .pods()
@@ -327,7 +327,7 @@ fn code_goes_to_an_object_store_and_to_pods_without_credentials() {
     let pipeline = "import os\n\ndef run(config, repository):\n    assert not [name for name in os.environ if name.startswith('AWS_')]\n";
     fs::write(scene.repository.join("digits/pipeline.py"), pipeline).unwrap();
     let words = json!({
-        "kubeconfig": scene.desk.data().join("kubeconfig"),
+        "kubeconfig": scene.machine.data().join("kubeconfig"),
         "repository": scene.repository,
         "config": config,
     });

@@ -65,7 +65,7 @@ fn an_init_container_that_fails() {
     let stage = Stage::new();
     let template = "spec:\n  initContainers:\n  - name: prepare\n    image: python:3-slim\n    \
                     command: [sh, -c, 'echo no data; exit 3']\n";
-    stage.desk.write("pod.yaml", template);
+    stage.machine.write("pod.yaml", template);
     let words = ["--template", "pod.yaml", "--", "true"];
     let why = ends(&stage, &words, "init-failed", "Exit Code:    3");
     let cause = why["explanation"]["cause"].as_str().unwrap();
@@ -79,7 +79,7 @@ fn a_volume_that_cannot_be_mounted() {
     let template = "spec:\n  containers:\n  - name: main\n    volumeMounts:\n    \
                     - {name: data, mountPath: /data}\n  volumes:\n  - name: data\n    \
                     hostPath: {path: /no/such/folder, type: Directory}\n";
-    stage.desk.write("pod.yaml", template);
+    stage.machine.write("pod.yaml", template);
     let run = stage.detach(&["--template", "pod.yaml", "--", "true"]);
     let why = stage.eventually_why(&run, "mount");
     assert_eq!(why["state"], "waiting", "{why:#}");
@@ -92,7 +92,7 @@ fn a_secret_that_goes_while_the_pod_starts() {
     let stage = Stage::new();
     let template = "spec:\n  containers:\n  - name: main\n    envFrom:\n    \
                     - secretRef: {name: keys}\n";
-    stage.desk.write("pod.yaml", template);
+    stage.machine.write("pod.yaml", template);
     let words = ["--template", "pod.yaml", "--", "true"];
     // Preflight asks for it before anything is created.
     let refused = stage.run(&words).expect(4);

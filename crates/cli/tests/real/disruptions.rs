@@ -1,7 +1,7 @@
 //! What the node and the cluster's administrator do to a run.
 
 use crate::{
-    desk::signal,
+    machine::signal,
     stage::{Stage, said},
 };
 
@@ -26,7 +26,7 @@ fn started(stage: &Stage, words: &[&str]) -> String {
 #[ignore = "cargo xtask test --cluster real"]
 fn a_task_that_fills_its_disk_is_evicted() {
     let stage = Stage::new();
-    stage.desk.write(
+    stage.machine.write(
         "longshore.toml",
         "resources = { ephemeral-storage = \"10Mi\" }\n",
     );
@@ -44,7 +44,7 @@ fn a_task_that_fills_its_disk_is_evicted() {
 fn a_drained_node() {
     let stage = Stage::new();
     let _undo = Undo(&stage, &["uncordon", NODE]);
-    let followed = crate::desk::Running::start(stage.run_command(&["--", "sleep", "1000"]));
+    let followed = crate::machine::Running::start(stage.run_command(&["--", "sleep", "1000"]));
     stage.eventually("it runs", || stage.phase() == "Running");
     let drain = ["drain", NODE, "--force", "--ignore-daemonsets"];
     let only = "--pod-selector=app.kubernetes.io/managed-by=longshore";
@@ -117,7 +117,7 @@ fn a_deleted_pod() {
 fn a_task_whose_node_is_gone_and_comes_back() {
     let stage = Stage::new();
     let script = "for i in $(seq 100); do echo $i; sleep 1; done";
-    let followed = crate::desk::Running::start(stage.run_command(&["--", "sh", "-c", script]));
+    let followed = crate::machine::Running::start(stage.run_command(&["--", "sh", "-c", script]));
     stage.eventually("it runs", || stage.phase() == "Running");
     let kubelet = std::fs::read_to_string(stage.state("kubelet.pid")).unwrap();
     let kubelet = kubelet.trim().parse().unwrap();

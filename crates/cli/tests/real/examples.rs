@@ -22,7 +22,7 @@ fn digits_trains_with_two_roles() {
 #[ignore = "cargo xtask test --cluster real"]
 fn tasks_find_their_peers_by_name() {
     let stage = Stage::new();
-    stage.desk.write(
+    stage.machine.write(
         "longshore.toml",
         "command = [\"sh\", \"-c\", '''echo $LONGSHORE_CLUSTER; python3 -c 'import os,json,socket\n\
          for tasks in json.loads(os.environ[\"LONGSHORE_CLUSTER\"]).values():\n    \

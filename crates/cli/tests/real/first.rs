@@ -1,7 +1,7 @@
 //! The first commands of a new user, who has a kubeconfig and no settings.
 
 use crate::{
-    desk::Running,
+    machine::Running,
     stage::{Stage, said},
 };
 
@@ -24,7 +24,9 @@ fn the_default_image_without_a_launcher_image_is_refused_before_anything_is_crea
 #[ignore = "cargo xtask test --cluster real"]
 fn the_default_image_with_a_launcher_image_runs() {
     let stage = Stage::new();
-    stage.desk.write("greet.py", "print('hello from a file')");
+    stage
+        .machine
+        .write("greet.py", "print('hello from a file')");
     let answer = stage.run(&["--", "python3", "greet.py"]).expect(0);
     assert_eq!(said(&answer), "hello from a file\n", "{}", answer.err);
     let why = stage.about(&["why", "last"]).expect(0);

@@ -10,10 +10,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{desk::Running, stage::Stage};
+use crate::{machine::Running, stage::Stage};
 
 /// Pods are made, run and end in much less.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The generations that a pod prints, of pods with a selector in the role `worker`.
 pub(crate) struct Watch {
@@ -89,7 +89,7 @@ impl Watch {
     #[track_caller]
     pub(crate) fn until(&mut self, stage: &Stage, what: &str, holds: impl Fn(&Self) -> bool) {
         while self.number == 0 || !holds(self) {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let line = self.lines.recv_timeout(TIMEOUT);
             let line = line.unwrap_or_else(|error| panic!("{what}: {error}\n{}", stage.describe()));
             self.take(&line);
         }

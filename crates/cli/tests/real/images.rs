@@ -6,7 +6,7 @@ use crate::stage::{Stage, said};
 #[track_caller]
 fn is_refused(image: &str, settings: &str, kind: &str, described: &str) {
     let stage = Stage::new();
-    stage.desk.write("longshore.toml", settings);
+    stage.machine.write("longshore.toml", settings);
     let run = stage.detach(&["--image", image, "--", "true"]);
     let why = stage.eventually_why(&run, kind);
     assert!(why["explanation"]["remedy"].is_string(), "{why:#}");
@@ -98,7 +98,7 @@ fn a_pull_secret_opens_the_private_registry() {
         &format!("--docker-username={}", stage.facts("user")),
         &format!("--docker-password={}", stage.facts("password")),
     ]);
-    stage.desk.write(
+    stage.machine.write(
         "longshore.toml",
         "image_pull_secrets = [\"puller\"]\nimage_pull_policy = \"Always\"\n",
     );

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 
 use crate::{
-    desk::Running,
+    machine::Running,
     stage::{Stage, said},
 };
 

@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod causes;
-#[path = "../program/desk.rs"]
-#[allow(dead_code, reason = "the other tests use all of it")]
-mod desk;
 mod disruptions;
 mod examples;
 mod first;
 mod generations;
 mod images;
 mod logs;
+#[path = "../program/machine.rs"]
+#[allow(dead_code, reason = "the other tests use all of it")]
+mod machine;
 mod queues;
 mod resolver;
 mod resolver_watch;

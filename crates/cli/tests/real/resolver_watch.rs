@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    desk::Running,
     generations::{Watch, addresses},
+    machine::Running,
     resolver::allow_pods,
     servers::restart_apiserver,
     stage::{Stage, said},

@@ -13,7 +13,7 @@ fn limited_user(stage: &Stage) -> PathBuf {
     let text = std::fs::read_to_string(stage.kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
     config["users"][0]["user"] = json!({"token": token.trim()});
-    let path = stage.desk.home().join("limited.kubeconfig");
+    let path = stage.machine.home().join("limited.kubeconfig");
     std::fs::write(&path, config.to_string()).unwrap();
     path
 }
@@ -26,7 +26,7 @@ fn the_remedy_of_a_refusal_is_all_that_a_user_needs() {
     let run = || {
         let mut command = stage.run_command(&["--", "echo", "allowed"]);
         command.env("KUBECONFIG", &kubeconfig);
-        crate::desk::Answer::new(&command.output().unwrap())
+        crate::machine::Answer::new(&command.output().unwrap())
     };
     let refused = run().expect(4);
     let commands: Vec<&str> = refused
@@ -55,8 +55,8 @@ fn the_documented_role_is_enough_for_every_verb() {
     let text = std::fs::read_to_string(documents).unwrap();
     let (_, role) = text.split_once("```yaml role.yaml\n").unwrap();
     let (role, _) = role.split_once("```").unwrap();
-    stage.desk.write("role.yaml", role);
-    let path = stage.desk.code().join("role.yaml");
+    stage.machine.write("role.yaml", role);
+    let path = stage.machine.code().join("role.yaml");
     stage.kubectl(&["apply", "--filename", path.to_str().unwrap()]);
     let account = format!("--serviceaccount={}:limited", stage.name);
     stage.kubectl(&[
@@ -70,13 +70,13 @@ fn the_documented_role_is_enough_for_every_verb() {
         let place = ["--context", "real", "--namespace", &stage.name];
         let mut command = stage.command(&[&words[..1], &place, &words[1..]].concat());
         command.env("KUBECONFIG", &kubeconfig);
-        crate::desk::Answer::new(&command.output().unwrap()).expect(code)
+        crate::machine::Answer::new(&command.output().unwrap()).expect(code)
     };
     let image = stage.facts("launcherImage");
     let script = "cat role.yaml > /dev/null; echo 5 > /tmp/file; sleep 20";
     let mut command = stage.run_command(&["--detach", "--", "sh", "-c", script]);
     command.env("KUBECONFIG", &kubeconfig);
-    let run = crate::desk::Answer::new(&command.output().unwrap())
+    let run = crate::machine::Answer::new(&command.output().unwrap())
         .expect(0)
         .out;
     let run = run.trim();
@@ -98,14 +98,14 @@ fn the_documented_role_is_enough_for_every_verb() {
         "--",
         "true",
     ]);
-    crate::desk::Answer::new(&scheduled.output().unwrap()).expect(0);
+    crate::machine::Answer::new(&scheduled.output().unwrap()).expect(0);
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
 fn the_planned_pod_is_allowed_in_a_restricted_namespace() {
     let stage = Stage::labelled(&["pod-security.kubernetes.io/enforce=restricted"]);
-    stage.desk.write("data.txt", "code\n");
+    stage.machine.write("data.txt", "code\n");
     let script = [
         "--",
         "sh",

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{desk::signal, stage::Stage};
+use crate::{machine::signal, stage::Stage};
 
 fn pid(stage: &Stage, name: &str) -> i32 {
     let text = fs::read_to_string(stage.state(&format!("{name}.pid")));

@@ -10,10 +10,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::desk::{Answer, Desk};
+use crate::machine::{Answer, Machine};
 
 /// Longer than anything takes on a busy machine: an image is pulled, a grace period ends.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What `cargo xtask` says of the cluster.
 struct Facts(Value);
@@ -30,7 +30,7 @@ impl Facts {
 }
 
 pub(crate) struct Stage {
-    pub(crate) desk: Desk,
+    pub(crate) machine: Machine,
     facts: Facts,
     /// The namespace.
     pub(crate) name: String,
@@ -46,7 +46,7 @@ impl Stage {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let stage = Self {
-            desk: Desk::new(),
+            machine: Machine::new(),
             facts: Facts::read(),
             name: format!("stage-{}-{number}", std::process::id()),
         };
@@ -98,7 +98,7 @@ impl Stage {
             .arg(self.kubeconfig())
             .args(["--namespace", &self.name])
             .args(words)
-            .env("HOME", self.desk.home())
+            .env("HOME", self.machine.home())
             .stdin(Stdio::null());
         command
     }
@@ -119,15 +119,15 @@ impl Stage {
     /// Applies manifests.
     #[track_caller]
     pub(crate) fn apply(&self, object: &Value) {
-        self.desk.write("object.json", &object.to_string());
-        let path = self.desk.code().join("object.json");
+        self.machine.write("object.json", &object.to_string());
+        let path = self.machine.code().join("object.json");
         self.kubectl(&["apply", "--filename", path.to_str().unwrap()]);
         std::fs::remove_file(path).unwrap();
     }
 
     /// The program, with the cluster and the namespace.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
-        let mut command = self.desk.command(words);
+        let mut command = self.machine.command(words);
         command
             .env("KUBECONFIG", self.kubeconfig())
             .env("LONGSHORE_NAMESPACE", &self.name);
@@ -178,7 +178,7 @@ impl Stage {
                 return why;
             }
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "not {kind}: {why:#}\n{}",
                 self.describe()
             );
@@ -211,7 +211,7 @@ impl Stage {
         let begin = Instant::now();
         while !holds() {
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "never: {what}\n{}",
                 self.describe()
             );

@@ -3,7 +3,7 @@
 use std::{fs, io::Read as _};
 
 use crate::{
-    desk::Answer,
+    machine::Answer,
     s3::{BUCKET, S3},
     stage::{Stage, said},
 };
@@ -20,7 +20,7 @@ fn a_bundle_is_fetched_by_a_signed_url() {
     fs::File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut data))
         .unwrap();
-    fs::write(stage.desk.code().join("data"), data).unwrap();
+    fs::write(stage.machine.code().join("data"), data).unwrap();
     let store = format!("s3://{BUCKET}/team");
     let script = "wc -c < data; env | grep -c -e AWS_ -e Signature";
     let mut command = stage.run_command(&["--store", &store, "--", "sh", "-c", script]);

@@ -6,7 +6,7 @@ use std::{process::Stdio, thread, time::Duration};
 use rand::{Rng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
-use crate::{Stage, desk, manifests, resources};
+use crate::{Stage, machine, manifests, resources};
 
 fn pause(rng: &mut StdRng, milliseconds: std::ops::Range<u64>) {
     thread::sleep(Duration::from_millis(rng.random_range(milliseconds)));
@@ -18,13 +18,13 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
         // A Job starts a lost task again after ten seconds or more: it must have a chance
         // to end.
         pause(&mut rng, 500..40_000);
-        let Some(pid) = stage.desk.pid() else {
+        let Some(pid) = stage.machine.pid() else {
             stage
                 .tally
                 .fail("the cluster that was started is not there".into());
             return;
         };
-        desk::signal(pid, "KILL");
+        machine::signal(pid, "KILL");
         // While it dies it still looks alive.
         while resources::lives(pid) {
             thread::sleep(Duration::from_millis(1));
@@ -32,7 +32,7 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
         stage.tally.count("clusters killed");
         pause(&mut rng, 0..1_000);
         // Runs that start meanwhile may be quicker to start it.
-        let up = stage.desk.longshore(&["up"]);
+        let up = stage.machine.longshore(&["up"]);
         if up.code != 0 {
             stage
                 .tally
@@ -85,7 +85,7 @@ pub(crate) fn watch_and_leave(stage: &Stage, mut rng: StdRng) {
         &["get", "configmaps", "-A", "-o", "json"],
     ];
     while !stage.is_over() {
-        let mut command = stage.desk.command(commands.choose(&mut rng).unwrap());
+        let mut command = stage.machine.command(commands.choose(&mut rng).unwrap());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut client = command.spawn().unwrap();
         pause(&mut rng, 10..1_500);

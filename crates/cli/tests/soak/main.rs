@@ -16,13 +16,13 @@
 )]
 
 mod chaos;
+mod generator;
 #[allow(
     dead_code,
     reason = "the other test program uses more of the workspace"
 )]
-#[path = "../program/desk.rs"]
-mod desk;
-mod generator;
+#[path = "../program/machine.rs"]
+mod machine;
 mod manifests;
 mod resources;
 mod runs;
@@ -34,7 +34,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use desk::Desk;
+use machine::Machine;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tally::Tally;
 
@@ -48,7 +48,7 @@ const WARM_UP: Duration = Duration::from_secs(300);
 /// What every actor of the test knows.
 pub(crate) struct Stage {
     /// The working folder and the cluster.
-    pub(crate) desk: Desk,
+    pub(crate) machine: Machine,
     /// Whether the cluster is killed while runs go on.
     pub(crate) killed: bool,
     /// When the actors stop.
@@ -88,10 +88,10 @@ fn nothing_is_lost_or_leaked() {
 /// The cluster that lives as long as the test. Measured twice, both times with
 /// everything deleted: after a warm-up and at the end.
 fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
-    let mut desk = Desk::new();
+    let mut machine = Machine::new();
     let up = ["up", "--faults"];
-    desk.longshore(&up).expect(0);
-    let pid = desk.pid().unwrap();
+    machine.longshore(&up).expect(0);
+    let pid = machine.pid().unwrap();
     let warm_up = WARM_UP.min(length / 3);
     let mut before = None;
     for (phase, length) in [warm_up, length.saturating_sub(warm_up)]
@@ -99,11 +99,11 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
         .enumerate()
     {
         let stage = Arc::new(Stage {
-            desk,
+            machine,
             killed: false,
             end: Instant::now() + length,
             tally: Arc::clone(tally),
-            marker: desk::unique_word(),
+            marker: machine::unique_word(),
         });
         thread::scope(|scope| {
             scope.spawn(|| watch_memory(pid, &stage));
@@ -121,18 +121,18 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
         });
         manifests::delete_everything(&stage);
         resources::assert_no_task(&stage);
-        let now = resources::Use::settled(pid, &stage.desk.data(), before.as_ref(), warm_up);
+        let now = resources::Use::settled(pid, &stage.machine.data(), before.as_ref(), warm_up);
         tally.note(&format!("resources after phase {phase}: {now:?}"));
         if let Some(before) = &before {
             now.compare(before, tally);
         }
         before = Some(now);
-        desk = Arc::into_inner(stage).unwrap().desk;
+        machine = Arc::into_inner(stage).unwrap().machine;
     }
-    if desk.pid() != Some(pid) {
+    if machine.pid() != Some(pid) {
         tally.fail("the lasting cluster is not the process that was started".into());
     }
-    resources::assert_clean_end(&desk, tally);
+    resources::assert_clean_end(&machine, tally);
 }
 
 /// Notes the memory of the cluster while the actors act.
@@ -151,14 +151,14 @@ fn watch_memory(pid: i32, stage: &Stage) {
 
 /// The cluster that is killed again and again.
 fn soak_killed(length: Duration, seed: u64, tally: &Arc<Tally>) {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
     let stage = Stage {
-        desk,
+        machine,
         killed: true,
         end: Instant::now() + length,
         tally: Arc::clone(tally),
-        marker: desk::unique_word(),
+        marker: machine::unique_word(),
     };
     thread::scope(|scope| {
         for actor in 0..3 {
@@ -170,7 +170,7 @@ fn soak_killed(length: Duration, seed: u64, tally: &Arc<Tally>) {
             });
         }
     });
-    stage.desk.longshore(&["rm", "--finished"]).expect(0);
+    stage.machine.longshore(&["rm", "--finished"]).expect(0);
     resources::assert_no_task(&stage);
-    resources::assert_clean_end(&stage.desk, tally);
+    resources::assert_clean_end(&stage.machine, tally);
 }

@@ -27,7 +27,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 }
 
 pub(crate) async fn connect(stage: &Stage) -> Cluster {
-    let kubeconfig = stage.desk.data().join("kubeconfig");
+    let kubeconfig = stage.machine.data().join("kubeconfig");
     Cluster::from_kubeconfig(Some(&kubeconfig), None)
         .await
         .unwrap()
@@ -230,7 +230,7 @@ pub(crate) fn delete_everything(stage: &Stage) {
     runtime().block_on(async {
         let proxy = connect(stage).await.proxy();
         let _ = proxy.delete("/longshore.dev/v1/faults", &[], None).await;
-        stage.desk.longshore(&["rm", "--finished"]);
+        stage.machine.longshore(&["rm", "--finished"]);
         let begin = std::time::Instant::now();
         while delete_objects(&proxy).await > 0 {
             if begin.elapsed() > DELETE_TIMEOUT {

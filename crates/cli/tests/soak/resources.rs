@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     Stage,
-    desk::{self, Desk},
+    machine::{self, Machine},
     tally::Tally,
 };
 
@@ -141,9 +141,9 @@ fn files(folder: &Path) -> usize {
 /// Fails the test if a process of a task outlives its pod.
 pub(crate) fn assert_no_task(stage: &Stage) {
     let begin = Instant::now();
-    while !desk::processes_with(&stage.marker).is_empty() {
+    while !machine::processes_with(&stage.marker).is_empty() {
         if begin.elapsed() > SETTLE_TIMEOUT {
-            let left = desk::processes_with(&stage.marker);
+            let left = machine::processes_with(&stage.marker);
             stage.tally.fail(format!("processes are left: {left:?}"));
             return;
         }
@@ -158,16 +158,16 @@ pub(crate) fn lives(pid: i32) -> bool {
 }
 
 /// Stops the cluster: no process and no mount is left, and no panic in its logs.
-pub(crate) fn assert_clean_end(desk: &Desk, tally: &Tally) {
-    let pid = desk.pid();
-    let down = desk.longshore(&["down", "--force"]);
+pub(crate) fn assert_clean_end(machine: &Machine, tally: &Tally) {
+    let pid = machine.pid();
+    let down = machine.longshore(&["down", "--force"]);
     if down.code != 0 {
         tally.fail(format!("the cluster cannot be stopped: {}", down.err));
     }
     if pid.is_some_and(lives) {
         tally.fail("the cluster's process is still there".into());
     }
-    let data = desk.data();
+    let data = machine.data();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     if mounts.contains(&data.display().to_string()) {
         tally.fail(format!("mounts are left: {mounts}"));

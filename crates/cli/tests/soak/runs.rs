@@ -16,7 +16,7 @@ use std::{
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::Value;
 
-use crate::{Stage, desk};
+use crate::{Stage, machine};
 
 /// How long a run, with all restarts of its cluster, may take.
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
@@ -138,7 +138,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
             break output;
         }
         let signal = *["KILL", "HUP", "TERM"].choose(rng).unwrap();
-        desk::signal(follower.id().try_into().unwrap(), signal);
+        machine::signal(follower.id().try_into().unwrap(), signal);
         let output = follower.wait_with_output().unwrap();
         if !started(&output) {
             stage
@@ -214,7 +214,7 @@ fn examine(stage: &Stage, shape: &Shape) -> String {
         &["get", "jobs", "-o", "json"],
         &["get", "events", "-o", "json"],
     ] {
-        let answer = stage.desk.longshore(arguments);
+        let answer = stage.machine.longshore(arguments);
         found += &format!("--- {arguments:?}\n{}{}\n", answer.out, answer.err);
     }
     for process in fs::read_dir("/proc").unwrap().flatten() {
@@ -245,7 +245,7 @@ fn attach(stage: &Stage, shape: &Shape, begin: Instant) -> Result<Vec<String>, S
 
 /// The run's full name, if the cluster answers and has it.
 fn list(stage: &Stage, shape: &Shape) -> Option<String> {
-    let answer = stage.desk.longshore(&["runs", "--output", "json"]);
+    let answer = stage.machine.longshore(&["runs", "--output", "json"]);
     let runs: Value = serde_json::from_str(&answer.out).ok()?;
     let prefix = format!("{}-", shape.name);
     let names = runs
@@ -260,12 +260,12 @@ fn list(stage: &Stage, shape: &Shape) -> Option<String> {
 
 fn remove(stage: &Stage, shape: &Shape) {
     if let Some(run) = list(stage, shape) {
-        stage.desk.longshore(&["rm", "--force", &run]);
+        stage.machine.longshore(&["rm", "--force", &run]);
     }
 }
 
 fn follow(stage: &Stage, arguments: &[String]) -> Child {
-    let mut command = stage.desk.command(arguments);
+    let mut command = stage.machine.command(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }

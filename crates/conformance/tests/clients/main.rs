@@ -1,4 +1,4 @@
-//! Others' clients judge the embedded cluster.
+//! Others' clients test the embedded cluster.
 #![allow(clippy::unwrap_used)]
 
 mod first_steps;

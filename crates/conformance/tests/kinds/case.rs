@@ -1,6 +1,6 @@
 //! A case of the corpus: an object to create, and what is done to it then.
 
-use longshore_conformance::{Answer, Judge, PatchType};
+use longshore_conformance::{Answer, ApiTest, PatchType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,15 +38,15 @@ enum Step {
 
 impl Case {
     /// What the server answers, step by step.
-    pub(crate) async fn run(&self, judge: &Judge) -> Value {
+    pub(crate) async fn run(&self, test: &ApiTest) -> Value {
         let (group_version, plural) = self.r#in.split_once(' ').unwrap();
         let path = if self.wide {
-            judge.wide(group_version, plural)
+            test.wide(group_version, plural)
         } else {
-            judge.path(group_version, plural)
+            test.path(group_version, plural)
         };
         let fill = |value: &Value| -> Value {
-            let text = value.to_string().replace("$NS", judge.namespace());
+            let text = value.to_string().replace("$NS", test.namespace());
             serde_json::from_str(&text).unwrap()
         };
         let mut object = fill(&self.create);
@@ -56,17 +56,17 @@ impl Case {
             .to_owned();
         let one = format!("{path}/{name}");
         object["apiVersion"] = json!(group_version);
-        let mut answers = vec![judge.post(&path, &object).await];
+        let mut answers = vec![test.post(&path, &object).await];
         for step in &self.then {
             let answer = match step {
-                Step::Patch(patch) => judge.patch(&one, PatchType::Merge, &fill(patch)).await,
+                Step::Patch(patch) => test.patch(&one, PatchType::Merge, &fill(patch)).await,
                 Step::Status(patch) | Step::Approval(patch) => {
                     let part = match step {
                         Step::Approval(_) => "approval",
                         _ => "status",
                     };
                     let part = format!("{one}/{part}");
-                    judge.patch(&part, PatchType::Merge, &fill(patch)).await
+                    test.patch(&part, PatchType::Merge, &fill(patch)).await
                 }
                 Step::Put(object) | Step::Finalize(object) => {
                     let mut object = fill(object);
@@ -75,20 +75,20 @@ impl Case {
                         Step::Finalize(_) => "/finalize",
                         _ => "",
                     };
-                    judge.put(&format!("{one}{part}"), &object).await
+                    test.put(&format!("{one}{part}"), &object).await
                 }
-                Step::Delete(options) => judge.delete_with(&one, &fill(options)).await,
+                Step::Delete(options) => test.delete_with(&one, &fill(options)).await,
             };
             answers.push(answer);
         }
         if answers[0].code == 201 {
             // The next case may use the name again.
             let bare = json!({"metadata": {"finalizers": null}});
-            judge.patch(&one, PatchType::Merge, &bare).await;
+            test.patch(&one, PatchType::Merge, &bare).await;
             let at_once = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
-            judge.delete_with(&one, &at_once).await;
+            test.delete_with(&one, &at_once).await;
         }
-        let shown = |answer: &Answer| normal::answer(answer, judge.namespace(), &self.r#in);
+        let shown = |answer: &Answer| normal::answer(answer, test.namespace(), &self.r#in);
         answers.iter().map(shown).collect()
     }
 }

@@ -12,7 +12,7 @@ mod normal;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::Value;
 
 use case::Case;
@@ -40,29 +40,29 @@ fn write(place: PathBuf, answers: &Golden) {
 }
 
 /// Runs a file of the corpus and compares.
-async fn judge(group: &str) {
+async fn test(group: &str) {
     let text = fs::read_to_string(folder("corpus").join(format!("{group}.yaml"))).unwrap();
     let mut cases: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text).unwrap();
     cases.apply_merge().unwrap();
     let cases: Vec<Case> = serde_json::from_value(serde_json::to_value(cases).unwrap()).unwrap();
-    let judge = Judge::start().await;
-    if judge.lacks("what is defaulted and validated today") {
+    let test = ApiTest::start().await;
+    if test.lacks("what is defaulted and validated today") {
         return;
     }
     let mut answers = Golden::new();
     for case in &cases {
-        let answer = case.run(&judge).await;
+        let answer = case.run(&test).await;
         let twice = answers.insert(case.name.clone(), answer);
         assert!(twice.is_none(), "{group}: two cases are {:?}", case.name);
     }
     let recording = std::env::var_os("LONGSHORE_RECORD").is_some();
     if recording {
-        let name = if judge.is_real() {
+        let name = if test.is_real() {
             format!("{group}.json")
         } else {
             format!("{group}.ours.json")
         };
-        let place = if judge.is_real() {
+        let place = if test.is_real() {
             folder("golden").join(name)
         } else {
             std::env::temp_dir().join(name)
@@ -86,12 +86,12 @@ macro_rules! groups {
         $(
             #[tokio::test]
             async fn $test() {
-                judge($file).await;
+                test($file).await;
             }
         )*
 
         #[test]
-        fn every_file_of_the_corpus_is_judged() {
+        fn every_file_of_the_corpus_is_checked() {
             let mut files: Vec<String> = fs::read_dir(folder("corpus"))
                 .unwrap()
                 .map(|file| file.unwrap().file_name().into_string().unwrap())

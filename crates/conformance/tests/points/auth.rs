@@ -6,7 +6,7 @@ use std::{os::unix::fs::PermissionsExt, path::PathBuf};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::future::try_join_all;
 use longshore::Cluster;
-use longshore_conformance::{Judge, Server};
+use longshore_conformance::{ApiTest, Server};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufStream},
@@ -24,7 +24,7 @@ struct Door {
 impl Door {
     /// `None` where a test cannot know the token.
     async fn find() -> Option<Self> {
-        if Judge::start()
+        if ApiTest::start()
             .await
             .is_without("a token that the tests know")
         {

@@ -129,7 +129,7 @@ async fn point_44_unknown_fields_are_refused_when_asked_for() {
     let data = json!({"metadata": {"name": "a"}, "dtaa": {}});
     maps.clone().dry_run().create(&data).await.unwrap();
     let strict = maps.strict().create(&data).await;
-    if here.judge.newer("field validation is of 1.25") {
+    if here.test.newer("field validation is of 1.25") {
         let text = strict.unwrap_err().to_string();
         assert!(text.contains("unknown field \"dtaa\""), "{text}");
     }
@@ -189,7 +189,7 @@ async fn point_46_waits_end_with_their_condition() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         let mut both = patch("Failed");
         if here
-            .judge
+            .test
             .newer("FailureTarget comes before Failed since 1.31")
         {
             jobs.patch_status("a", &patch("FailureTarget"))
@@ -290,9 +290,9 @@ async fn point_48_owners_and_children() {
         }, "spec": workload(1)}))
         .await
         .unwrap();
-    here.judge
+    here.test
         .create(
-            &here.judge.path("v1", "serviceaccounts"),
+            &here.test.path("v1", "serviceaccounts"),
             &json!({"metadata": {"name": "quiet"}}),
         )
         .await;
@@ -376,7 +376,7 @@ async fn point_48_events_of_an_item() {
 #[tokio::test]
 async fn point_49_a_busy_server_is_asked_again() {
     let here = Here::start().await;
-    if here.judge.is_without("faults on demand") {
+    if here.test.is_without("faults on demand") {
         return;
     }
     let server = longshore::embedded::start_server().await.unwrap();

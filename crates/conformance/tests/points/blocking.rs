@@ -9,7 +9,7 @@ use longshore::{
     blocking::{Cluster, Item, View, WatchEvent},
     client::{DeleteOptions, Error, ExecOptions, kinds::ConfigMap, until},
 };
-use longshore_conformance::{Judge, Server};
+use longshore_conformance::{ApiTest, Server};
 use serde_json::json;
 
 use crate::common::SOON;
@@ -17,25 +17,25 @@ use crate::common::SOON;
 /// A server, and a blocking client of it; the runtime drives the server.
 struct Script {
     cluster: Cluster,
-    judge: Judge,
+    test: ApiTest,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Script {
     fn start() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let judge = runtime.block_on(Judge::start());
-        let cluster = Cluster::from_kubeconfig(Some(judge.kubeconfig()), None).unwrap();
+        let test = runtime.block_on(ApiTest::start());
+        let cluster = Cluster::from_kubeconfig(Some(test.kubeconfig()), None).unwrap();
         Self {
             cluster,
-            judge,
+            test,
             _runtime: runtime,
         }
     }
 
     fn maps(&self) -> View<ConfigMap> {
         let maps = self.cluster.configmaps();
-        maps.in_namespace(self.judge.namespace()).unwrap()
+        maps.in_namespace(self.test.namespace()).unwrap()
     }
 
     fn map(&self, name: &str) -> Item<ConfigMap> {

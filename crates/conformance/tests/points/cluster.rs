@@ -31,7 +31,7 @@ async fn point_01_urls_with_and_without_a_slash_and_with_a_path() {
 #[tokio::test]
 async fn point_01_a_kubeconfig_and_a_context_lead_to_a_cluster() {
     let here = Here::start().await;
-    let path = here.judge.kubeconfig();
+    let path = here.test.kubeconfig();
     let by_file = Cluster::from_kubeconfig(Some(path), None).await.unwrap();
     assert!(
         by_file

@@ -6,7 +6,7 @@ use longshore::{
     Cluster,
     client::{Error, Item, Kind, Patch, View, kinds::ConfigMap},
 };
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 /// Long enough for anything that happens at all.
@@ -14,29 +14,29 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// The server under test, our client's connection to it, and a namespace.
 pub(crate) struct Here {
-    pub(crate) judge: Judge,
+    pub(crate) test: ApiTest,
     pub(crate) cluster: Cluster,
 }
 
 impl Here {
     pub(crate) async fn start() -> Self {
-        Self::of(Judge::start().await).await
+        Self::of(ApiTest::start().await).await
     }
 
     /// With the server to itself, to make it forget its history.
     pub(crate) async fn alone() -> Self {
-        Self::of(Judge::alone().await).await
+        Self::of(ApiTest::alone().await).await
     }
 
-    async fn of(judge: Judge) -> Self {
-        let cluster = Cluster::from_kubeconfig(Some(judge.kubeconfig()), None)
+    async fn of(test: ApiTest) -> Self {
+        let cluster = Cluster::from_kubeconfig(Some(test.kubeconfig()), None)
             .await
             .unwrap();
-        Self { judge, cluster }
+        Self { test, cluster }
     }
 
     pub(crate) fn namespace(&self) -> &str {
-        self.judge.namespace()
+        self.test.namespace()
     }
 
     /// The view of a kind in the test's namespace.

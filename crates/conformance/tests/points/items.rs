@@ -254,7 +254,7 @@ async fn point_31_errors_tell_request_message_and_code() {
     here.config_map("a").await;
     let data = json!({"metadata": {"name": "a"}});
     let error = here.view::<ConfigMap>().create(&data).await.unwrap_err();
-    let path = here.judge.path("v1", "configmaps");
+    let path = here.test.path("v1", "configmaps");
     assert_eq!(
         error.to_string(),
         format!("POST {path}: configmaps \"a\" already exists (409 AlreadyExists)")

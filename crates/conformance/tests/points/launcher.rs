@@ -199,7 +199,7 @@ async fn preflight_names_the_rights_that_are_missing() {
     let nobody = as_user(&here, "nobody").await;
     let report = check(&nobody, &plan).await;
     // The embedded server stores rules of access and does not enforce them.
-    if !here.judge.is_real() {
+    if !here.test.is_real() {
         assert_eq!(words(&report), "");
         return;
     }

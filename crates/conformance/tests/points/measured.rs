@@ -133,7 +133,7 @@ async fn point_50_requests_are_spans_without_secrets() {
     let maps = here.view::<ConfigMap>().filter("key=hidden").unwrap();
     maps.list().await.unwrap();
     drop(guard);
-    let path = here.judge.path("v1", "configmaps");
+    let path = here.test.path("v1", "configmaps");
     let told = spans.0.lock().unwrap().clone();
     assert_eq!(
         told,

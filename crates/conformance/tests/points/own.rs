@@ -1,5 +1,5 @@
 //! A server of a test's own, which can be ended and started again: the real
-//! one, on the store of the one that is judged, or an embedded one.
+//! one, on the store of the one that is checked, or an embedded one.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use longshore::{
     Cluster,
     embedded::{EmbeddedCluster, Options},
 };
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 
 /// A real server takes its time.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,10 +32,10 @@ enum Running {
 }
 
 impl OwnServer {
-    pub(crate) async fn start(judge: &Judge) -> Self {
+    pub(crate) async fn start(test: &ApiTest) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
-        let words = words_of(judge, folder.path(), &kubeconfig);
+        let words = words_of(test, folder.path(), &kubeconfig);
         let mut server = Self {
             folder,
             words,
@@ -104,16 +104,16 @@ impl Drop for OwnServer {
 }
 
 /// The real server's command line, with a port and certificates of its own.
-fn words_of(judge: &Judge, folder: &Path, kubeconfig: &Path) -> Vec<String> {
-    if !judge.is_real() {
+fn words_of(test: &ApiTest, folder: &Path, kubeconfig: &Path) -> Vec<String> {
+    if !test.is_real() {
         return Vec::new();
     }
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let text = std::fs::read_to_string(judge.kubeconfig()).unwrap();
+    let text = std::fs::read_to_string(test.kubeconfig()).unwrap();
     let authority = format!("127.0.0.1:{port}");
-    std::fs::write(kubeconfig, text.replace(judge.authority(), &authority)).unwrap();
-    let kept = judge.apiserver().iter().filter(|word| {
+    std::fs::write(kubeconfig, text.replace(test.authority(), &authority)).unwrap();
+    let kept = test.apiserver().iter().filter(|word| {
         let own = ["--secure-port", "--cert-dir"];
         !own.iter().any(|own| word.starts_with(own))
     });

@@ -37,7 +37,7 @@ async fn point_07_urls_are_joined() {
 #[tokio::test]
 async fn point_08_requests_by_path_and_refusals() {
     let here = Here::start().await;
-    let (proxy, maps) = (here.cluster.proxy(), here.judge.path("v1", "configmaps"));
+    let (proxy, maps) = (here.cluster.proxy(), here.test.path("v1", "configmaps"));
     let data = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"x": "1"}},
     });
@@ -84,8 +84,8 @@ async fn point_09_results_are_values_of_their_own() {
 #[tokio::test]
 async fn point_10_watches_by_path() {
     let here = Here::start().await;
-    let maps = here.judge.path("v1", "configmaps");
-    let (_, version) = here.judge.list(&maps).await;
+    let maps = here.test.path("v1", "configmaps");
+    let (_, version) = here.test.list(&maps).await;
     let query = [
         ("resourceVersion", version.as_str()),
         ("fieldSelector", "metadata.name=b"),

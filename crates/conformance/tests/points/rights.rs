@@ -12,7 +12,7 @@ use crate::common::{Here, SOON};
 
 /// A connection as somebody who is nobody in particular.
 pub(crate) async fn as_user(here: &Here, user: &str) -> Cluster {
-    let text = std::fs::read_to_string(here.judge.kubeconfig()).unwrap();
+    let text = std::fs::read_to_string(here.test.kubeconfig()).unwrap();
     let mut config: Value = serde_yaml_ng::from_str(&text).unwrap();
     config["users"][0]["user"]["as"] = json!(user);
     let folder = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ async fn a_token_that_may_list_pods_of_its_namespace_is_enough_to_follow_a_job()
 
     let nobody = resolver(as_user(&here, "nobody").await);
     let outcome = nobody.tasks().await;
-    if !here.judge.is_real() {
+    if !here.test.is_real() {
         assert_eq!(outcome.unwrap().len(), 2);
         return;
     }

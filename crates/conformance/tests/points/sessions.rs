@@ -7,7 +7,7 @@ use longshore::{
     Cluster, Item,
     client::{ExecOptions, LogOptions, kinds::Pod},
 };
-use longshore_conformance::{Judge, Server};
+use longshore_conformance::{ApiTest, Server};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -52,7 +52,7 @@ impl Stage {
 
 /// Whether the server has a node to run pods on.
 pub(crate) async fn lacks_a_node() -> bool {
-    Judge::start().await.is_without("a node that runs pods")
+    ApiTest::start().await.is_without("a node that runs pods")
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn point_45_attached_containers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn point_45_what_cannot_be_run_is_told() {
     let here = crate::common::Here::start().await;
-    if here.judge.is_without("a node that runs pods") {
+    if here.test.is_without("a node that runs pods") {
         return;
     }
     let stage = Stage::sleeping().await;

@@ -173,9 +173,9 @@ async fn point_37_counts_of_deployments() {
 }
 
 async fn pod(here: &Here, status: &Value) -> Item<Pod> {
-    here.judge
+    here.test
         .create(
-            &here.judge.path("v1", "serviceaccounts"),
+            &here.test.path("v1", "serviceaccounts"),
             &json!({"metadata": {"name": "quiet"}}),
         )
         .await;

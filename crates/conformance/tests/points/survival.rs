@@ -140,9 +140,9 @@ async fn follow(mut follow: Follow) -> (BTreeMap<(u32, String), Vec<usize>>, Out
 
 async fn survives(code: i32) {
     let here = Here::start().await;
-    let mut server = OwnServer::start(&here.judge).await;
+    let mut server = OwnServer::start(&here.test).await;
     let cluster = server.cluster().await;
-    if !here.judge.is_real() {
+    if !here.test.is_real() {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": here.namespace()}});
         cluster.create(&namespace, None).await.unwrap();
     }
@@ -167,7 +167,7 @@ async fn survives(code: i32) {
         }],
     };
     let options = FollowOptions {
-        logs: here.judge.is_real(),
+        logs: here.test.is_real(),
         ..FollowOptions::default()
     };
     let following = Follow::start(&server.cluster().await, &run, options).await;
@@ -222,7 +222,7 @@ async fn survives(code: i32) {
     let ended = tokio::time::timeout(PATIENCE, following).await;
     let (lines, outcome) = ended.expect("the run ends").unwrap();
     assert_eq!(outcome.exit_code, code, "{outcome:?}");
-    if here.judge.is_real() {
+    if here.test.is_real() {
         assert_eq!(lines.len(), 2 * TASKS as usize);
         for ((task, attempt), numbers) in &lines {
             assert!(

@@ -74,7 +74,7 @@ async fn point_13_the_newest_version_that_is_served_is_used() {
         .unwrap();
     assert_eq!(made.schedule().unwrap(), "0 0 1 1 *");
     let served = here
-        .judge
+        .test
         .old_or_new("batch/v1beta1", "batch/v1", "CronJobs were in v1beta1");
     assert_eq!(made.raw().unwrap()["apiVersion"], served);
     assert_eq!(jobs.list().await.unwrap().items.len(), 1);

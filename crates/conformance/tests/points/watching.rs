@@ -27,7 +27,7 @@ async fn point_17_a_watch_begins_now_or_at_a_version() {
 async fn point_17_history_that_is_forgotten_is_told_by_a_resync() {
     let here = Here::alone().await;
     if here
-        .judge
+        .test
         .is_without("its cache remembers what etcd has forgotten")
     {
         return;
@@ -35,7 +35,7 @@ async fn point_17_history_that_is_forgotten_is_told_by_a_resync() {
     let view = here.view::<ConfigMap>().filter("called").unwrap();
     let version = view.list().await.unwrap().version;
     here.config_map("a").await;
-    here.judge.expire_history().await;
+    here.test.expire_history().await;
     here.config_map("b").await;
     let mut watch = view.watch_since(&version).await.unwrap();
     match watch.next(Some(SOON)).await.unwrap() {

@@ -1,65 +1,62 @@
 //! Rule 1: one revision for all kinds, which only grows; a write that changes
 //! nothing makes neither a version nor an event.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
 
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
 async fn rule_01_one_revision_counts_the_writes_of_all_kinds() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let mut last = 0;
     let mut grows = |what: &str, now: u64| {
         assert!(now > last, "{what}: {now} after {last}");
         last = now;
     };
-    let map = judge.create(&maps, &config_map("a")).await;
+    let map = test.create(&maps, &config_map("a")).await;
     grows("create", number(&map));
     let secret = json!({"metadata": {"name": "a"}});
-    let secrets = judge.path("v1", "secrets");
+    let secrets = test.path("v1", "secrets");
     grows(
         "another kind",
-        number(&judge.create(&secrets, &secret).await),
+        number(&test.create(&secrets, &secret).await),
     );
     let lease = json!({"metadata": {"name": "a"}});
-    let leases = judge.path("coordination.k8s.io/v1", "leases");
-    grows(
-        "another group",
-        number(&judge.create(&leases, &lease).await),
-    );
-    let namespace = json!({"metadata": {"name": format!("{}-b", judge.namespace())}});
-    let namespaces = judge.wide("v1", "namespaces");
+    let leases = test.path("coordination.k8s.io/v1", "leases");
+    grows("another group", number(&test.create(&leases, &lease).await));
+    let namespace = json!({"metadata": {"name": format!("{}-b", test.namespace())}});
+    let namespaces = test.wide("v1", "namespaces");
     grows(
         "no namespace",
-        number(&judge.create(&namespaces, &namespace).await),
+        number(&test.create(&namespaces, &namespace).await),
     );
     let changed = with(map, &[("/data/key", json!("other"))]);
-    let changed = judge.put(&format!("{maps}/a"), &changed).await.ok();
+    let changed = test.put(&format!("{maps}/a"), &changed).await.ok();
     grows("update", number(&changed));
     let patch = json!({"data": {"key": "third"}});
     let one = format!("{maps}/a");
-    let patched = judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let patched = test.patch(&one, PatchType::Merge, &patch).await.ok();
     grows("patch", number(&patched));
 
-    let (_, before) = judge.list(&secrets).await;
-    let mut watch = judge
+    let (_, before) = test.list(&secrets).await;
+    let mut watch = test
         .watch(&format!("{secrets}?watch=1&resourceVersion={before}"))
         .await;
-    judge.delete(&format!("{secrets}/a")).await.ok();
+    test.delete(&format!("{secrets}/a")).await.ok();
     grows("delete", number(&watch.event_of("DELETED", "a").await));
     // A list is as new as the newest write of any kind.
-    let (_, now) = judge.list(&maps).await;
+    let (_, now) = test.list(&maps).await;
     assert!(now.parse::<u64>().unwrap() >= last, "{now} after {last}");
 }
 
 #[tokio::test]
 async fn rule_01_a_version_is_a_decimal_number_without_leading_zeros() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let map = judge.create(&maps, &config_map("a")).await;
-    let (_, of_list) = judge.list(&maps).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let map = test.create(&maps, &config_map("a")).await;
+    let (_, of_list) = test.list(&maps).await;
     for version in [version(&map), of_list] {
         assert!(
             version.bytes().all(|byte| byte.is_ascii_digit()),
@@ -71,19 +68,19 @@ async fn rule_01_a_version_is_a_decimal_number_without_leading_zeros() {
 
 #[tokio::test]
 async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let map = judge.create(&maps, &config_map("a")).await;
+    let map = test.create(&maps, &config_map("a")).await;
     let since = version(&map);
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
 
-    let same = judge.put(&one, &map).await.ok();
+    let same = test.put(&one, &map).await.ok();
     assert_eq!(version(&same), since, "PUT of what is there");
     let unversioned = with(map.clone(), &[("/metadata/resourceVersion", json!(""))]);
-    let same = judge.put(&one, &unversioned).await.ok();
+    let same = test.put(&one, &unversioned).await.ok();
     assert_eq!(version(&same), since, "PUT without a version");
     let value = json!({"data": {"key": "value"}});
     for (kind, patch) in [
@@ -97,27 +94,27 @@ async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
             json!([{"op": "replace", "path": "/data/key", "value": "value"}]),
         ),
     ] {
-        let same = judge.patch(&one, kind, &patch).await.ok();
+        let same = test.patch(&one, kind, &patch).await.ok();
         assert_eq!(version(&same), since, "{kind:?} {patch}");
     }
 
     // The next event is of the next real change.
     let changed = with(map, &[("/data/key", json!("other"))]);
-    let changed = judge.put(&one, &changed).await.ok();
+    let changed = test.put(&one, &changed).await.ok();
     let seen = watch.event_of("MODIFIED", "a").await;
     assert_eq!(version(&seen), version(&changed));
 }
 
 #[tokio::test]
 async fn rule_01_the_same_status_makes_no_version() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
     let status = format!("{pods}/a/status");
     let ready = json!({"status": {"message": "here"}});
-    let first = judge.patch(&status, PatchType::Merge, &ready).await.ok();
-    let again = judge.patch(&status, PatchType::Merge, &ready).await.ok();
+    let first = test.patch(&status, PatchType::Merge, &ready).await.ok();
+    let again = test.patch(&status, PatchType::Merge, &ready).await.ok();
     assert_eq!(version(&first), version(&again));
-    let again = judge.put(&status, &again).await.ok();
+    let again = test.put(&status, &again).await.ok();
     assert_eq!(version(&first), version(&again));
 }

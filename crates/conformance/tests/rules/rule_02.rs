@@ -1,6 +1,6 @@
 //! Rule 2: which version a GET or LIST answers from.
 
-use longshore_conformance::{Answer, Judge};
+use longshore_conformance::{Answer, ApiTest};
 
 use crate::common::{config_map, items, number, version};
 
@@ -13,33 +13,33 @@ fn too_large(answer: &Answer) {
 
 #[tokio::test]
 async fn rule_02_without_a_version_reads_are_of_the_latest_state() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for name in ["a", "b", "c"] {
-        let made = judge.create(&maps, &config_map(name)).await;
-        let read = judge.get(&format!("{maps}/{name}")).await.ok();
+        let made = test.create(&maps, &config_map(name)).await;
+        let read = test.get(&format!("{maps}/{name}")).await.ok();
         assert_eq!(read, made);
-        let list = judge.get(&maps).await.ok();
+        let list = test.get(&maps).await.ok();
         assert!(items(&list).contains(&name.to_owned()), "{list}");
         assert!(number(&list) >= number(&made));
     }
-    let list = judge.get(&format!("{maps}?resourceVersion=")).await.ok();
+    let list = test.get(&format!("{maps}?resourceVersion=")).await.ok();
     assert_eq!(items(&list), ["a", "b", "c"]);
 }
 
 #[tokio::test]
 async fn rule_02_zero_takes_any_state() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
-    let list = judge.get(&format!("{maps}?resourceVersion=0")).await.ok();
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
+    let list = test.get(&format!("{maps}?resourceVersion=0")).await.ok();
     assert_eq!(list["kind"], "ConfigMapList");
     let version = version(&list);
     assert_ne!(version, "0", "it says which state it is");
     // An older state may lack the object.
-    let one = judge.get(&format!("{maps}/a?resourceVersion=0")).await;
+    let one = test.get(&format!("{maps}/a?resourceVersion=0")).await;
     assert!([200, 404].contains(&one.code), "{}", one.text());
-    let list = judge
+    let list = test
         .get(&format!(
             "{maps}?resourceVersion=0&resourceVersionMatch=NotOlderThan"
         ))
@@ -49,13 +49,13 @@ async fn rule_02_zero_takes_any_state() {
 
 #[tokio::test]
 async fn rule_02_a_version_means_not_older() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let first = judge.create(&maps, &config_map("a")).await;
-    let second = judge.create(&maps, &config_map("b")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let first = test.create(&maps, &config_map("a")).await;
+    let second = test.create(&maps, &config_map("b")).await;
     let newest = version(&second);
     for query in ["", "&resourceVersionMatch=NotOlderThan"] {
-        let list = judge
+        let list = test
             .get(&format!("{maps}?resourceVersion={newest}{query}"))
             .await
             .ok();
@@ -64,28 +64,26 @@ async fn rule_02_a_version_means_not_older() {
         assert_eq!(found, ["a", "b"]);
         assert!(number(&list) >= number(&second));
     }
-    let one = judge
+    let one = test
         .get(&format!("{maps}/b?resourceVersion={newest}"))
         .await
         .ok();
     assert_eq!(one, second);
     // Older than the object is no matter: it means "not older than".
     let older = version(&first);
-    let one = judge
-        .get(&format!("{maps}/b?resourceVersion={older}"))
-        .await;
+    let one = test.get(&format!("{maps}/b?resourceVersion={older}")).await;
     assert_eq!(one.ok(), second);
 }
 
 #[tokio::test]
 async fn rule_02_exact_takes_that_state() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let first = judge.create(&maps, &config_map("a")).await;
-    judge.create(&maps, &config_map("b")).await;
-    judge.delete(&format!("{maps}/a")).await.ok();
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let first = test.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("b")).await;
+    test.delete(&format!("{maps}/a")).await.ok();
     let then = version(&first);
-    let list = judge
+    let list = test
         .get(&format!(
             "{maps}?resourceVersion={then}&resourceVersionMatch=Exact"
         ))
@@ -94,7 +92,7 @@ async fn rule_02_exact_takes_that_state() {
     assert_eq!(items(&list), ["a"]);
     assert_eq!(version(&list), then);
     // With a limit a version alone means the same.
-    let page = judge
+    let page = test
         .get(&format!("{maps}?resourceVersion={then}&limit=10"))
         .await
         .ok();
@@ -104,33 +102,33 @@ async fn rule_02_exact_takes_that_state() {
 
 #[tokio::test]
 async fn rule_02_a_version_from_the_future_is_too_large() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let map = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let map = test.create(&maps, &config_map("a")).await;
     let future = number(&map) + 1_000_000;
-    too_large(&judge.get(&format!("{maps}?resourceVersion={future}")).await);
+    too_large(&test.get(&format!("{maps}?resourceVersion={future}")).await);
     too_large(
-        &judge
+        &test
             .get(&format!("{maps}/a?resourceVersion={future}"))
             .await,
     );
     let exact = format!("{maps}?resourceVersion={future}&resourceVersionMatch=Exact");
-    let answer = judge.get(&exact).await;
-    if judge.newer("a list at an exact version from the future: 1.20 answers 500") {
+    let answer = test.get(&exact).await;
+    if test.newer("a list at an exact version from the future: 1.20 answers 500") {
         too_large(&answer);
     }
 }
 
 #[tokio::test]
 async fn rule_02_what_is_no_version_is_refused() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
     let why = "a list from what is no version: 1.20 answers 500";
-    let listed = judge.old_or_new(500, 400, why);
+    let listed = test.old_or_new(500, 400, why);
     for wrong in ["abc", "-1", "1.5"] {
         for (path, code) in [(maps.clone(), listed), (format!("{maps}/a"), 500)] {
-            let answer = judge.get(&format!("{path}?resourceVersion={wrong}")).await;
+            let answer = test.get(&format!("{path}?resourceVersion={wrong}")).await;
             let text = answer.is(code)["message"].to_string();
             assert!(text.contains("strconv.ParseUint"), "{text}");
         }
@@ -139,12 +137,12 @@ async fn rule_02_what_is_no_version_is_refused() {
 
 #[tokio::test]
 async fn rule_02_a_match_that_makes_no_sense_is_invalid() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for name in ["a", "b"] {
-        judge.create(&maps, &config_map(name)).await;
+        test.create(&maps, &config_map(name)).await;
     }
-    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let token = page["metadata"]["continue"].as_str().unwrap().to_owned();
     let now = version(&page);
     let forbidden = ("FieldValueForbidden", "resourceVersionMatch");
@@ -164,7 +162,7 @@ async fn rule_02_a_match_that_makes_no_sense_is_invalid() {
             ("FieldValueNotSupported", "resourceVersionMatch"),
         ),
     ] {
-        let answer = judge.get(&format!("{maps}?{query}")).await;
+        let answer = test.get(&format!("{maps}?{query}")).await;
         answer.refused_for(422, "Invalid", &[cause]);
     }
 }

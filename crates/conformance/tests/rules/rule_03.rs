@@ -1,23 +1,23 @@
 //! Rule 3: lists in chunks, all of one revision.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 use crate::common::{config_map, items, number, version, with};
 
-/// A judge with ConfigMaps of these names, and their path.
-async fn judge_with(names: &[&str]) -> (Judge, String) {
-    filled(Judge::start().await, names).await
+/// A test with ConfigMaps of these names, and their path.
+async fn test_with(names: &[&str]) -> (ApiTest, String) {
+    filled(ApiTest::start().await, names).await
 }
 
-async fn filled(judge: Judge, names: &[&str]) -> (Judge, String) {
-    let maps = judge.path("v1", "configmaps");
+async fn filled(test: ApiTest, names: &[&str]) -> (ApiTest, String) {
+    let maps = test.path("v1", "configmaps");
     for name in names {
         let map = with(config_map(name), &[("/metadata/labels", json!({"a": "b"}))]);
-        judge.create(&maps, &map).await;
+        test.create(&maps, &map).await;
     }
-    (judge, maps)
+    (test, maps)
 }
 
 #[track_caller]
@@ -39,29 +39,29 @@ fn encode(token: &Value) -> String {
 
 #[tokio::test]
 async fn rule_03_all_pages_are_one_snapshot_while_writes_go_on() {
-    let (judge, maps) = judge_with(&["a", "b", "c", "d", "e"]).await;
-    let first = judge.get(&format!("{maps}?limit=2")).await.ok();
+    let (test, maps) = test_with(&["a", "b", "c", "d", "e"]).await;
+    let first = test.get(&format!("{maps}?limit=2")).await.ok();
     assert_eq!(items(&first), ["a", "b"]);
     let revision = version(&first);
 
-    judge.delete(&format!("{maps}/c")).await.ok();
-    judge.create(&maps, &config_map("cc")).await;
+    test.delete(&format!("{maps}/c")).await.ok();
+    test.create(&maps, &config_map("cc")).await;
     let changed = with(config_map("d"), &[("/data/key", json!("changed"))]);
-    judge.put(&format!("{maps}/d"), &changed).await.ok();
+    test.put(&format!("{maps}/d"), &changed).await.ok();
 
     let next = format!("{maps}?limit=2&continue={}", token(&first));
-    let second = judge.get(&next).await.ok();
+    let second = test.get(&next).await.ok();
     assert_eq!(items(&second), ["c", "d"]);
     assert_eq!(second["items"][1]["data"]["key"], "value");
     assert_eq!(version(&second), revision);
-    judge.delete(&format!("{maps}/e")).await.ok();
+    test.delete(&format!("{maps}/e")).await.ok();
     let next = format!("{maps}?limit=2&continue={}", token(&second));
-    let third = judge.get(&next).await.ok();
+    let third = test.get(&next).await.ok();
     assert_eq!(items(&third), ["e"]);
     assert_eq!(version(&third), revision);
     assert_eq!(third["metadata"].get("continue"), None, "{third}");
     // The pages' version is where a watch goes on without a gap.
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={revision}"))
         .await;
     watch.event_of("DELETED", "c").await;
@@ -72,33 +72,33 @@ async fn rule_03_all_pages_are_one_snapshot_while_writes_go_on() {
 
 #[tokio::test]
 async fn rule_03_pages_go_over_all_namespaces_and_a_limit_may_change() {
-    let (judge, maps) = judge_with(&["a", "b", "c", "d"]).await;
-    let first = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let (test, maps) = test_with(&["a", "b", "c", "d"]).await;
+    let first = test.get(&format!("{maps}?limit=1")).await.ok();
     assert_eq!(items(&first), ["a"]);
     let next = format!("{maps}?limit=2&continue={}", token(&first));
-    let second = judge.get(&next).await.ok();
+    let second = test.get(&next).await.ok();
     assert_eq!(items(&second), ["b", "c"]);
     let rest = format!("{maps}?continue={}", token(&second));
-    assert_eq!(items(&judge.get(&rest).await.ok()), ["d"]);
+    assert_eq!(items(&test.get(&rest).await.ok()), ["d"]);
 
     // Everywhere: this test's objects come in one piece, in order.
-    let label = format!("all={}", judge.namespace());
+    let label = format!("all={}", test.namespace());
     for name in ["x", "y"] {
-        let labels = json!({"all": judge.namespace()});
+        let labels = json!({"all": test.namespace()});
         let map = with(config_map(name), &[("/metadata/labels", labels)]);
-        judge.create(&maps, &map).await;
+        test.create(&maps, &map).await;
     }
     let wide = format!("/api/v1/configmaps?labelSelector={label}&limit=1");
-    let first = judge.get(&wide).await.ok();
+    let first = test.get(&wide).await.ok();
     assert_eq!(items(&first), ["x"]);
     let next = format!("{wide}&continue={}", token(&first));
-    assert_eq!(items(&judge.get(&next).await.ok()), ["y"]);
+    assert_eq!(items(&test.get(&next).await.ok()), ["y"]);
 }
 
 #[tokio::test]
 async fn rule_03_the_token_is_base64url_of_version_revision_and_start() {
-    let (judge, maps) = judge_with(&["a", "b"]).await;
-    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let (test, maps) = test_with(&["a", "b"]).await;
+    let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let token = decode(&token(&page));
     assert_eq!(token["v"], "meta.k8s.io/v1");
     assert_eq!(token["rv"], number(&page));
@@ -108,28 +108,24 @@ async fn rule_03_the_token_is_base64url_of_version_revision_and_start() {
 
 #[tokio::test]
 async fn rule_03_no_version_goes_with_a_token_but_none_and_zero() {
-    let (judge, maps) = judge_with(&["a", "b"]).await;
-    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let (test, maps) = test_with(&["a", "b"]).await;
+    let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let next = format!("{maps}?limit=1&continue={}", token(&page));
     for allowed in ["", "0"] {
-        let answer = judge
-            .get(&format!("{next}&resourceVersion={allowed}"))
-            .await;
+        let answer = test.get(&format!("{next}&resourceVersion={allowed}")).await;
         assert_eq!(items(&answer.ok()), ["b"], "{allowed:?}");
     }
     let own = version(&page);
     for refused in ["1", &own] {
-        let answer = judge
-            .get(&format!("{next}&resourceVersion={refused}"))
-            .await;
+        let answer = test.get(&format!("{next}&resourceVersion={refused}")).await;
         answer.refused(400, "BadRequest");
     }
 }
 
 #[tokio::test]
 async fn rule_03_garbage_is_no_token() {
-    let (judge, maps) = judge_with(&["a", "b"]).await;
-    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let (test, maps) = test_with(&["a", "b"]).await;
+    let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let good = decode(&token(&page));
     let text = |bytes: &str| BASE64_URL_SAFE_NO_PAD.encode(bytes);
     for garbage in [
@@ -147,7 +143,7 @@ async fn rule_03_garbage_is_no_token() {
         if garbage.is_empty() {
             continue; // no token at all
         }
-        let answer = judge
+        let answer = test
             .get(&format!("{maps}?limit=1&continue={garbage}"))
             .await;
         answer.refused(400, "BadRequest");
@@ -156,49 +152,49 @@ async fn rule_03_garbage_is_no_token() {
 
 #[tokio::test]
 async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
-    let judge = Judge::alone().await;
-    if judge.remembers() {
+    let test = ApiTest::alone().await;
+    if test.remembers() {
         return;
     }
-    let (judge, maps) = filled(judge, &["a", "b", "c"]).await;
-    let page = judge.get(&format!("{maps}?limit=1")).await.ok();
-    judge.delete(&format!("{maps}/b")).await.ok();
-    judge.create(&maps, &config_map("d")).await;
-    judge.expire_history().await;
+    let (test, maps) = filled(test, &["a", "b", "c"]).await;
+    let page = test.get(&format!("{maps}?limit=1")).await.ok();
+    test.delete(&format!("{maps}/b")).await.ok();
+    test.create(&maps, &config_map("d")).await;
+    test.expire_history().await;
 
     let old = format!("{maps}?limit=1&continue={}", token(&page));
-    let status = judge.get(&old).await.refused(410, "Expired");
+    let status = test.get(&old).await.refused(410, "Expired");
     let other = token(&status);
     assert_eq!(decode(&other)["rv"], -1);
     assert_eq!(decode(&other)["start"], decode(&token(&page))["start"]);
     // It goes on behind the same name, in the state of now.
-    let next = judge
+    let next = test
         .get(&format!("{maps}?limit=1&continue={other}"))
         .await
         .ok();
     assert_eq!(items(&next), ["c"]);
     assert!(number(&next) > number(&page));
     let last = format!("{maps}?limit=1&continue={}", token(&next));
-    let last = judge.get(&last).await.ok();
+    let last = test.get(&last).await.ok();
     assert_eq!(items(&last), ["d"]);
     assert_eq!(version(&last), version(&next), "consistent from here on");
 }
 
 #[tokio::test]
 async fn rule_03_an_exact_version_that_is_compacted_expires() {
-    let judge = Judge::alone().await;
-    if judge.remembers() {
+    let test = ApiTest::alone().await;
+    if test.remembers() {
         return;
     }
-    let (judge, maps) = filled(judge, &["a"]).await;
-    let (_, then) = judge.list(&maps).await;
-    judge.create(&maps, &config_map("b")).await;
-    judge.expire_history().await;
+    let (test, maps) = filled(test, &["a"]).await;
+    let (_, then) = test.list(&maps).await;
+    test.create(&maps, &config_map("b")).await;
+    test.expire_history().await;
     let exact = format!("{maps}?resourceVersion={then}&resourceVersionMatch=Exact");
-    let status = judge.get(&exact).await.refused(410, "Expired");
+    let status = test.get(&exact).await.refused(410, "Expired");
     assert_eq!(status["metadata"].get("continue"), None, "{status}");
     // What is asked to be at least as new is there, in any order.
-    let newer = judge.get(&format!("{maps}?resourceVersion={then}")).await;
+    let newer = test.get(&format!("{maps}?resourceVersion={then}")).await;
     let mut newer = items(&newer.ok());
     newer.sort();
     assert_eq!(newer, ["a", "b"]);
@@ -206,19 +202,19 @@ async fn rule_03_an_exact_version_that_is_compacted_expires() {
 
 #[tokio::test]
 async fn rule_03_remaining_items_are_counted_but_with_selectors() {
-    let (judge, maps) = judge_with(&["a", "b", "c"]).await;
-    let first = judge.get(&format!("{maps}?limit=1")).await.ok();
+    let (test, maps) = test_with(&["a", "b", "c"]).await;
+    let first = test.get(&format!("{maps}?limit=1")).await.ok();
     assert_eq!(first["metadata"]["remainingItemCount"], 2);
     let next = format!("{maps}?limit=1&continue={}", token(&first));
-    let second = judge.get(&next).await.ok();
+    let second = test.get(&next).await.ok();
     assert_eq!(second["metadata"]["remainingItemCount"], 1);
     let next = format!("{maps}?limit=1&continue={}", token(&second));
-    let last = judge.get(&next).await.ok();
+    let last = test.get(&next).await.ok();
     assert_eq!(last["metadata"].get("remainingItemCount"), None);
     assert_eq!(last["metadata"].get("continue"), None);
 
     for selector in ["labelSelector=a", "fieldSelector=metadata.name!=x"] {
-        let page = judge.get(&format!("{maps}?limit=1&{selector}")).await.ok();
+        let page = test.get(&format!("{maps}?limit=1&{selector}")).await.ok();
         token(&page);
         assert_eq!(
             page["metadata"].get("remainingItemCount"),
@@ -230,26 +226,26 @@ async fn rule_03_remaining_items_are_counted_but_with_selectors() {
 
 #[tokio::test]
 async fn rule_03_a_page_with_a_selector_is_filled_with_what_matches() {
-    let (judge, maps) = judge_with(&["a", "b", "c", "d"]).await;
+    let (test, maps) = test_with(&["a", "b", "c", "d"]).await;
     let label = json!({"metadata": {"labels": {"mark": "x"}}});
     for name in ["b", "d"] {
         let one = format!("{maps}/{name}");
         let merge = longshore_conformance::PatchType::Merge;
-        judge.patch(&one, merge, &label).await.ok();
+        test.patch(&one, merge, &label).await.ok();
     }
     let query = format!("{maps}?labelSelector=mark%3Dx&limit=1");
-    let first = judge.get(&query).await.ok();
+    let first = test.get(&query).await.ok();
     assert_eq!(items(&first), ["b"]);
     let next = format!("{query}&continue={}", token(&first));
-    let second = judge.get(&next).await.ok();
+    let second = test.get(&next).await.ok();
     assert_eq!(items(&second), ["d"]);
 }
 
 #[tokio::test]
 async fn rule_03_without_a_limit_or_below_it_a_list_is_whole() {
-    let (judge, maps) = judge_with(&["a", "b"]).await;
+    let (test, maps) = test_with(&["a", "b"]).await;
     for query in ["", "?limit=0", "?limit=2", "?limit=100"] {
-        let list = judge.get(&format!("{maps}{query}")).await.ok();
+        let list = test.get(&format!("{maps}{query}")).await.ok();
         assert_eq!(items(&list), ["a", "b"], "{query}");
         assert_eq!(list["metadata"].get("continue"), None, "{query}");
         assert_eq!(list["metadata"].get("remainingItemCount"), None, "{query}");

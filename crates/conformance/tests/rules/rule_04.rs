@@ -1,19 +1,19 @@
 //! Rule 4: where a watch begins, and how it ends.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
 
 use crate::common::{config_map, number, version, with};
 
 #[tokio::test]
 async fn rule_04_without_a_version_all_objects_are_added_first() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for name in ["a", "b", "c"] {
-        judge.create(&maps, &config_map(name)).await;
+        test.create(&maps, &config_map(name)).await;
     }
     for start in ["", "&resourceVersion=", "&resourceVersion=0"] {
-        let mut watch = judge.watch(&format!("{maps}?watch=1{start}")).await;
+        let mut watch = test.watch(&format!("{maps}?watch=1{start}")).await;
         let mut seen = Vec::new();
         for _ in 0..3 {
             let object = watch.event("ADDED").await;
@@ -26,26 +26,26 @@ async fn rule_04_without_a_version_all_objects_are_added_first() {
         seen.sort();
         assert_eq!(seen, ["a", "b", "c"], "{start}");
         // Then what happens.
-        judge.create(&maps, &config_map("d")).await;
+        test.create(&maps, &config_map("d")).await;
         watch.event_of("ADDED", "d").await;
-        judge.delete(&format!("{maps}/d")).await.ok();
+        test.delete(&format!("{maps}/d")).await.ok();
         watch.event_of("DELETED", "d").await;
     }
 }
 
 #[tokio::test]
 async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("before")).await;
-    let (_, since) = judge.list(&maps).await;
-    let made = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("before")).await;
+    let (_, since) = test.list(&maps).await;
+    let made = test.create(&maps, &config_map("a")).await;
     let changed = with(made.clone(), &[("/data/key", json!("other"))]);
-    let changed = judge.put(&format!("{maps}/a"), &changed).await.ok();
-    judge.delete(&format!("{maps}/a")).await.ok();
-    let again = judge.create(&maps, &config_map("a")).await;
+    let changed = test.put(&format!("{maps}/a"), &changed).await.ok();
+    test.delete(&format!("{maps}/a")).await.ok();
+    let again = test.create(&maps, &config_map("a")).await;
 
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
     assert_eq!(watch.event("ADDED").await, made);
@@ -55,7 +55,7 @@ async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
     assert_eq!(watch.event("ADDED").await, again);
     // From the middle: only what came after.
     let middle = version(&changed);
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={middle}"))
         .await;
     let deleted = watch.event_of("DELETED", "a").await;
@@ -65,42 +65,42 @@ async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
 
 #[tokio::test]
 async fn rule_04_a_watch_of_an_empty_collection_begins_at_once() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let (_, since) = judge.list(&maps).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let (_, since) = test.list(&maps).await;
     // The head of the answer is here before any event is.
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
     assert_eq!(watch.headers["content-type"], "application/json");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     watch.event_of("ADDED", "a").await;
 }
 
 #[tokio::test]
 async fn rule_04_a_version_from_the_future_waits() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let map = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let map = test.create(&maps, &config_map("a")).await;
     let future = number(&map) + 1_000_000;
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!(
             "{maps}?watch=1&resourceVersion={future}&timeoutSeconds=1"
         ))
         .await;
-    judge.create(&maps, &config_map("b")).await;
+    test.create(&maps, &config_map("b")).await;
     assert_eq!(watch.rest().await, [json!(null); 0]);
 }
 
 #[tokio::test]
 async fn rule_04_a_version_that_is_too_old_gets_one_error_event() {
-    let judge = Judge::alone().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
-    judge.expire_history().await;
+    let test = ApiTest::alone().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
+    test.expire_history().await;
     // The real server has in memory what etcd has forgotten; the first version
     // is from before its time.
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion=1"))
         .await;
     let events = watch.rest().await;
@@ -123,20 +123,20 @@ async fn rule_04_a_version_that_is_too_old_gets_one_error_event() {
             .starts_with("too old resource version: 1 (")
     );
     // A list tells where to go on.
-    let (_, since) = judge.list(&maps).await;
-    let mut watch = judge
+    let (_, since) = test.list(&maps).await;
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
-    judge.create(&maps, &config_map("b")).await;
+    test.create(&maps, &config_map("b")).await;
     watch.event_of("ADDED", "b").await;
 }
 
 #[tokio::test]
 async fn rule_04_a_timeout_ends_it_cleanly() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
-    let mut watch = judge
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&timeoutSeconds=1"))
         .await;
     watch.event_of("ADDED", "a").await;
@@ -145,69 +145,68 @@ async fn rule_04_a_timeout_ends_it_cleanly() {
 
 #[tokio::test]
 async fn rule_04_watch_is_asked_for_in_several_ways() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
-    judge.create(&maps, &config_map("b")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("b")).await;
     for value in ["watch=1", "watch=true", "watch"] {
-        let mut watch = judge.watch(&format!("{maps}?{value}")).await;
+        let mut watch = test.watch(&format!("{maps}?{value}")).await;
         watch.event("ADDED").await;
     }
     for value in ["watch=0", "watch=false"] {
-        let list = judge.get(&format!("{maps}?{value}")).await.ok();
+        let list = test.get(&format!("{maps}?{value}")).await.ok();
         assert_eq!(list["kind"], "ConfigMapList");
     }
     // One object, by its name.
     let one = format!("{maps}?watch=1&fieldSelector=metadata.name%3Db");
-    let mut watch = judge.watch(&one).await;
+    let mut watch = test.watch(&one).await;
     watch.event_of("ADDED", "b").await;
     let patch = json!({"data": {"key": "other"}});
     for name in ["a", "b"] {
         let one = format!("{maps}/{name}");
-        judge.patch(&one, PatchType::Merge, &patch).await.ok();
+        test.patch(&one, PatchType::Merge, &patch).await.ok();
     }
     watch.event_of("MODIFIED", "b").await;
     // An object's own path is read, not watched.
-    let read = judge.get(&format!("{maps}/b?watch=1")).await.ok();
+    let read = test.get(&format!("{maps}/b?watch=1")).await.ok();
     assert_eq!(read["kind"], "ConfigMap");
 }
 
 #[tokio::test]
 async fn rule_04_the_old_watch_paths_serve_as_well() {
-    let judge = Judge::start().await;
-    let namespace = judge.namespace();
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let namespace = test.namespace();
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
     for path in [
         format!("/api/v1/watch/namespaces/{namespace}/configmaps"),
         format!("/api/v1/watch/namespaces/{namespace}/configmaps/a"),
     ] {
-        let mut watch = judge.watch(&path).await;
+        let mut watch = test.watch(&path).await;
         watch.event_of("ADDED", "a").await;
     }
 }
 
 #[tokio::test]
 async fn rule_04_watches_of_all_namespaces_see_each() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let label = format!("labelSelector=of%3D{}", judge.namespace());
-    let (_, since) = judge.list(&maps).await;
-    let mut watch = judge
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let label = format!("labelSelector=of%3D{}", test.namespace());
+    let (_, since) = test.list(&maps).await;
+    let mut watch = test
         .watch(&format!(
             "/api/v1/configmaps?watch=1&{label}&resourceVersion={since}"
         ))
         .await;
-    let labels = json!({"of": judge.namespace()});
+    let labels = json!({"of": test.namespace()});
     let map = with(config_map("a"), &[("/metadata/labels", labels)]);
-    judge.create(&maps, &map).await;
+    test.create(&maps, &map).await;
     let other = map.clone();
-    judge
-        .create(
-            "/api/v1/namespaces/default/configmaps",
-            &with(other, &[("/metadata/name", json!(judge.namespace()))]),
-        )
-        .await;
+    test.create(
+        "/api/v1/namespaces/default/configmaps",
+        &with(other, &[("/metadata/name", json!(test.namespace()))]),
+    )
+    .await;
     watch.event_of("ADDED", "a").await;
     let second = watch.event("ADDED").await;
     assert_eq!(second["metadata"]["namespace"], "default");
@@ -215,10 +214,10 @@ async fn rule_04_watches_of_all_namespaces_see_each() {
 
 #[tokio::test]
 async fn rule_04_a_version_that_is_no_number_is_refused() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for query in ["resourceVersion=abc", "resourceVersion=1.5"] {
-        let answer = judge.get(&format!("{maps}?watch=1&{query}")).await;
+        let answer = test.get(&format!("{maps}?watch=1&{query}")).await;
         let text = answer.is(500)["message"].to_string();
         assert!(text.contains("strconv.ParseUint"), "{text}");
     }

@@ -1,30 +1,30 @@
 //! Rule 5: watches with selectors; deletes have versions of their own.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
 
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
 async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
-    let (_, since) = judge.list(&maps).await;
+    test.create(&maps, &config_map("a")).await;
+    let (_, since) = test.list(&maps).await;
     let label = async |value: serde_json::Value| {
         let patch = json!({"metadata": {"labels": {"app": value}}, "data": {"app": value}});
-        judge.patch(&one, PatchType::Merge, &patch).await.ok()
+        test.patch(&one, PatchType::Merge, &patch).await.ok()
     };
     let web = label(json!("web")).await;
     let changed = json!({"data": {"key": "other"}});
-    let changed = judge.patch(&one, PatchType::Merge, &changed).await.ok();
+    let changed = test.patch(&one, PatchType::Merge, &changed).await.ok();
     let db = label(json!("db")).await;
     label(json!("cache")).await;
     let back = label(json!("web")).await;
-    judge.delete(&one).await.ok();
+    test.delete(&one).await.ok();
 
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!(
             "{maps}?watch=1&resourceVersion={since}&labelSelector=app%3Dweb"
         ))
@@ -46,29 +46,28 @@ async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() 
 
 #[tokio::test]
 async fn rule_05_the_same_live_and_with_the_first_events() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let web = with(
         config_map("a"),
         &[("/metadata/labels", json!({"app": "web"}))],
     );
-    judge.create(&maps, &web).await;
-    judge.create(&maps, &config_map("b")).await;
-    let mut watch = judge
+    test.create(&maps, &web).await;
+    test.create(&maps, &config_map("b")).await;
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&labelSelector=app%3Dweb"))
         .await;
     watch.event_of("ADDED", "a").await;
     let label = |value| json!({"metadata": {"labels": {"app": value}}});
     let merge = PatchType::Merge;
-    let left = judge
+    let left = test
         .patch(&format!("{maps}/a"), merge, &label(json!(null)))
         .await
         .ok();
     let seen = watch.event_of("DELETED", "a").await;
     assert_eq!(version(&seen), version(&left));
     assert_eq!(seen["metadata"]["labels"]["app"], "web");
-    judge
-        .patch(&format!("{maps}/b"), merge, &label(json!("web")))
+    test.patch(&format!("{maps}/b"), merge, &label(json!("web")))
         .await
         .ok();
     watch.event_of("ADDED", "b").await;
@@ -76,11 +75,11 @@ async fn rule_05_the_same_live_and_with_the_first_events() {
 
 #[tokio::test]
 async fn rule_05_field_selectors_do_the_same() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
-    let (_, since) = judge.list(&pods).await;
-    let mut watch = judge
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
+    let (_, since) = test.list(&pods).await;
+    let mut watch = test
         .watch(&format!(
             "{pods}?watch=1&resourceVersion={since}&fieldSelector=status.phase%3DRunning"
         ))
@@ -88,7 +87,7 @@ async fn rule_05_field_selectors_do_the_same() {
     let phase = async |phase: &str| {
         let patch = json!({"status": {"phase": phase}});
         let status = format!("{pods}/a/status");
-        judge.patch(&status, PatchType::Merge, &patch).await.ok()
+        test.patch(&status, PatchType::Merge, &patch).await.ok()
     };
     let running = phase("Running").await;
     let failed = phase("Failed").await;
@@ -100,13 +99,13 @@ async fn rule_05_field_selectors_do_the_same() {
 
 #[tokio::test]
 async fn rule_05_a_delete_carries_its_own_version() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = test.create(&maps, &config_map("a")).await;
     let since = version(&made);
-    judge.delete(&format!("{maps}/a")).await.ok();
-    let (_, after) = judge.list(&maps).await;
-    let mut watch = judge
+    test.delete(&format!("{maps}/a")).await.ok();
+    let (_, after) = test.list(&maps).await;
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
     let deleted = watch.event("DELETED").await;
@@ -119,23 +118,23 @@ async fn rule_05_a_delete_carries_its_own_version() {
     assert_eq!(state, made, "otherwise its last state");
     // A watch from there does not tell it again.
     let from = version(&deleted);
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={from}"))
         .await;
-    judge.create(&maps, &config_map("b")).await;
+    test.create(&maps, &config_map("b")).await;
     watch.event_of("ADDED", "b").await;
 }
 
 #[tokio::test]
 async fn rule_05_a_delete_of_a_collection_tells_each() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for name in ["a", "b"] {
-        judge.create(&maps, &config_map(name)).await;
+        test.create(&maps, &config_map(name)).await;
     }
-    let (_, since) = judge.list(&maps).await;
-    judge.delete(&maps).await.ok();
-    let mut watch = judge
+    let (_, since) = test.list(&maps).await;
+    test.delete(&maps).await.ok();
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
     let mut versions = Vec::new();

@@ -1,6 +1,6 @@
 //! Rule 6: bookmarks.
 
-use longshore_conformance::{Judge, Watching};
+use longshore_conformance::{ApiTest, Watching};
 use serde_json::Value;
 
 use crate::common::{config_map, number, version};
@@ -12,20 +12,20 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 
 /// A short watch with bookmarks from one ConfigMap on, and another ConfigMap
 /// that is made then.
-async fn watch_another(judge: &Judge, maps: &str, query: &str) -> (Watching, Value) {
-    let since = version(&judge.create(maps, &config_map("a")).await);
+async fn watch_another(test: &ApiTest, maps: &str, query: &str) -> (Watching, Value) {
+    let since = version(&test.create(maps, &config_map("a")).await);
     let path = format!(
         "{maps}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=4{query}"
     );
-    let watch = judge.watch(&path).await;
-    (watch, judge.create(maps, &config_map("b")).await)
+    let watch = test.watch(&path).await;
+    (watch, test.create(maps, &config_map("b")).await)
 }
 
 #[tokio::test]
 async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let (mut watch, other) = watch_another(&judge, &maps, "").await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let (mut watch, other) = watch_another(&test, &maps, "").await;
     watch.event_of("ADDED", "b").await;
     let events = watch.rest().await;
     assert!(!events.is_empty(), "no bookmark came");
@@ -47,20 +47,20 @@ async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version(
     }
     // A watch goes on from there.
     let from = version(&events[events.len() - 1]["object"]);
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={from}"))
         .await;
-    judge.create(&maps, &config_map("c")).await;
+    test.create(&maps, &config_map("c")).await;
     watch.event_of("ADDED", "c").await;
 }
 
 #[tokio::test]
 async fn rule_06_without_asking_there_are_none() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
     for query in ["", "&allowWatchBookmarks=false"] {
-        let mut watch = judge
+        let mut watch = test
             .watch(&format!("{maps}?watch=1&timeoutSeconds=3{query}"))
             .await;
         assert_eq!(kinds(&watch.rest().await), ["ADDED"]);
@@ -69,10 +69,10 @@ async fn rule_06_without_asking_there_are_none() {
 
 #[tokio::test]
 async fn rule_06_a_bookmark_tells_the_version_of_other_kinds_events_too() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     // Nothing of what happens matches the selector.
-    let (mut watch, other) = watch_another(&judge, &maps, "&labelSelector=none").await;
+    let (mut watch, other) = watch_another(&test, &maps, "&labelSelector=none").await;
     let events = watch.rest().await;
     assert!(!events.is_empty(), "no bookmark came");
     assert_eq!(kinds(&events), vec!["BOOKMARK"; events.len()]);

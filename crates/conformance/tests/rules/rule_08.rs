@@ -1,72 +1,72 @@
 //! Rule 8: PUT, and who may still write what has changed meanwhile.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
 
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
 async fn rule_08_a_stale_version_conflicts() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let first = judge.create(&maps, &config_map("a")).await;
+    let first = test.create(&maps, &config_map("a")).await;
     let second = with(first.clone(), &[("/data/key", json!("second"))]);
-    let second = judge.put(&one, &second).await.ok();
+    let second = test.put(&one, &second).await.ok();
     let stale = with(first.clone(), &[("/data/key", json!("stale"))]);
-    let status = judge.put(&one, &stale).await.refused(409, "Conflict");
+    let status = test.put(&one, &stale).await.refused(409, "Conflict");
     let details = json!({"name": "a", "kind": "configmaps"});
     assert_eq!(status["details"], details);
     assert_eq!(
         status["message"],
         "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
     );
-    let kept = judge.get(&one).await.ok();
+    let kept = test.get(&one).await.ok();
     assert_eq!(kept, second);
     // One from the future is as wrong.
     let future = (number(&second) + 1_000_000).to_string();
     let future = with(first, &[("/metadata/resourceVersion", json!(future))]);
-    judge.put(&one, &future).await.refused(409, "Conflict");
+    test.put(&one, &future).await.refused(409, "Conflict");
 }
 
 #[tokio::test]
 async fn rule_08_a_stale_version_conflicts_in_the_status_too() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    let first = judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    let first = test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a/status");
     let patch = json!({"status": {"message": "second"}});
-    judge.patch(&one, PatchType::Merge, &patch).await.ok();
-    judge.put(&one, &first).await.refused(409, "Conflict");
+    test.patch(&one, PatchType::Merge, &patch).await.ok();
+    test.put(&one, &first).await.refused(409, "Conflict");
 }
 
 #[tokio::test]
 async fn rule_08_another_uid_conflicts() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let map = judge.create(&maps, &config_map("a")).await;
+    let map = test.create(&maps, &config_map("a")).await;
     let other = json!("11111111-2222-3333-4444-555555555555");
     let other = with(map.clone(), &[("/metadata/uid", other)]);
-    let status = judge.put(&one, &other).await.refused(409, "Conflict");
+    let status = test.put(&one, &other).await.refused(409, "Conflict");
     let message = status["message"].as_str().unwrap();
     assert!(
         message.contains("Precondition failed: UID in precondition:"),
         "{message}"
     );
     // A successor of the same name has another uid, too.
-    judge.delete(&one).await.ok();
-    judge.create(&maps, &config_map("a")).await;
+    test.delete(&one).await.ok();
+    test.create(&maps, &config_map("a")).await;
     let unversioned = with(map, &[("/metadata/resourceVersion", json!(""))]);
-    judge.put(&one, &unversioned).await.refused(409, "Conflict");
+    test.put(&one, &unversioned).await.refused(409, "Conflict");
 }
 
 #[tokio::test]
 async fn rule_08_without_a_version_the_last_one_wins() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     for version in [json!(null), json!("")] {
         let map = with(
             config_map("a"),
@@ -75,7 +75,7 @@ async fn rule_08_without_a_version_the_last_one_wins() {
                 ("/metadata/resourceVersion", version),
             ],
         );
-        let written = judge.put(&one, &map).await.ok();
+        let written = test.put(&one, &map).await.ok();
         assert_eq!(written["data"], map["data"]);
     }
     // Of every kind that a user writes most.
@@ -88,56 +88,56 @@ async fn rule_08_without_a_version_the_last_one_wins() {
         ("v1", "serviceaccounts", json!({"metadata": {"name": "a"}})),
         ("apps/v1", "deployments", crate::common::deployment("a")),
     ] {
-        let path = judge.path(group_version, plural);
-        judge.create(&path, &object).await;
+        let path = test.path(group_version, plural);
+        test.create(&path, &object).await;
         let changed = with(object, &[("/metadata/labels", json!({"a": "b"}))]);
-        let written = judge.put(&format!("{path}/a"), &changed).await.ok();
+        let written = test.put(&format!("{path}/a"), &changed).await.ok();
         assert_eq!(written["metadata"]["labels"]["a"], "b");
     }
 }
 
 #[tokio::test]
 async fn rule_08_a_lease_must_be_versioned() {
-    let judge = Judge::start().await;
-    let leases = judge.path("coordination.k8s.io/v1", "leases");
+    let test = ApiTest::start().await;
+    let leases = test.path("coordination.k8s.io/v1", "leases");
     let lease = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}});
-    let made = judge.create(&leases, &lease).await;
-    let answer = judge.put(&format!("{leases}/a"), &lease).await;
+    let made = test.create(&leases, &lease).await;
+    let answer = test.put(&format!("{leases}/a"), &lease).await;
     answer.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "metadata.resourceVersion")],
     );
-    judge.put(&format!("{leases}/a"), &made).await.ok();
+    test.put(&format!("{leases}/a"), &made).await.ok();
 }
 
 #[tokio::test]
 async fn rule_08_the_body_names_what_the_path_names() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let map = judge.create(&maps, &config_map("a")).await;
+    let map = test.create(&maps, &config_map("a")).await;
     let named = with(map.clone(), &[("/metadata/name", json!("b"))]);
-    let status = judge.put(&one, &named).await.refused(400, "BadRequest");
+    let status = test.put(&one, &named).await.refused(400, "BadRequest");
     assert_eq!(
         status["message"],
         "the name of the object (b) does not match the name on the URL (a)"
     );
     let elsewhere = with(map.clone(), &[("/metadata/namespace", json!("default"))]);
-    judge.put(&one, &elsewhere).await.refused(400, "BadRequest");
+    test.put(&one, &elsewhere).await.refused(400, "BadRequest");
     // A name that is left out is the path's on PUT? No: it must be there.
     let nameless = with(map.clone(), &[("/metadata/name", json!(""))]);
-    judge.put(&one, &nameless).await.refused(400, "BadRequest");
+    test.put(&one, &nameless).await.refused(400, "BadRequest");
     // The namespace may be left out.
     let placeless = with(map, &[("/metadata/namespace", json!(""))]);
-    judge.put(&one, &placeless).await.ok();
+    test.put(&one, &placeless).await.ok();
 }
 
 #[tokio::test]
 async fn rule_08_what_is_not_there_is_not_found() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let answer = judge.put(&format!("{maps}/a"), &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let answer = test.put(&format!("{maps}/a"), &config_map("a")).await;
     let status = answer.refused(404, "NotFound");
     assert_eq!(
         status["details"],
@@ -148,9 +148,9 @@ async fn rule_08_what_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn rule_08_what_the_server_keeps_is_not_overwritten() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = test.create(&maps, &config_map("a")).await;
     let changed = with(
         made.clone(),
         &[
@@ -160,7 +160,7 @@ async fn rule_08_what_the_server_keeps_is_not_overwritten() {
             ("/data/key", json!("changed")),
         ],
     );
-    let written = judge.put(&format!("{maps}/a"), &changed).await.ok();
+    let written = test.put(&format!("{maps}/a"), &changed).await.ok();
     assert_eq!(written["data"]["key"], "changed");
     for field in [
         "creationTimestamp",
@@ -184,7 +184,7 @@ async fn rule_08_what_the_server_keeps_is_not_overwritten() {
             ("/metadata/deletionGracePeriodSeconds", json!(5)),
         ],
     );
-    let answer = judge.put(&format!("{maps}/a"), &ended).await;
+    let answer = test.put(&format!("{maps}/a"), &ended).await;
     let invalid = |field| ("FieldValueInvalid", field);
     let causes = [
         "metadata.deletionTimestamp",

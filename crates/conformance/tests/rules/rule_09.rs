@@ -1,87 +1,82 @@
 //! Rule 9: POST.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 use crate::common::{config_map, pod, with};
 
 #[tokio::test]
 async fn rule_09_an_object_is_made_and_answered_whole() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let answer = judge.post(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let answer = test.post(&maps, &config_map("a")).await;
     let made = answer.is(201);
     assert_eq!(answer.header("content-type"), "application/json");
     assert_eq!(
         (&made["kind"], &made["apiVersion"]),
         (&json!("ConfigMap"), &json!("v1"))
     );
-    assert_eq!(made["metadata"]["namespace"], judge.namespace());
+    assert_eq!(made["metadata"]["namespace"], test.namespace());
     assert_eq!(made["data"], json!({"key": "value"}));
     for field in ["uid", "creationTimestamp", "resourceVersion"] {
         assert!(made["metadata"][field].is_string(), "{field}: {made}");
     }
-    assert_eq!(judge.get(&format!("{maps}/a")).await.ok(), made);
+    assert_eq!(test.get(&format!("{maps}/a")).await.ok(), made);
     // Kind and version may be left out.
     let bare = json!({"metadata": {"name": "b"}});
-    assert_eq!(judge.create(&maps, &bare).await["kind"], "ConfigMap");
+    assert_eq!(test.create(&maps, &bare).await["kind"], "ConfigMap");
 }
 
 #[tokio::test]
 async fn rule_09_a_version_is_refused() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let versioned = with(
         config_map("a"),
         &[("/metadata/resourceVersion", json!("5"))],
     );
-    let answer = judge.post(&maps, &versioned).await;
+    let answer = test.post(&maps, &versioned).await;
     assert_ne!(answer.code, 201, "{}", answer.text());
-    if judge.newer("a Status with a reason for it: 1.20 answers 500") {
+    if test.newer("a Status with a reason for it: 1.20 answers 500") {
         let status = answer.is(answer.code);
         assert_eq!(
             status["message"],
             "resourceVersion should not be set on objects to be created"
         );
     }
-    judge
-        .get(&format!("{maps}/a"))
+    test.get(&format!("{maps}/a"))
         .await
         .refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_09_a_duplicate_exists_already() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = test.create(&maps, &config_map("a")).await;
     let other = with(config_map("a"), &[("/data/key", json!("other"))]);
-    let status = judge
-        .post(&maps, &other)
-        .await
-        .refused(409, "AlreadyExists");
+    let status = test.post(&maps, &other).await.refused(409, "AlreadyExists");
     assert_eq!(status["message"], "configmaps \"a\" already exists");
     assert_eq!(
         status["details"],
         json!({"name": "a", "kind": "configmaps"})
     );
-    assert_eq!(judge.get(&format!("{maps}/a")).await.ok(), made);
+    assert_eq!(test.get(&format!("{maps}/a")).await.ok(), made);
     // The same name in another kind or namespace is another object.
-    let secrets = judge.path("v1", "secrets");
-    judge
-        .create(&secrets, &json!({"metadata": {"name": "a"}}))
+    let secrets = test.path("v1", "secrets");
+    test.create(&secrets, &json!({"metadata": {"name": "a"}}))
         .await;
 }
 
 #[tokio::test]
 async fn rule_09_the_namespace_of_body_and_path_are_one() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let elsewhere = with(
         config_map("a"),
         &[("/metadata/namespace", json!("default"))],
     );
-    let status = judge
+    let status = test
         .post(&maps, &elsewhere)
         .await
         .refused(400, "BadRequest");
@@ -91,17 +86,17 @@ async fn rule_09_the_namespace_of_body_and_path_are_one() {
     );
     let same = with(
         config_map("a"),
-        &[("/metadata/namespace", json!(judge.namespace()))],
+        &[("/metadata/namespace", json!(test.namespace()))],
     );
-    judge.create(&maps, &same).await;
+    test.create(&maps, &same).await;
 }
 
 #[tokio::test]
 async fn rule_09_a_missing_namespace_is_not_found() {
-    let judge = Judge::start().await;
-    let missing = format!("{}-none", judge.namespace());
+    let test = ApiTest::start().await;
+    let missing = format!("{}-none", test.namespace());
     let maps = format!("/api/v1/namespaces/{missing}/configmaps");
-    let status = judge
+    let status = test
         .post(&maps, &config_map("a"))
         .await
         .refused(404, "NotFound");
@@ -114,28 +109,28 @@ async fn rule_09_a_missing_namespace_is_not_found() {
         json!({"name": missing, "kind": "namespaces"})
     );
     // Reading there is no error: nothing is found.
-    let list = judge.get(&maps).await.ok();
+    let list = test.get(&maps).await.ok();
     assert_eq!(list["items"], json!([]));
 }
 
 /// Makes a namespace that is being deleted: a finalizer of its spec holds it.
-async fn terminating(judge: &Judge) -> String {
-    let name = format!("{}-ending", judge.namespace());
-    let namespaces = judge.wide("v1", "namespaces");
+async fn terminating(test: &ApiTest) -> String {
+    let name = format!("{}-ending", test.namespace());
+    let namespaces = test.wide("v1", "namespaces");
     let namespace = json!({
         "metadata": {"name": name, "finalizers": ["example.com/hold"]},
     });
-    judge.create(&namespaces, &namespace).await;
-    judge.delete(&format!("{namespaces}/{name}")).await.ok();
+    test.create(&namespaces, &namespace).await;
+    test.delete(&format!("{namespaces}/{name}")).await.ok();
     name
 }
 
 #[tokio::test]
 async fn rule_09_a_terminating_namespace_takes_nothing_new() {
-    let judge = Judge::start().await;
-    let name = terminating(&judge).await;
+    let test = ApiTest::start().await;
+    let name = terminating(&test).await;
     let maps = format!("/api/v1/namespaces/{name}/configmaps");
-    let answer = judge.post(&maps, &config_map("a")).await;
+    let answer = test.post(&maps, &config_map("a")).await;
     let status = answer.refused_for(
         403,
         "Forbidden",
@@ -158,8 +153,8 @@ async fn rule_09_a_terminating_namespace_takes_nothing_new() {
 
 #[tokio::test]
 async fn rule_09_the_server_says_what_is_its_own_to_say() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let long_ago = json!("2001-02-03T04:05:06Z");
     let given = with(
         config_map("a"),
@@ -171,7 +166,7 @@ async fn rule_09_the_server_says_what_is_its_own_to_say() {
             ("/metadata/selfLink", json!("/mine")),
         ],
     );
-    let made = judge.create(&maps, &given).await;
+    let made = test.create(&maps, &given).await;
     let metadata = &made["metadata"];
     assert_eq!(metadata["uid"].as_str().unwrap().len(), 36, "{metadata}");
     assert_ne!(metadata["creationTimestamp"], long_ago);
@@ -186,25 +181,25 @@ async fn rule_09_the_server_says_what_is_its_own_to_say() {
 
 #[tokio::test]
 async fn rule_09_a_status_is_not_made_with_the_object() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let running = with(
         pod("a"),
         &[("/status", json!({"phase": "Running", "message": "x"}))],
     );
-    let made = judge.create(&pods, &running).await;
+    let made = test.create(&pods, &running).await;
     assert_eq!(made["status"]["phase"], "Pending");
     assert_eq!(made["status"].get("message"), None);
 }
 
 #[tokio::test]
 async fn rule_09_names_are_generated() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let generated = |prefix: &str| json!({"metadata": {"generateName": prefix}});
     let mut names = Vec::new();
     for _ in 0..5 {
-        let made = judge.create(&maps, &generated("job-")).await;
+        let made = test.create(&maps, &generated("job-")).await;
         let name = made["metadata"]["name"].as_str().unwrap().to_owned();
         let suffix = name.strip_prefix("job-").unwrap();
         assert_eq!(suffix.len(), 5, "{name}");
@@ -222,7 +217,7 @@ async fn rule_09_names_are_generated() {
 
     // Cut to 58, so that it stays below 64.
     let long = "x".repeat(100);
-    let made = judge.create(&maps, &generated(&long)).await;
+    let made = test.create(&maps, &generated(&long)).await;
     let name = made["metadata"]["name"].as_str().unwrap();
     assert_eq!(name.len(), 63, "{name}");
     assert!(name.starts_with(&"x".repeat(58)));
@@ -230,17 +225,14 @@ async fn rule_09_names_are_generated() {
 
     // A name that is given counts.
     let both = json!({"metadata": {"generateName": "x-", "name": "given"}});
-    assert_eq!(
-        judge.create(&maps, &both).await["metadata"]["name"],
-        "given"
-    );
+    assert_eq!(test.create(&maps, &both).await["metadata"]["name"], "given");
 }
 
 #[tokio::test]
 async fn rule_09_a_name_there_must_be_and_a_good_one() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let answer = judge.post(&maps, &json!({"data": {}})).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let answer = test.post(&maps, &json!({"data": {}})).await;
     let status = answer.refused_for(422, "Invalid", &[("FieldValueRequired", "metadata.name")]);
     assert_eq!(
         status["message"],
@@ -248,19 +240,19 @@ async fn rule_09_a_name_there_must_be_and_a_good_one() {
     );
     assert_eq!(status["details"]["kind"], "ConfigMap");
     for bad in ["UPPER", "under_score", "-dash", "dot.", &"x".repeat(254)] {
-        let answer = judge.post(&maps, &config_map(bad)).await;
+        let answer = test.post(&maps, &config_map(bad)).await;
         answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.name")]);
     }
     for bad in ["a/b", "..", "a%b"] {
-        let answer = judge.post(&maps, &config_map(bad)).await;
+        let answer = test.post(&maps, &config_map(bad)).await;
         answer.refused(422, "Invalid");
     }
 }
 
 #[tokio::test]
 async fn rule_09_the_body_is_of_the_paths_kind() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for (kind, version) in [
         ("Secret", "v1"),
         ("ConfigMap", "v2"),
@@ -269,16 +261,15 @@ async fn rule_09_the_body_is_of_the_paths_kind() {
         let other: Value = json!({
             "kind": kind, "apiVersion": version, "metadata": {"name": "a"},
         });
-        judge.post(&maps, &other).await.refused(400, "BadRequest");
+        test.post(&maps, &other).await.refused(400, "BadRequest");
     }
     // What cannot be created there at all.
     let one = format!("{maps}/a");
-    judge
-        .post(&one, &config_map("a"))
+    test.post(&one, &config_map("a"))
         .await
         .refused(405, "MethodNotAllowed");
-    let wide = judge.wide("v1", "configmaps");
-    let answer = judge.post(&wide, &config_map("a")).await;
+    let wide = test.wide("v1", "configmaps");
+    let answer = test.post(&wide, &config_map("a")).await;
     assert!(
         [400, 404, 405, 422].contains(&answer.code),
         "{}",

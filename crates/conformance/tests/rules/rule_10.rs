@@ -1,6 +1,6 @@
 //! Rule 10: the generation, which counts what somebody wants.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, pod, with};
@@ -14,13 +14,13 @@ fn generation(object: &Value) -> u64 {
 
 #[tokio::test]
 async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
     let made = with(deployment("a"), &[("/metadata/generation", json!(7))]);
-    assert_eq!(generation(&judge.create(&path, &made).await), 1);
+    assert_eq!(generation(&test.create(&path, &made).await), 1);
     let merge = async |path: &str, patch: Value| {
-        generation(&judge.patch(path, PatchType::Merge, &patch).await.ok())
+        generation(&test.patch(path, PatchType::Merge, &patch).await.ok())
     };
     assert_eq!(merge(&one, json!({"spec": {"replicas": 3}})).await, 2);
     assert_eq!(
@@ -42,14 +42,14 @@ async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
     let status = format!("{one}/status");
     let observed = json!({"status": {"observedGeneration": 3}});
     assert_eq!(merge(&status, observed).await, 3);
-    let read = judge.get(&one).await.ok();
+    let read = test.get(&one).await.ok();
     let put = with(read, &[("/spec/paused", json!(true))]);
-    assert_eq!(generation(&judge.put(&one, &put).await.ok()), 4);
+    assert_eq!(generation(&test.put(&one, &put).await.ok()), 4);
 }
 
 #[tokio::test]
 async fn rule_10_other_kinds_count_their_spec_only() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let template = deployment("a")["spec"]["template"].clone();
     let selector = json!({"matchLabels": {"app": "a"}});
     for (group_version, plural, spec, change) in [
@@ -72,17 +72,16 @@ async fn rule_10_other_kinds_count_their_spec_only() {
             json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}),
         ),
     ] {
-        let path = judge.path(group_version, plural);
+        let path = test.path(group_version, plural);
         let one = format!("{path}/a");
         let object = json!({"metadata": {"name": "a"}, "spec": spec});
         assert_eq!(
-            generation(&judge.create(&path, &object).await),
+            generation(&test.create(&path, &object).await),
             1,
             "{plural}"
         );
-        let merge = async |patch: Value| {
-            generation(&judge.patch(&one, PatchType::Merge, &patch).await.ok())
-        };
+        let merge =
+            async |patch: Value| generation(&test.patch(&one, PatchType::Merge, &patch).await.ok());
         let annotated = json!({"metadata": {"annotations": {"a": "b"}}});
         assert_eq!(merge(annotated).await, 1, "{plural}");
         assert_eq!(merge(json!({"spec": change})).await, 2, "{plural}");
@@ -91,31 +90,31 @@ async fn rule_10_other_kinds_count_their_spec_only() {
 
 #[tokio::test]
 async fn rule_10_kinds_without_a_spec_have_what_they_are_given() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let given = with(config_map("a"), &[("/metadata/generation", json!(5))]);
-    let made = judge.create(&maps, &given).await;
+    let made = test.create(&maps, &given).await;
     assert_eq!(generation(&made), 5, "what is given is kept: {made}");
-    let pods = judge.path("v1", "pods");
-    let made = judge.create(&pods, &pod("a")).await;
-    if judge.newer("pods count their generation since 1.34") {
+    let pods = test.path("v1", "pods");
+    let made = test.create(&pods, &pod("a")).await;
+    if test.newer("pods count their generation since 1.34") {
         assert_eq!(generation(&made), 1);
     }
 }
 
 #[tokio::test]
 async fn rule_10_the_beginning_of_a_deletion_counts_once() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
     let held = with(
         deployment("a"),
         &[("/metadata/finalizers", json!(["example.com/hold"]))],
     );
-    judge.create(&path, &held).await;
-    let pending = judge.delete(&one).await.ok();
+    test.create(&path, &held).await;
+    let pending = test.delete(&one).await.ok();
     assert_eq!(generation(&pending), 2);
     assert!(pending["metadata"]["deletionTimestamp"].is_string());
-    let again = judge.delete(&one).await.ok();
+    let again = test.delete(&one).await.ok();
     assert_eq!(generation(&again), 2, "once");
 }

@@ -1,6 +1,6 @@
 //! Rule 11: DELETE, its options, grace and finalizers.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, number, pod, version, with};
@@ -12,21 +12,20 @@ fn held(object: Value) -> Value {
 }
 
 /// Makes a pod of this name that is bound to a node, so that it has a grace.
-async fn bound(judge: &Judge, name: &str) -> String {
-    let pods = judge.path("v1", "pods");
-    judge
-        .create(&pods, &with(pod(name), &[("/spec/nodeName", json!("n"))]))
+async fn bound(test: &ApiTest, name: &str) -> String {
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &with(pod(name), &[("/spec/nodeName", json!("n"))]))
         .await;
     format!("{pods}/{name}")
 }
 
 #[tokio::test]
 async fn rule_11_what_nothing_holds_goes_at_once_with_a_success() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let made = judge.create(&maps, &config_map("a")).await;
-    let status = judge.delete(&one).await.ok();
+    let made = test.create(&maps, &config_map("a")).await;
+    let status = test.delete(&one).await.ok();
     assert_eq!(
         (&status["kind"], &status["apiVersion"]),
         (&json!("Status"), &json!("v1"))
@@ -34,14 +33,14 @@ async fn rule_11_what_nothing_holds_goes_at_once_with_a_success() {
     assert_eq!(status["status"], "Success");
     let details = json!({"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]});
     assert_eq!(status["details"], details);
-    judge.get(&one).await.refused(404, "NotFound");
-    judge.delete(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
+    test.delete(&one).await.refused(404, "NotFound");
 
-    let deployments = judge.path("apps/v1", "deployments");
-    let made = judge
+    let deployments = test.path("apps/v1", "deployments");
+    let made = test
         .create(&deployments, &crate::common::deployment("a"))
         .await;
-    let status = judge.delete(&format!("{deployments}/a")).await.ok();
+    let status = test.delete(&format!("{deployments}/a")).await.ok();
     let uid = &made["metadata"]["uid"];
     let details = json!({"name": "a", "group": "apps", "kind": "deployments", "uid": uid});
     assert_eq!(status["details"], details);
@@ -49,11 +48,11 @@ async fn rule_11_what_nothing_holds_goes_at_once_with_a_success() {
 
 #[tokio::test]
 async fn rule_11_finalizers_hold_it_until_they_are_gone() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let made = judge.create(&maps, &held(config_map("a"))).await;
-    let pending = judge.delete(&one).await.ok();
+    let made = test.create(&maps, &held(config_map("a"))).await;
+    let pending = test.delete(&one).await.ok();
     assert_eq!(pending["kind"], "ConfigMap");
     assert!(
         pending["metadata"]["deletionTimestamp"].is_string(),
@@ -62,25 +61,25 @@ async fn rule_11_finalizers_hold_it_until_they_are_gone() {
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 0);
     assert!(number(&pending) > number(&made));
     // Again: the same, and no new event.
-    let again = judge.delete(&one).await.ok();
+    let again = test.delete(&one).await.ok();
     assert_eq!(
         again["metadata"]["deletionTimestamp"],
         pending["metadata"]["deletionTimestamp"]
     );
     assert_eq!(version(&again), version(&pending));
     // It is there, and can be written.
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!(
             "{maps}?watch=1&resourceVersion={}",
             version(&pending)
         ))
         .await;
     let patch = json!({"data": {"key": "still"}});
-    judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    test.patch(&one, PatchType::Merge, &patch).await.ok();
     watch.event_of("MODIFIED", "a").await;
     // No new finalizer now.
     let more = json!({"metadata": {"finalizers": [HOLD, "example.com/more"]}});
-    let answer = judge.patch(&one, PatchType::Merge, &more).await;
+    let answer = test.patch(&one, PatchType::Merge, &more).await;
     answer.refused_for(
         422,
         "Invalid",
@@ -88,34 +87,34 @@ async fn rule_11_finalizers_hold_it_until_they_are_gone() {
     );
     // The deletion cannot be taken back.
     let alive = json!({"metadata": {"deletionTimestamp": null}});
-    let kept = judge.patch(&one, PatchType::Merge, &alive).await.ok();
+    let kept = test.patch(&one, PatchType::Merge, &alive).await.ok();
     assert!(kept["metadata"]["deletionTimestamp"].is_string());
 
     let free = json!({"metadata": {"finalizers": null}});
-    let last = judge.patch(&one, PatchType::Merge, &free).await.ok();
+    let last = test.patch(&one, PatchType::Merge, &free).await.ok();
     assert_eq!(last["metadata"].get("finalizers"), None);
     let gone = watch.event_of("DELETED", "a").await;
     assert_eq!(gone["data"]["key"], "still");
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_11_an_update_without_finalizers_ends_it_too() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &held(config_map("a"))).await;
-    let pending = judge.delete(&one).await.ok();
+    test.create(&maps, &held(config_map("a"))).await;
+    let pending = test.delete(&one).await.ok();
     let free = with(pending, &[("/metadata/finalizers", json!([]))]);
-    judge.put(&one, &free).await.ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.put(&one, &free).await.ok();
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_11_a_running_pod_has_its_grace() {
-    let judge = Judge::start().await;
-    let one = bound(&judge, "a").await;
-    let pending = judge.delete(&one).await.ok();
+    let test = ApiTest::start().await;
+    let one = bound(&test, "a").await;
+    let pending = test.delete(&one).await.ok();
     assert_eq!(pending["kind"], "Pod");
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 30);
     let at = |object: &Value| {
@@ -126,38 +125,38 @@ async fn rule_11_a_running_pod_has_its_grace() {
     let made = made.parse::<jiff::Timestamp>().unwrap().as_second();
     assert!((29..=60).contains(&(at(&pending) - made)), "{pending}");
     // It can shrink.
-    let shorter = judge
+    let shorter = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 5}))
         .await
         .ok();
     assert_eq!(shorter["metadata"]["deletionGracePeriodSeconds"], 5);
     assert!(at(&shorter) < at(&pending));
     // But not grow.
-    let longer = judge
+    let longer = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 100}))
         .await
         .ok();
     assert_eq!(longer["metadata"]["deletionGracePeriodSeconds"], 5);
     assert_eq!(at(&longer), at(&shorter));
-    judge.get(&one).await.ok();
+    test.get(&one).await.ok();
     // The node says that it is over.
-    let over = judge
+    let over = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 0}))
         .await;
     assert_eq!(over.ok()["metadata"]["name"], "a");
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_11_the_end_of_a_grace_is_seen_before_the_object_goes() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    let made = judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    let made = test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a");
-    let answer = judge.delete(&one).await.ok();
+    let answer = test.delete(&one).await.ok();
     assert_eq!(answer["metadata"]["deletionGracePeriodSeconds"], 0);
     let since = version(&made);
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{pods}?watch=1&resourceVersion={since}"))
         .await;
     let ended = watch.event("MODIFIED").await;
@@ -170,26 +169,25 @@ async fn rule_11_the_end_of_a_grace_is_seen_before_the_object_goes() {
         );
     }
     let why = "the answer has the version of the delete: 1.20 has the one before it";
-    let version = judge.old_or_new(number(&ended), number(&gone), why);
+    let version = test.old_or_new(number(&ended), number(&gone), why);
     assert_eq!(number(&answer), version);
 }
 
 #[tokio::test]
 async fn rule_11_some_kinds_answer_with_what_they_deleted() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     for (path, object) in [
-        (judge.path("v1", "pods"), pod("a")),
+        (test.path("v1", "pods"), pod("a")),
         (
-            judge.path("v1", "serviceaccounts"),
+            test.path("v1", "serviceaccounts"),
             json!({"metadata": {"name": "a"}}),
         ),
     ] {
-        let made = judge.create(&path, &object).await;
-        let gone = judge.delete(&format!("{path}/a")).await.ok();
+        let made = test.create(&path, &object).await;
+        let gone = test.delete(&format!("{path}/a")).await.ok();
         assert_eq!(gone["kind"], made["kind"]);
         assert_eq!(gone["metadata"]["uid"], made["metadata"]["uid"]);
-        judge
-            .get(&format!("{path}/a"))
+        test.get(&format!("{path}/a"))
             .await
             .refused(404, "NotFound");
     }
@@ -197,89 +195,87 @@ async fn rule_11_some_kinds_answer_with_what_they_deleted() {
 
 #[tokio::test]
 async fn rule_11_the_grace_is_the_pods_own_or_the_requests() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let own = json!({"nodeName": "n", "terminationGracePeriodSeconds": 7});
     let mut own_pod = pod("own");
     own_pod["spec"]
         .as_object_mut()
         .unwrap()
         .extend(own.as_object().unwrap().clone());
-    judge.create(&pods, &own_pod).await;
-    let pending = judge.delete(&format!("{pods}/own")).await.ok();
+    test.create(&pods, &own_pod).await;
+    let pending = test.delete(&format!("{pods}/own")).await.ok();
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 7);
-    let one = bound(&judge, "asked").await;
-    let pending = judge
+    let one = bound(&test, "asked").await;
+    let pending = test
         .delete(&format!("{one}?gracePeriodSeconds=11"))
         .await
         .ok();
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 11);
-    let one = bound(&judge, "now").await;
-    judge
-        .delete(&format!("{one}?gracePeriodSeconds=0"))
+    let one = bound(&test, "now").await;
+    test.delete(&format!("{one}?gracePeriodSeconds=0"))
         .await
         .ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_11_unscheduled_and_finished_pods_have_no_grace() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("unscheduled")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("unscheduled")).await;
     let one = format!("{pods}/unscheduled");
-    judge.delete(&one).await.ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.delete(&one).await.ok();
+    test.get(&one).await.refused(404, "NotFound");
     for phase in ["Succeeded", "Failed"] {
-        let one = bound(&judge, &phase.to_lowercase()).await;
+        let one = bound(&test, &phase.to_lowercase()).await;
         let status = format!("{one}/status");
         let patch = json!({"status": {"phase": phase}});
-        judge.patch(&status, PatchType::Merge, &patch).await.ok();
-        judge.delete(&one).await.ok();
-        judge.get(&one).await.refused(404, "NotFound");
+        test.patch(&status, PatchType::Merge, &patch).await.ok();
+        test.delete(&one).await.ok();
+        test.get(&one).await.refused(404, "NotFound");
     }
 }
 
 #[tokio::test]
 async fn rule_11_finalizers_and_grace_are_both_waited_for() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let object = with(held(pod("a")), &[("/spec/nodeName", json!("n"))]);
-    judge.create(&pods, &object).await;
+    test.create(&pods, &object).await;
     let one = format!("{pods}/a");
-    let pending = judge.delete(&one).await.ok();
+    let pending = test.delete(&one).await.ok();
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 30);
     // Finalizers gone first: the grace holds it.
     let free = json!({"metadata": {"finalizers": null}});
-    judge.patch(&one, PatchType::Merge, &free).await.ok();
-    judge.get(&one).await.ok();
-    judge
-        .delete_with(&one, &json!({"gracePeriodSeconds": 0}))
+    test.patch(&one, PatchType::Merge, &free).await.ok();
+    test.get(&one).await.ok();
+    test.delete_with(&one, &json!({"gracePeriodSeconds": 0}))
         .await
         .ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
     // The grace over first: the finalizers hold it.
-    judge.create(&pods, &object).await;
-    judge.delete(&one).await.ok();
-    let over = judge
+    test.create(&pods, &object).await;
+    test.delete(&one).await.ok();
+    let over = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 0}))
         .await
         .ok();
     assert_eq!(over["metadata"]["deletionGracePeriodSeconds"], 0);
-    judge.get(&one).await.ok();
-    judge.patch(&one, PatchType::Merge, &free).await.ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.ok();
+    test.patch(&one, PatchType::Merge, &free).await.ok();
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_11_preconditions_must_hold() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let made = judge.create(&maps, &config_map("a")).await;
+    let made = test.create(&maps, &config_map("a")).await;
     let (uid, old) = (&made["metadata"]["uid"], version(&made));
     let changed = with(made.clone(), &[("/data/key", json!("changed"))]);
-    let now = version(&judge.put(&one, &changed).await.ok());
+    let now = version(&test.put(&one, &changed).await.ok());
     let other = "11111111-2222-3333-4444-555555555555";
     for wrong in [
         json!({"uid": other}),
@@ -288,7 +284,7 @@ async fn rule_11_preconditions_must_hold() {
         json!({"uid": other, "resourceVersion": now}),
     ] {
         let options = json!({"preconditions": wrong});
-        let status = judge
+        let status = test
             .delete_with(&one, &options)
             .await
             .refused(409, "Conflict");
@@ -296,70 +292,69 @@ async fn rule_11_preconditions_must_hold() {
         let message = status["message"].as_str().unwrap();
         assert!(message.contains("in the precondition ("), "{message}");
     }
-    judge.get(&one).await.ok();
+    test.get(&one).await.ok();
     let right = json!({"preconditions": {"uid": uid, "resourceVersion": now}});
-    judge.delete_with(&one, &right).await.ok();
+    test.delete_with(&one, &right).await.ok();
 }
 
 #[tokio::test]
 async fn rule_11_the_bodys_options_win() {
-    let judge = Judge::start().await;
-    let one = bound(&judge, "a").await;
+    let test = ApiTest::start().await;
+    let one = bound(&test, "a").await;
     let options = json!({
         "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 9,
     });
     let path = format!("{one}?gracePeriodSeconds=3");
-    let pending = judge.delete_with(&path, &options).await.ok();
+    let pending = test.delete_with(&path, &options).await.ok();
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 9);
 }
 
 #[tokio::test]
 async fn rule_11_options_that_make_no_sense_are_refused() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     let wrong = json!({"kind": "ConfigMap", "apiVersion": "v1"});
-    let answer = judge.delete_with(&one, &wrong).await;
-    if judge.newer("options of another kind: 1.20 answers 500") {
+    let answer = test.delete_with(&one, &wrong).await;
+    if test.newer("options of another kind: 1.20 answers 500") {
         answer.refused(400, "BadRequest");
     }
-    let answer = judge
+    let answer = test
         .call("DELETE", &one)
         .body("application/json", "{not json")
         .send()
         .await;
-    if judge.newer("options that are no JSON: 1.20 answers 500") {
+    if test.newer("options that are no JSON: 1.20 answers 500") {
         answer.refused(400, "BadRequest");
     }
-    judge.get(&one).await.ok();
+    test.get(&one).await.ok();
 }
 
 #[tokio::test]
 async fn rule_11_a_collection_is_deleted_by_selector() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for (name, app) in [("a", "web"), ("b", "web"), ("c", "db")] {
         let map = with(
             config_map(name),
             &[("/metadata/labels", json!({"app": app}))],
         );
-        judge.create(&maps, &map).await;
+        test.create(&maps, &map).await;
     }
     let hold = json!({"metadata": {"finalizers": [HOLD]}});
-    judge
-        .patch(&format!("{maps}/b"), PatchType::Merge, &hold)
+    test.patch(&format!("{maps}/b"), PatchType::Merge, &hold)
         .await
         .ok();
-    let answer = judge
+    let answer = test
         .delete(&format!("{maps}?labelSelector=app%3Dweb"))
         .await
         .ok();
     assert_eq!(answer["kind"], "ConfigMapList");
-    let left = judge.get(&maps).await.ok();
+    let left = test.get(&maps).await.ok();
     assert_eq!(crate::common::items(&left), ["b", "c"]);
     assert!(left["items"][0]["metadata"]["deletionTimestamp"].is_string());
     // A collection that does not exist or is empty: nothing to do.
-    let secrets = judge.path("v1", "secrets");
-    judge.delete(&secrets).await.ok();
+    let secrets = test.path("v1", "secrets");
+    test.delete(&secrets).await.ok();
 }

@@ -1,7 +1,7 @@
 //! Rule 12: what becomes of the dependents: finalizers that the garbage
 //! collector works on.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, with};
@@ -16,23 +16,23 @@ fn finalizers(object: &Value) -> &Value {
 
 #[tokio::test]
 async fn rule_12_background_is_the_default_and_leaves_no_finalizer() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     for options in [
         json!({}),
         json!({"propagationPolicy": "Background"}),
         json!({"orphanDependents": false}),
     ] {
-        judge.create(&path, &deployment("a")).await;
-        let status = judge.delete_with(&format!("{path}/a"), &options).await.ok();
+        test.create(&path, &deployment("a")).await;
+        let status = test.delete_with(&format!("{path}/a"), &options).await.ok();
         assert_eq!(status["status"], "Success", "{options}");
     }
 }
 
 #[tokio::test]
 async fn rule_12_orphan_and_foreground_are_finalizers() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     for (name, options, finalizer) in [
         ("a", json!({"propagationPolicy": "Orphan"}), "orphan"),
         ("b", json!({"orphanDependents": true}), "orphan"),
@@ -42,24 +42,24 @@ async fn rule_12_orphan_and_foreground_are_finalizers() {
             "foregroundDeletion",
         ),
     ] {
-        judge.create(&path, &deployment(name)).await;
+        test.create(&path, &deployment(name)).await;
         let one = format!("{path}/{name}");
-        let pending = judge.delete_with(&one, &options).await.ok();
+        let pending = test.delete_with(&one, &options).await.ok();
         assert_eq!(*finalizers(&pending), json!([finalizer]), "{options}");
     }
     // In the query as well.
-    judge.create(&path, &deployment("d")).await;
+    test.create(&path, &deployment("d")).await;
     let query = format!("{path}/d?propagationPolicy=Foreground");
-    let pending = judge.delete(&query).await.ok();
+    let pending = test.delete(&query).await.ok();
     assert_eq!(*finalizers(&pending), json!(["foregroundDeletion"]));
     // Its own finalizers stay.
     let held = with(
         deployment("e"),
         &[("/metadata/finalizers", json!(["example.com/hold"]))],
     );
-    judge.create(&path, &held).await;
+    test.create(&path, &held).await;
     let query = format!("{path}/e?propagationPolicy=Orphan");
-    let pending = judge.delete(&query).await.ok();
+    let pending = test.delete(&query).await.ok();
     let mut both: Vec<_> = finalizers(&pending).as_array().unwrap().clone();
     both.sort_by_key(ToString::to_string);
     assert_eq!(both, [json!("example.com/hold"), json!("orphan")]);
@@ -67,13 +67,12 @@ async fn rule_12_orphan_and_foreground_are_finalizers() {
 
 #[tokio::test]
 async fn rule_12_a_later_policy_takes_the_place_of_an_earlier() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
-    judge.create(&path, &deployment("a")).await;
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
+    test.create(&path, &deployment("a")).await;
     let one = format!("{path}/a");
     let delete = async |policy: &str| {
-        judge
-            .delete(&format!("{one}?propagationPolicy={policy}"))
+        test.delete(&format!("{one}?propagationPolicy={policy}"))
             .await
             .ok()
     };
@@ -87,28 +86,28 @@ async fn rule_12_a_later_policy_takes_the_place_of_an_earlier() {
         gone["kind"] == "Status" || gone["metadata"].get("finalizers").is_none(),
         "{gone}"
     );
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_12_a_finalizer_of_the_object_is_its_policy() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for finalizer in ["orphan", "foregroundDeletion"] {
         let map = with(
             config_map(&finalizer.to_lowercase()),
             &[("/metadata/finalizers", json!([finalizer]))],
         );
-        judge.create(&maps, &map).await;
+        test.create(&maps, &map).await;
         let one = format!("{maps}/{}", finalizer.to_lowercase());
-        let pending = judge.delete(&one).await.ok();
+        let pending = test.delete(&one).await.ok();
         assert_eq!(*finalizers(&pending), json!([finalizer]));
     }
 }
 
 #[tokio::test]
 async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let template = json!({
         "metadata": {"labels": {"app": "a"}},
         "spec": {"containers": [{"name": "main", "image": "i"}]},
@@ -122,17 +121,16 @@ async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
             json!({"selector": {"app": "a"}, "template": template}),
         ),
     ] {
-        let path = judge.path(group_version, plural);
+        let path = test.path(group_version, plural);
         let one = format!("{path}/a");
         let object = json!({"metadata": {"name": "a"}, "spec": spec});
-        judge.create(&path, &object).await;
-        let pending = judge.delete(&one).await.ok();
+        test.create(&path, &object).await;
+        let pending = test.delete(&one).await.ok();
         assert_eq!(*finalizers(&pending), json!(["orphan"]), "{plural}");
         // Whoever asks for it gets the other.
-        judge
-            .create(&path, &with(object, &[("/metadata/name", json!("b"))]))
+        test.create(&path, &with(object, &[("/metadata/name", json!("b"))]))
             .await;
-        let other = judge
+        let other = test
             .delete(&format!("{path}/b?propagationPolicy=Background"))
             .await;
         assert_eq!(other.ok()["status"], "Success", "{plural}");
@@ -141,38 +139,38 @@ async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
 
 #[tokio::test]
 async fn rule_12_orphan_dependents_and_a_policy_contradict() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     let both = json!({"orphanDependents": true, "propagationPolicy": "Orphan"});
-    let answer = judge.delete_with(&one, &both).await;
+    let answer = test.delete_with(&one, &both).await;
     answer.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "propagationPolicy")],
     );
     let unknown = json!({"propagationPolicy": "Later"});
-    let answer = judge.delete_with(&one, &unknown).await;
+    let answer = test.delete_with(&one, &unknown).await;
     let status = answer.refused(422, "Invalid");
     assert_eq!(status["details"]["causes"][0]["field"], "propagationPolicy");
-    judge.get(&one).await.ok();
+    test.get(&one).await.ok();
 }
 
 #[tokio::test]
 async fn rule_12_the_collector_takes_the_finalizers_away_by_updates() {
     // What a garbage collector does after its work is an ordinary write.
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
-    judge.create(&path, &deployment("a")).await;
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
+    test.create(&path, &deployment("a")).await;
     let one = format!("{path}/a");
-    let pending = judge
+    let pending = test
         .delete(&format!("{one}?propagationPolicy=Foreground"))
         .await
         .ok();
     let free = json!([{"op": "remove", "path": "/metadata/finalizers/0"}]);
     let json = longshore_conformance::PatchType::Json;
-    let done = judge.patch(&one, json, &free).await.ok();
+    let done = test.patch(&one, json, &free).await.ok();
     assert_eq!(done["metadata"]["uid"], pending["metadata"]["uid"]);
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }

@@ -1,57 +1,54 @@
 //! Rule 13: dry runs go all the way, and keep nothing.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
 
 use crate::common::{config_map, pod, version, with};
 
 #[tokio::test]
 async fn rule_13_a_dry_create_answers_as_if_and_keeps_nothing() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    let made = judge.create(&format!("{pods}?dryRun=All"), &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    let made = test.create(&format!("{pods}?dryRun=All"), &pod("a")).await;
     assert_eq!(
         made["spec"]["restartPolicy"], "Always",
         "defaults are filled in"
     );
     assert_eq!(made["metadata"]["uid"].as_str().unwrap().len(), 36);
     assert!(made["metadata"]["creationTimestamp"].is_string());
-    judge
-        .get(&format!("{pods}/a"))
+    test.get(&format!("{pods}/a"))
         .await
         .refused(404, "NotFound");
     // Generated names are, too.
     let generated = json!({"metadata": {"generateName": "x-"}, "spec": pod("a")["spec"]});
-    let made = judge
-        .create(&format!("{pods}?dryRun=All"), &generated)
-        .await;
+    let made = test.create(&format!("{pods}?dryRun=All"), &generated).await;
     assert_eq!(made["metadata"]["name"].as_str().unwrap().len(), 7);
     // All checks are made.
     let invalid = with(pod("a"), &[("/spec/containers", json!([]))]);
-    let answer = judge.post(&format!("{pods}?dryRun=All"), &invalid).await;
+    let answer = test.post(&format!("{pods}?dryRun=All"), &invalid).await;
     answer.refused_for(422, "Invalid", &[("FieldValueRequired", "spec.containers")]);
-    judge.create(&pods, &pod("b")).await;
-    let answer = judge.post(&format!("{pods}?dryRun=All"), &pod("b")).await;
+    test.create(&pods, &pod("b")).await;
+    let answer = test.post(&format!("{pods}?dryRun=All"), &pod("b")).await;
     answer.refused(409, "AlreadyExists");
 }
 
 #[tokio::test]
 async fn rule_13_dry_updates_and_patches_change_nothing() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
     let dry = format!("{one}?dryRun=All");
-    let made = judge.create(&maps, &config_map("a")).await;
-    let mut watch = judge
+    let made = test.create(&maps, &config_map("a")).await;
+    let mut watch = test
         .watch(&format!(
             "{maps}?watch=1&resourceVersion={}",
             version(&made)
         ))
         .await;
     let changed = with(made.clone(), &[("/data/key", json!("changed"))]);
-    let written = judge.put(&dry, &changed).await.ok();
+    let written = test.put(&dry, &changed).await.ok();
     assert_eq!(written["data"]["key"], "changed");
-    assert_eq!(judge.get(&one).await.ok(), made);
+    assert_eq!(test.get(&one).await.ok(), made);
     let value = json!({"data": {"key": "changed"}});
     for (kind, patch) in [
         (PatchType::Merge, value.clone()),
@@ -61,70 +58,69 @@ async fn rule_13_dry_updates_and_patches_change_nothing() {
             json!([{"op": "replace", "path": "/data/key", "value": "changed"}]),
         ),
     ] {
-        let written = judge.patch(&dry, kind, &patch).await.ok();
+        let written = test.patch(&dry, kind, &patch).await.ok();
         assert_eq!(written["data"]["key"], "changed", "{kind:?}");
-        assert_eq!(judge.get(&one).await.ok(), made, "{kind:?}");
+        assert_eq!(test.get(&one).await.ok(), made, "{kind:?}");
     }
     // Versions are checked.
     let stale = with(made.clone(), &[("/metadata/resourceVersion", json!("1"))]);
-    judge.put(&dry, &stale).await.refused(409, "Conflict");
+    test.put(&dry, &stale).await.refused(409, "Conflict");
     // The first event is of the first real change.
-    let real = judge.put(&one, &changed).await.ok();
+    let real = test.put(&one, &changed).await.ok();
     assert_eq!(watch.event("MODIFIED").await, real);
 }
 
 #[tokio::test]
 async fn rule_13_dry_deletes_delete_nothing() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    let made = judge.create(&maps, &config_map("a")).await;
-    let status = judge.delete(&format!("{one}?dryRun=All")).await.ok();
+    let made = test.create(&maps, &config_map("a")).await;
+    let status = test.delete(&format!("{one}?dryRun=All")).await.ok();
     assert_eq!(status["status"], "Success");
     let options = json!({"dryRun": ["All"]});
-    judge.delete_with(&one, &options).await.ok();
-    judge.delete(&format!("{maps}?dryRun=All")).await.ok();
-    assert_eq!(judge.get(&one).await.ok(), made);
-    let missing = judge.delete(&format!("{maps}/b?dryRun=All")).await;
+    test.delete_with(&one, &options).await.ok();
+    test.delete(&format!("{maps}?dryRun=All")).await.ok();
+    assert_eq!(test.get(&one).await.ok(), made);
+    let missing = test.delete(&format!("{maps}/b?dryRun=All")).await;
     missing.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_13_other_values_are_invalid() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     let cause = [("FieldValueNotSupported", "dryRun")];
     for value in ["Some", "all", "true"] {
         let query = format!("dryRun={value}");
-        let answer = judge
+        let answer = test
             .post(&format!("{maps}?{query}"), &config_map("b"))
             .await;
         let status = answer.refused_for(422, "Invalid", &cause);
         let old = format!("[]string{{{value:?}}}");
-        let told = judge.old_or_new(old, format!("[{value:?}]"), "values are shown as JSON");
+        let told = test.old_or_new(old, format!("[{value:?}]"), "values are shown as JSON");
         let expected = format!(
             "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {told}: supported values: \"All\""
         );
         assert_eq!(status["message"], expected);
         assert_eq!(status["details"]["group"], "meta.k8s.io");
         assert_eq!(status["details"]["kind"], "CreateOptions");
-        let answer = judge.put(&format!("{one}?{query}"), &config_map("a")).await;
+        let answer = test.put(&format!("{one}?{query}"), &config_map("a")).await;
         let status = answer.refused_for(422, "Invalid", &cause);
         assert_eq!(status["details"]["kind"], "UpdateOptions");
         let merge = PatchType::Merge;
-        let answer = judge
+        let answer = test
             .patch(&format!("{one}?{query}"), merge, &json!({}))
             .await;
         let status = answer.refused_for(422, "Invalid", &cause);
         assert_eq!(status["details"]["kind"], "PatchOptions");
-        let answer = judge.delete(&format!("{one}?{query}")).await;
+        let answer = test.delete(&format!("{one}?{query}")).await;
         answer.refused_for(422, "Invalid", &cause);
     }
-    judge
-        .get(&format!("{maps}/b"))
+    test.get(&format!("{maps}/b"))
         .await
         .refused(404, "NotFound");
-    judge.get(&one).await.ok();
+    test.get(&one).await.ok();
 }

@@ -1,7 +1,7 @@
 //! Rule 14: what becomes of fields that nobody knows, and of those given
 //! twice.
 
-use longshore_conformance::{Answer, Judge, PatchType};
+use longshore_conformance::{Answer, ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, with};
@@ -36,9 +36,9 @@ fn warned(answer: &Answer, texts: &[&str]) {
 
 #[tokio::test]
 async fn rule_14_unknown_fields_are_dropped() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
-    let made = judge.create(&path, &misspelt("a")).await;
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
+    let made = test.create(&path, &misspelt("a")).await;
     assert_eq!(made["spec"].get("replica"), None, "{made}");
     let container = &made["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container.get("imagePolicy"), None, "{made}");
@@ -46,27 +46,27 @@ async fn rule_14_unknown_fields_are_dropped() {
 
 #[tokio::test]
 async fn rule_14_by_default_they_are_warned_of() {
-    let judge = Judge::start().await;
-    if judge.lacks(VALIDATION) {
+    let test = ApiTest::start().await;
+    if test.lacks(VALIDATION) {
         return;
     }
-    let path = judge.path("apps/v1", "deployments");
+    let path = test.path("apps/v1", "deployments");
     for (name, query) in [
         ("a", ""),
         ("b", "?fieldValidation=Warn"),
         ("c", "?fieldValidation="),
     ] {
-        let answer = judge.post(&format!("{path}{query}"), &misspelt(name)).await;
+        let answer = test.post(&format!("{path}{query}"), &misspelt(name)).await;
         answer.is(201);
         warned(&answer, &UNKNOWN);
     }
     let one = format!("{path}/a");
-    let answer = judge.put(&one, &misspelt("a")).await;
+    let answer = test.put(&one, &misspelt("a")).await;
     answer.ok();
     warned(&answer, &UNKNOWN);
     let patch = json!({"spec": {"replica": 3}});
     for kind in [PatchType::Merge, PatchType::Strategic] {
-        let answer = judge.patch(&one, kind, &patch).await;
+        let answer = test.patch(&one, kind, &patch).await;
         answer.ok();
         warned(&answer, &UNKNOWN[..1]);
     }
@@ -74,16 +74,14 @@ async fn rule_14_by_default_they_are_warned_of() {
 
 #[tokio::test]
 async fn rule_14_strict_refuses_them() {
-    let judge = Judge::start().await;
-    if judge.lacks(VALIDATION) {
+    let test = ApiTest::start().await;
+    if test.lacks(VALIDATION) {
         return;
     }
-    let path = judge.path("apps/v1", "deployments");
+    let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
     let strict = "fieldValidation=Strict";
-    let answer = judge
-        .post(&format!("{path}?{strict}"), &misspelt("a"))
-        .await;
+    let answer = test.post(&format!("{path}?{strict}"), &misspelt("a")).await;
     let status = answer.refused(400, "BadRequest");
     assert_eq!(
         status["message"],
@@ -92,15 +90,14 @@ async fn rule_14_strict_refuses_them() {
             UNKNOWN[0], UNKNOWN[1]
         )
     );
-    judge.get(&one).await.refused(404, "NotFound");
-    judge
-        .create(&format!("{path}?{strict}"), &deployment("a"))
+    test.get(&one).await.refused(404, "NotFound");
+    test.create(&format!("{path}?{strict}"), &deployment("a"))
         .await;
-    let answer = judge.put(&format!("{one}?{strict}"), &misspelt("a")).await;
+    let answer = test.put(&format!("{one}?{strict}"), &misspelt("a")).await;
     answer.refused(400, "BadRequest");
     let patch = json!({"spec": {"replica": 3}});
     for kind in [PatchType::Merge, PatchType::Strategic] {
-        let answer = judge.patch(&format!("{one}?{strict}"), kind, &patch).await;
+        let answer = test.patch(&format!("{one}?{strict}"), kind, &patch).await;
         let status = answer.refused(422, "Invalid");
         let message = status["message"].as_str().unwrap();
         assert!(message.contains(UNKNOWN[0]), "{message}");
@@ -109,9 +106,9 @@ async fn rule_14_strict_refuses_them() {
 
 #[tokio::test]
 async fn rule_14_ignore_says_nothing() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
-    let answer = judge
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
+    let answer = test
         .post(&format!("{path}?fieldValidation=Ignore"), &misspelt("a"))
         .await;
     answer.is(201);
@@ -120,21 +117,21 @@ async fn rule_14_ignore_says_nothing() {
 
 #[tokio::test]
 async fn rule_14_fields_given_twice_count_as_well() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let twice = |name: &str| {
         format!(
             r#"{{"metadata": {{"name": "{name}"}}, "data": {{"a": "1"}}, "data": {{"a": "2"}}}}"#
         )
     };
     let post = async |query: &str, body: String| {
-        let call = judge.call("POST", &format!("{maps}?fieldValidation={query}"));
+        let call = test.call("POST", &format!("{maps}?fieldValidation={query}"));
         call.body("application/json", body).send().await
     };
     // The last one counts.
     let made = post("Ignore", twice("a")).await.is(201);
     assert_eq!(made["data"]["a"], "2");
-    if judge.newer(VALIDATION) {
+    if test.newer(VALIDATION) {
         let answer = post("Warn", twice("b")).await;
         answer.is(201);
         warned(&answer, &[r#"duplicate field "data""#]);
@@ -146,15 +143,15 @@ async fn rule_14_fields_given_twice_count_as_well() {
 
 #[tokio::test]
 async fn rule_14_mistakes_come_in_the_order_of_the_text() {
-    let judge = Judge::start().await;
-    if judge.lacks(VALIDATION) {
+    let test = ApiTest::start().await;
+    if test.lacks(VALIDATION) {
         return;
     }
-    let sets = judge.path("apps/v1", "replicasets");
+    let sets = test.path("apps/v1", "replicasets");
     let text = r#"{"metadata": {"name": "a"}, "spec": {"y": {"z": 1, "z": 1}, "replicas": 2,
         "replicas": 3, "y": 2, "selector": {"matchLabels": {"a": "b", "a": "c"}},
         "template": {"metadata": {"labels": {"a": "c"}}, "spec": {"w": 1, "containers": []}}}}"#;
-    let call = judge.call("POST", &format!("{sets}?fieldValidation=Strict"));
+    let call = test.call("POST", &format!("{sets}?fieldValidation=Strict"));
     let answer = call.body("application/json", text.to_owned()).send().await;
     let status = answer.refused(400, "BadRequest");
     let expected = r#"strict decoding error: unknown field "spec.y", duplicate field "spec.replicas", duplicate field "spec.selector.matchLabels.a", unknown field "spec.template.spec.w""#;
@@ -164,13 +161,13 @@ async fn rule_14_mistakes_come_in_the_order_of_the_text() {
 
 #[tokio::test]
 async fn rule_14_other_values_are_invalid() {
-    let judge = Judge::start().await;
-    if judge.lacks(VALIDATION) {
+    let test = ApiTest::start().await;
+    if test.lacks(VALIDATION) {
         return;
     }
-    let maps = judge.path("v1", "configmaps");
+    let maps = test.path("v1", "configmaps");
     let cause = [("FieldValueNotSupported", "fieldValidation")];
-    let answer = judge
+    let answer = test
         .post(&format!("{maps}?fieldValidation=Some"), &config_map("a"))
         .await;
     answer.refused_for(422, "Invalid", &cause);
@@ -178,8 +175,8 @@ async fn rule_14_other_values_are_invalid() {
 
 #[tokio::test]
 async fn rule_14_values_of_the_wrong_type_are_always_refused() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     for (pointer, value) in [
         ("/spec/replicas", json!("three")),
         ("/spec/template/spec/containers", json!({})),
@@ -189,7 +186,7 @@ async fn rule_14_values_of_the_wrong_type_are_always_refused() {
     ] {
         let wrong = with(deployment("a"), &[(pointer, value)]);
         for query in ["", "?fieldValidation=Ignore"] {
-            let answer = judge.post(&format!("{path}{query}"), &wrong).await;
+            let answer = test.post(&format!("{path}{query}"), &wrong).await;
             let status = answer.refused(400, "BadRequest");
             let message = status["message"].as_str().unwrap();
             assert!(
@@ -199,7 +196,7 @@ async fn rule_14_values_of_the_wrong_type_are_always_refused() {
         }
     }
     for body in ["", "{", "[]", "null", "\"text\"", "{} x", "\u{0}"] {
-        let answer = judge
+        let answer = test
             .call("POST", &path)
             .body("application/json", body)
             .send()

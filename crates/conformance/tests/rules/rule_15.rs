@@ -1,17 +1,17 @@
 //! Rule 15: the status and the scale are apart.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{deployment, number, pod, version, with};
 
 #[tokio::test]
 async fn rule_15_the_status_endpoint_changes_only_the_status() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let status = format!("{path}/a/status");
-    let made = judge.create(&path, &deployment("a")).await;
-    assert_eq!(judge.get(&status).await.ok(), made);
+    let made = test.create(&path, &deployment("a")).await;
+    assert_eq!(test.get(&status).await.ok(), made);
     let both = with(
         made.clone(),
         &[
@@ -20,55 +20,54 @@ async fn rule_15_the_status_endpoint_changes_only_the_status() {
             ("/status", json!({"replicas": 2, "observedGeneration": 1})),
         ],
     );
-    let written = judge.put(&status, &both).await.ok();
+    let written = test.put(&status, &both).await.ok();
     assert_eq!(written["status"]["replicas"], 2);
     assert_eq!(written["spec"], made["spec"]);
     assert_eq!(written["metadata"].get("labels"), None, "{written}");
     for kind in [PatchType::Merge, PatchType::Strategic] {
         let patch = json!({"spec": {"replicas": 7}, "status": {"readyReplicas": 1}});
-        let written = judge.patch(&status, kind, &patch).await.ok();
+        let written = test.patch(&status, kind, &patch).await.ok();
         assert_eq!(written["status"]["readyReplicas"], 1, "{kind:?}: {written}");
         assert_eq!(written["status"]["replicas"], 2, "{kind:?}");
         assert_eq!(written["spec"]["replicas"], 1, "{kind:?}");
     }
     let patch = json!([{"op": "replace", "path": "/status/replicas", "value": 3}]);
-    let written = judge.patch(&status, PatchType::Json, &patch).await.ok();
+    let written = test.patch(&status, PatchType::Json, &patch).await.ok();
     assert_eq!(written["status"]["replicas"], 3);
     assert_eq!(
         written["metadata"]["generation"],
         made["metadata"]["generation"]
     );
     // There is no other way to use it.
-    judge
-        .post(&status, &made)
+    test.post(&status, &made)
         .await
         .refused(405, "MethodNotAllowed");
-    judge.delete(&status).await.refused(405, "MethodNotAllowed");
+    test.delete(&status).await.refused(405, "MethodNotAllowed");
 }
 
 #[tokio::test]
 async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
     }});
     let attachment = json!({
-        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": judge.namespace()},
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": test.namespace()},
         "spec": {"attacher": "example.org", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
     });
     let all = ["labels", "annotations", "finalizers", "ownerReferences"];
-    let attachments = judge.wide("storage.k8s.io/v1", "volumeattachments");
+    let attachments = test.wide("storage.k8s.io/v1", "volumeattachments");
     for (path, object, changes) in [
-        (judge.path("v1", "persistentvolumeclaims"), claim, &all[..]),
-        (judge.path("v1", "pods"), pod("a"), &all[..3]),
+        (test.path("v1", "persistentvolumeclaims"), claim, &all[..]),
+        (test.path("v1", "pods"), pod("a"), &all[..3]),
         (
-            judge.path("apps/v1", "deployments"),
+            test.path("apps/v1", "deployments"),
             deployment("a"),
             &all[1..],
         ),
         (attachments, attachment, &[]),
     ] {
-        let made = judge.create(&path, &object).await;
+        let made = test.create(&path, &object).await;
         let name = made["metadata"]["name"].as_str().unwrap();
         let status = format!("{path}/{name}/status");
         let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}]);
@@ -76,7 +75,7 @@ async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
             "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["example.com/hold"],
             "ownerReferences": owners,
         }});
-        let written = judge.patch(&status, PatchType::Merge, &patch).await.ok();
+        let written = test.patch(&status, PatchType::Merge, &patch).await.ok();
         for field in all {
             let expected = match changes.contains(&field) {
                 true => &patch["metadata"][field],
@@ -85,28 +84,28 @@ async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
             assert_eq!(&written["metadata"][field], expected, "{path} {field}");
         }
         let patch = json!({"metadata": {"labels": {"a": "?"}}});
-        let answer = judge.patch(&status, PatchType::Merge, &patch).await;
+        let answer = test.patch(&status, PatchType::Merge, &patch).await;
         match changes.contains(&"labels") {
             true => drop(answer.refused(422, "Invalid")),
             false => assert_eq!(answer.ok()["metadata"], written["metadata"]),
         }
         let patch = json!({"metadata": {"finalizers": null}});
-        judge.patch(&status, PatchType::Merge, &patch).await.ok();
+        test.patch(&status, PatchType::Merge, &patch).await.ok();
     }
 }
 
 #[tokio::test]
 async fn rule_15_the_main_endpoint_ignores_the_status() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let one = format!("{pods}/a");
-    judge.create(&pods, &pod("a")).await;
+    test.create(&pods, &pod("a")).await;
     let running = json!({"status": {"phase": "Running", "podIP": "10.1.2.3"}});
     let status = format!("{one}/status");
-    let running = judge.patch(&status, PatchType::Merge, &running).await.ok();
+    let running = test.patch(&status, PatchType::Merge, &running).await.ok();
     assert_eq!(running["status"]["podIPs"], json!([{"ip": "10.1.2.3"}]));
     let failed = json!({"status": {"phase": "Failed"}, "metadata": {"labels": {"a": "b"}}});
-    let patched = judge.patch(&one, PatchType::Merge, &failed).await.ok();
+    let patched = test.patch(&one, PatchType::Merge, &failed).await.ok();
     assert_eq!(patched["status"], running["status"]);
     assert_eq!(patched["metadata"]["labels"]["a"], "b");
     // Also when it is left out.
@@ -114,23 +113,22 @@ async fn rule_15_the_main_endpoint_ignores_the_status() {
         patched.clone(),
         &[("/status", json!(null)), ("/metadata/labels/a", json!("c"))],
     );
-    let written = judge.put(&one, &bare).await.ok();
+    let written = test.put(&one, &bare).await.ok();
     assert_eq!(written["status"], running["status"]);
     // Nothing but the status in it: nothing changes.
     let only = json!({"status": {"phase": "Failed"}});
-    let same = judge.patch(&one, PatchType::Merge, &only).await.ok();
-    if judge.newer("a status sent to the main endpoint leaves no trace: 1.20 notes its manager") {
+    let same = test.patch(&one, PatchType::Merge, &only).await.ok();
+    if test.newer("a status sent to the main endpoint leaves no trace: 1.20 notes its manager") {
         assert_eq!(version(&same), version(&written));
     }
 }
 
 #[tokio::test]
 async fn rule_15_kinds_without_a_status_have_no_such_endpoint() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &crate::common::config_map("a")).await;
-    judge
-        .get(&format!("{maps}/a/status"))
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &crate::common::config_map("a")).await;
+    test.get(&format!("{maps}/a/status"))
         .await
         .refused(404, "NotFound");
 }
@@ -158,9 +156,9 @@ fn check_scale(scale: &Value, name: &str, wanted: i64, present: i64) {
 
 #[tokio::test]
 async fn rule_15_the_scale_is_autoscalings() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     for plural in ["deployments", "replicasets", "statefulsets"] {
-        let path = judge.path("apps/v1", plural);
+        let path = test.path("apps/v1", plural);
         let one = format!("{path}/a");
         let mut object = deployment("a");
         object.as_object_mut().unwrap().remove("kind");
@@ -168,23 +166,23 @@ async fn rule_15_the_scale_is_autoscalings() {
             object["spec"]["serviceName"] = json!("a");
         }
         object["spec"]["replicas"] = json!(2);
-        let made = judge.create(&path, &object).await;
+        let made = test.create(&path, &object).await;
         let scale = format!("{one}/scale");
-        let read = judge.get(&scale).await.ok();
+        let read = test.get(&scale).await.ok();
         check_scale(&read, "a", 2, 0);
         for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
             assert_eq!(read["metadata"][field], made["metadata"][field], "{plural}");
         }
         let four = with(read.clone(), &[("/spec/replicas", json!(4))]);
-        let written = judge.put(&scale, &four).await.ok();
+        let written = test.put(&scale, &four).await.ok();
         check_scale(&written, "a", 4, 0);
-        let object = judge.get(&one).await.ok();
+        let object = test.get(&one).await.ok();
         assert_eq!(object["spec"]["replicas"], 4);
         assert_eq!(version(&object), version(&written));
         assert!(number(&object) > number(&made));
         assert_eq!(object["metadata"]["generation"], 2);
         // A stale one conflicts; one without a version does not.
-        judge.put(&scale, &four).await.refused(409, "Conflict");
+        test.put(&scale, &four).await.refused(409, "Conflict");
         let five = with(
             four,
             &[
@@ -192,12 +190,12 @@ async fn rule_15_the_scale_is_autoscalings() {
                 ("/metadata/resourceVersion", json!("")),
             ],
         );
-        check_scale(&judge.put(&scale, &five).await.ok(), "a", 5, 0);
+        check_scale(&test.put(&scale, &five).await.ok(), "a", 5, 0);
         let patch = json!({"spec": {"replicas": 0}});
-        let patched = judge.patch(&scale, PatchType::Merge, &patch).await.ok();
+        let patched = test.patch(&scale, PatchType::Merge, &patch).await.ok();
         check_scale(&patched, "a", 0, 0);
         let negative = json!({"spec": {"replicas": -1}});
-        let answer = judge.patch(&scale, PatchType::Merge, &negative).await;
+        let answer = test.patch(&scale, PatchType::Merge, &negative).await;
         answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "spec.replicas")]);
     }
 }

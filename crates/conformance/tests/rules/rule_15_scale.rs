@@ -1,6 +1,6 @@
 //! Rule 15: `/scale` of the built-in kinds is a `Scale` of autoscaling/v1.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 fn workload(kind: &str) -> Value {
@@ -21,17 +21,17 @@ fn workload(kind: &str) -> Value {
 
 #[tokio::test]
 async fn rule_15_scale_of_each_built_in_kind() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     for (version, plural, kind) in [
         ("apps/v1", "deployments", "Deployment"),
         ("apps/v1", "replicasets", "ReplicaSet"),
         ("apps/v1", "statefulsets", "StatefulSet"),
         ("v1", "replicationcontrollers", "ReplicationController"),
     ] {
-        let path = judge.path(version, plural);
-        let made = judge.create(&path, &workload(kind)).await;
+        let path = test.path(version, plural);
+        let made = test.create(&path, &workload(kind)).await;
         let scale = format!("{path}/a/scale");
-        let seen = judge.get(&scale).await.ok();
+        let seen = test.get(&scale).await.ok();
         assert_eq!(
             (&seen["apiVersion"], &seen["kind"]),
             (&json!("autoscaling/v1"), &json!("Scale"))
@@ -45,29 +45,27 @@ async fn rule_15_scale_of_each_built_in_kind() {
         );
         let mut set = seen.clone();
         set["spec"]["replicas"] = json!(3);
-        let set = judge.put(&scale, &set).await.ok();
+        let set = test.put(&scale, &set).await.ok();
         assert_eq!(set["spec"]["replicas"], 3);
         for patch in [PatchType::Merge, PatchType::Strategic] {
-            let patched = judge
+            let patched = test
                 .patch(&scale, patch, &json!({"spec": {"replicas": 4}}))
                 .await
                 .ok();
             assert_eq!(patched["spec"]["replicas"], 4);
         }
-        let now = judge.get(&format!("{path}/a")).await.ok();
+        let now = test.get(&format!("{path}/a")).await.ok();
         assert_eq!(
             (&now["spec"]["replicas"], &now["metadata"]["generation"]),
             (&json!(4), &json!(3))
         );
-        let stale = judge.put(&scale, &seen).await;
+        let stale = test.put(&scale, &seen).await;
         stale.refused(409, "Conflict");
         let negative = json!({"spec": {"replicas": -1}});
-        judge
-            .patch(&scale, PatchType::Merge, &negative)
+        test.patch(&scale, PatchType::Merge, &negative)
             .await
             .refused_for(422, "Invalid", &[("FieldValueInvalid", "spec.replicas")]);
-        judge
-            .delete(&format!("{path}/a?propagationPolicy=Background"))
+        test.delete(&format!("{path}/a?propagationPolicy=Background"))
             .await
             .ok();
     }

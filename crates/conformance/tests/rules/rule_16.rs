@@ -1,14 +1,14 @@
 //! Rule 16: the kinds of patches.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, version, with};
 
-/// A judge with the ConfigMap `a`, and its path.
-async fn judge() -> (Judge, String) {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+/// A test with the ConfigMap `a`, and its path.
+async fn test() -> (ApiTest, String) {
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let map = with(
         config_map("a"),
         &[
@@ -16,14 +16,14 @@ async fn judge() -> (Judge, String) {
             ("/metadata/labels", json!({"app": "web"})),
         ],
     );
-    judge.create(&maps, &map).await;
-    (judge, format!("{maps}/a"))
+    test.create(&maps, &map).await;
+    (test, format!("{maps}/a"))
 }
 
 #[tokio::test]
 async fn rule_16_json_patches_do_each_operation() {
-    let (judge, one) = judge().await;
-    let patch = async |operations: Value| judge.patch(&one, PatchType::Json, &operations).await;
+    let (test, one) = test().await;
+    let patch = async |operations: Value| test.patch(&one, PatchType::Json, &operations).await;
     let done = patch(json!([
         {"op": "test", "path": "/data/one", "value": "1"},
         {"op": "add", "path": "/data/three", "value": "3"},
@@ -67,8 +67,8 @@ async fn rule_16_json_patches_do_each_operation() {
 
 #[tokio::test]
 async fn rule_16_a_json_patch_that_does_not_fit_is_invalid_and_changes_nothing() {
-    let (judge, one) = judge().await;
-    let before = judge.get(&one).await.ok();
+    let (test, one) = test().await;
+    let before = test.get(&one).await.ok();
     for last in [
         json!({"op": "test", "path": "/data/one", "value": "other"}),
         json!({"op": "remove", "path": "/data/none"}),
@@ -76,20 +76,20 @@ async fn rule_16_a_json_patch_that_does_not_fit_is_invalid_and_changes_nothing()
         json!({"op": "move", "from": "/data/none", "path": "/data/x"}),
     ] {
         let patch = json!([{"op": "add", "path": "/data/new", "value": "x"}, last]);
-        let answer = judge.patch(&one, PatchType::Json, &patch).await;
+        let answer = test.patch(&one, PatchType::Json, &patch).await;
         answer.refused(422, "Invalid");
     }
-    assert_eq!(judge.get(&one).await.ok(), before);
+    assert_eq!(test.get(&one).await.ok(), before);
     let patch = json!([{"op": "replace", "path": "/data/none", "value": "x"}]);
-    let replaced = judge.patch(&one, PatchType::Json, &patch).await.ok();
+    let replaced = test.patch(&one, PatchType::Json, &patch).await.ok();
     assert_eq!(replaced["data"]["none"], "x", "as by an add");
 }
 
 #[tokio::test]
 async fn rule_16_what_is_no_json_patch_is_a_bad_request() {
-    let (judge, one) = judge().await;
+    let (test, one) = test().await;
     for wrong in ["{}", "{\"op\": \"add\"}", "no json", "[1]", "\"text\""] {
-        let answer = judge
+        let answer = test
             .call("PATCH", &one)
             .body(PatchType::Json.media_type(), wrong)
             .send()
@@ -104,19 +104,19 @@ async fn rule_16_what_is_no_json_patch_is_a_bad_request() {
 
 #[tokio::test]
 async fn rule_16_merge_patches_merge_objects_and_replace_the_rest() {
-    let (judge, one) = judge().await;
+    let (test, one) = test().await;
     let patch = json!({
         "data": {"two": null, "three": "3", "none": null},
         "metadata": {"labels": {"tier": "front"}, "finalizers": ["example.com/a"]},
     });
-    let done = judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let done = test.patch(&one, PatchType::Merge, &patch).await.ok();
     assert_eq!(done["data"], json!({"one": "1", "three": "3"}));
     assert_eq!(
         done["metadata"]["labels"],
         json!({"app": "web", "tier": "front"})
     );
     let patch = json!({"metadata": {"labels": null, "finalizers": ["example.com/b"]}});
-    let done = judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let done = test.patch(&one, PatchType::Merge, &patch).await.ok();
     assert_eq!(done["metadata"].get("labels"), None);
     assert_eq!(
         done["metadata"]["finalizers"],
@@ -127,13 +127,13 @@ async fn rule_16_merge_patches_merge_objects_and_replace_the_rest() {
 
 #[tokio::test]
 async fn rule_16_strategic_patches_know_the_lists() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
-    judge.create(&path, &crate::common::deployment("a")).await;
+    test.create(&path, &crate::common::deployment("a")).await;
     let side = json!({"name": "side", "image": "other"});
     let patch = json!({"spec": {"template": {"spec": {"containers": [side]}}}});
-    let done = judge.patch(&one, PatchType::Strategic, &patch).await.ok();
+    let done = test.patch(&one, PatchType::Strategic, &patch).await.ok();
     let containers = done["spec"]["template"]["spec"]["containers"]
         .as_array()
         .unwrap();
@@ -143,20 +143,20 @@ async fn rule_16_strategic_patches_know_the_lists() {
         .collect();
     assert_eq!(names, ["side", "main"]);
     // The same as a merge patch replaces them all.
-    let done = judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    let done = test.patch(&one, PatchType::Merge, &patch).await.ok();
     let containers = &done["spec"]["template"]["spec"]["containers"];
     assert_eq!(containers.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn rule_16_other_types_are_not_supported() {
-    let (judge, one) = judge().await;
+    let (test, one) = test().await;
     for other in ["application/json", "text/plain", "application/xml", ""] {
-        let answer = judge.call("PATCH", &one).body(other, "{}").send().await;
+        let answer = test.call("PATCH", &one).body(other, "{}").send().await;
         answer.refused(415, "UnsupportedMediaType");
     }
     // Parameters of the type do not matter.
-    let answer = judge
+    let answer = test
         .call("PATCH", &one)
         .body(
             "application/merge-patch+json; charset=utf-8",
@@ -169,58 +169,56 @@ async fn rule_16_other_types_are_not_supported() {
 
 #[tokio::test]
 async fn rule_16_a_patch_with_a_stale_version_conflicts() {
-    let (judge, one) = judge().await;
-    let before = version(&judge.get(&one).await.ok());
+    let (test, one) = test().await;
+    let before = version(&test.get(&one).await.ok());
     let change = json!({"data": {"one": "changed"}});
-    let now = judge.patch(&one, PatchType::Merge, &change).await.ok();
+    let now = test.patch(&one, PatchType::Merge, &change).await.ok();
     for kind in [PatchType::Merge, PatchType::Strategic] {
         let stale = json!({"metadata": {"resourceVersion": before}, "data": {"one": "x"}});
-        judge
-            .patch(&one, kind, &stale)
+        test.patch(&one, kind, &stale)
             .await
             .refused(409, "Conflict");
         let right = json!({"metadata": {"resourceVersion": version(&now)}});
-        judge.patch(&one, kind, &right).await.ok();
+        test.patch(&one, kind, &right).await.ok();
     }
     let stale = json!([
         {"op": "replace", "path": "/metadata/resourceVersion", "value": before},
         {"op": "replace", "path": "/data/one", "value": "x"},
     ]);
-    judge
-        .patch(&one, PatchType::Json, &stale)
+    test.patch(&one, PatchType::Json, &stale)
         .await
         .refused(409, "Conflict");
     // A uid is no precondition of a patch: it is a field that never changes.
     let other = json!({"metadata": {"uid": "11111111-2222-3333-4444-555555555555"}});
-    let answer = judge.patch(&one, PatchType::Merge, &other).await;
+    let answer = test.patch(&one, PatchType::Merge, &other).await;
     answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.uid")]);
-    assert_eq!(judge.get(&one).await.ok(), now);
+    assert_eq!(test.get(&one).await.ok(), now);
 }
 
 #[tokio::test]
 async fn rule_16_patches_without_a_version_never_conflict() {
-    let (judge, one) = judge().await;
-    let judge = std::sync::Arc::new(judge);
+    let (test, one) = test().await;
+    let test = std::sync::Arc::new(test);
     let tasks: Vec<_> = (0..20)
         .map(|index| {
-            let (judge, one) = (judge.clone(), one.clone());
+            let (test, one) = (test.clone(), one.clone());
             tokio::spawn(async move {
                 let patch = json!({"data": {format!("key-{index}"): "x"}});
-                judge.patch(&one, PatchType::Merge, &patch).await.code
+                test.patch(&one, PatchType::Merge, &patch).await.code
             })
         })
         .collect();
     for task in tasks {
         assert_eq!(task.await.unwrap(), 200);
     }
-    let map = judge.get(&one).await.ok();
+    let map = test.get(&one).await.ok();
     assert_eq!(map["data"].as_object().unwrap().len(), 22, "{map}");
 }
 
 #[tokio::test]
 async fn rule_16_the_result_is_checked_as_any_write() {
-    let (judge, one) = judge().await;
-    let merge = async |patch: Value| judge.patch(&one, PatchType::Merge, &patch).await;
+    let (test, one) = test().await;
+    let merge = async |patch: Value| test.patch(&one, PatchType::Merge, &patch).await;
     merge(json!({"metadata": {"name": "b"}}))
         .await
         .refused(400, "BadRequest");
@@ -257,24 +255,23 @@ async fn rule_16_the_result_is_checked_as_any_write() {
             "cannot restore slice from bool",
         ),
     ] {
-        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
         let status = answer.refused(422, "Invalid");
         let expected = format!(" \"\" is invalid: patch: Invalid value: \"{shown}\": {problem}");
         assert_eq!(status["message"], expected);
     }
     let answer = merge(json!({"kind": "Secret"})).await;
     assert!([400, 422].contains(&answer.code), "{}", answer.text());
-    let missing = format!("{}/none", judge.path("v1", "configmaps"));
-    let answer = judge.patch(&missing, PatchType::Merge, &json!({})).await;
+    let missing = format!("{}/none", test.path("v1", "configmaps"));
+    let answer = test.patch(&missing, PatchType::Merge, &json!({})).await;
     answer.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_16_a_patch_cannot_take_the_name_away() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge
-        .create(&maps, &json!({"metadata": {"name": "a"}}))
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &json!({"metadata": {"name": "a"}}))
         .await;
     let one = format!("{maps}/a");
     for patch in [
@@ -283,7 +280,7 @@ async fn rule_16_a_patch_cannot_take_the_name_away() {
         json!({"metadata": null}),
         json!({"$patch": "delete"}),
     ] {
-        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
         let status = answer.refused(400, "BadRequest");
         assert_eq!(
             status["message"],
@@ -292,5 +289,5 @@ async fn rule_16_a_patch_cannot_take_the_name_away() {
     }
     // The namespace need not be said.
     let patch = json!({"metadata": {"namespace": null}});
-    judge.patch(&one, PatchType::Merge, &patch).await.ok();
+    test.patch(&one, PatchType::Merge, &patch).await.ok();
 }

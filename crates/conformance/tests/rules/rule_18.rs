@@ -1,14 +1,14 @@
 //! Rule 18: server-side apply.
 
-use longshore_conformance::{Answer, Judge, PatchType};
+use longshore_conformance::{Answer, ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, version, with};
 
 /// Applies as a manager; `query` adds parameters.
-async fn apply(judge: &Judge, one: &str, manager: &str, query: &str, object: &Value) -> Answer {
+async fn apply(test: &ApiTest, one: &str, manager: &str, query: &str, object: &Value) -> Answer {
     let path = format!("{one}?fieldManager={manager}{query}");
-    judge.patch(&path, PatchType::Apply, object).await
+    test.patch(&path, PatchType::Apply, object).await
 }
 
 /// The ConfigMap `a` with this data.
@@ -18,28 +18,28 @@ fn map(data: Value) -> Value {
     })
 }
 
-/// A judge, and the place of a ConfigMap that is not there.
+/// A test, and the place of a ConfigMap that is not there.
 struct Map {
-    judge: Judge,
+    test: ApiTest,
     one: String,
 }
 
 impl Map {
     async fn start() -> Self {
-        let judge = Judge::start().await;
-        let one = format!("{}/a", judge.path("v1", "configmaps"));
-        Self { judge, one }
+        let test = ApiTest::start().await;
+        let one = format!("{}/a", test.path("v1", "configmaps"));
+        Self { test, one }
     }
 
     /// Applies data as a manager.
     async fn apply(&self, manager: &str, data: Value) -> Answer {
-        apply(&self.judge, &self.one, manager, "", &map(data)).await
+        apply(&self.test, &self.one, manager, "", &map(data)).await
     }
 
     /// Changes something without applying it.
     async fn merge(&self, query: &str, patch: Value) -> Value {
         let path = format!("{}{query}", self.one);
-        self.judge.patch(&path, PatchType::Merge, &patch).await.ok()
+        self.test.patch(&path, PatchType::Merge, &patch).await.ok()
     }
 }
 
@@ -71,39 +71,39 @@ async fn rule_18_an_apply_makes_what_is_not_there() {
 
 #[tokio::test]
 async fn rule_18_what_it_requires() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let test = ApiTest::start().await;
+    let one = format!("{}/a", test.path("v1", "configmaps"));
     let object = map(json!({"k": "v"}));
-    let answer = judge.patch(&one, PatchType::Apply, &object).await;
+    let answer = test.patch(&one, PatchType::Apply, &object).await;
     answer.refused_for(422, "Invalid", &[("FieldValueRequired", "fieldManager")]);
     let mut kindless = object.clone();
     kindless.as_object_mut().unwrap().remove("apiVersion");
-    let answer = apply(&judge, &one, "me", "", &kindless).await;
+    let answer = apply(&test, &one, "me", "", &kindless).await;
     answer.refused(400, "BadRequest");
     let other = with(object.clone(), &[("/metadata/name", json!("b"))]);
-    let answer = apply(&judge, &one, "me", "", &other).await;
+    let answer = apply(&test, &one, "me", "", &other).await;
     answer.refused(400, "BadRequest");
     let managed = with(
         object.clone(),
         &[("/metadata/managedFields", json!([{"manager": "x"}]))],
     );
-    let answer = apply(&judge, &one, "me", "", &managed).await;
+    let answer = apply(&test, &one, "me", "", &managed).await;
     answer.refused(400, "BadRequest");
     let long = "x".repeat(129);
-    let answer = apply(&judge, &one, &long, "", &object).await;
+    let answer = apply(&test, &one, &long, "", &object).await;
     answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "fieldManager")]);
     let force = format!("{one}?force=true");
-    let answer = judge.patch(&force, PatchType::Merge, &json!({})).await;
+    let answer = test.patch(&force, PatchType::Merge, &json!({})).await;
     answer.refused_for(422, "Invalid", &[("FieldValueForbidden", "force")]);
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_18_the_body_may_be_yaml() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let test = ApiTest::start().await;
+    let one = format!("{}/a", test.path("v1", "configmaps"));
     let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
-    let call = judge.call("PATCH", &format!("{one}?fieldManager=me"));
+    let call = test.call("PATCH", &format!("{one}?fieldManager=me"));
     let made = call.body(PatchType::Apply.media_type(), yaml).send().await;
     assert_eq!(made.is(201)["data"], json!({"k": "v"}));
 }
@@ -136,7 +136,7 @@ async fn rule_18_another_managers_value_conflicts_however_it_was_written() {
     let both = json!({"x": "2", "y": "2", "z": "2"});
     let status = place.apply("third", both).await.refused(409, "Conflict");
     assert_eq!(status["details"]["causes"].as_array().unwrap().len(), 3);
-    let kept = place.judge.get(&place.one).await.ok();
+    let kept = place.test.get(&place.one).await.ok();
     assert_eq!(kept["data"], json!({"x": "1", "y": "1", "z": "1"}));
 }
 
@@ -170,15 +170,9 @@ async fn rule_18_force_takes_over() {
         .apply("second", data.clone())
         .await
         .refused(409, "Conflict");
-    let taken = apply(
-        &place.judge,
-        &place.one,
-        "second",
-        "&force=true",
-        &map(data),
-    )
-    .await
-    .ok();
+    let taken = apply(&place.test, &place.one, "second", "&force=true", &map(data))
+        .await
+        .ok();
     assert_eq!(taken["data"], json!({"x": "2", "y": "1"}));
     let of = |manager| &entry(&taken, manager, "Apply")["fieldsV1"];
     assert_eq!(*of("first"), json!({"f:data": {"f:y": {}}}));
@@ -188,16 +182,16 @@ async fn rule_18_force_takes_over() {
 #[tokio::test]
 async fn rule_18_what_was_taken_over_stays_so() {
     let place = Map::start().await;
-    let maps = place.judge.path("v1", "configmaps");
-    place.judge.create(&maps, &map(json!({"k": "v"}))).await;
-    let (judge, one) = (&place.judge, &place.one);
-    apply(judge, one, "me", "&force=true", &map(json!({"k": "w"})))
+    let maps = place.test.path("v1", "configmaps");
+    place.test.create(&maps, &map(json!({"k": "v"}))).await;
+    let (test, one) = (&place.test, &place.one);
+    apply(test, one, "me", "&force=true", &map(json!({"k": "w"})))
         .await
         .ok();
     // Who made it has the bare map left, which is nothing of what is in it.
     let again = place.apply("me", json!({"k": "x"})).await;
     let why = "who had a bare map had all that is in it until 1.22";
-    let code = judge.old_or_new(409, 200, why);
+    let code = test.old_or_new(409, 200, why);
     assert_eq!(again.code, code, "{}", again.text());
 }
 
@@ -218,21 +212,21 @@ async fn rule_18_what_only_the_manager_owned_and_omits_goes() {
 
 #[tokio::test]
 async fn rule_18_updates_are_recorded_under_the_user_agent_or_the_manager() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = test.create(&maps, &config_map("a")).await;
     let fields = json!({"f:data": {".": {}, "f:key": {}}});
-    assert_eq!(entry(&made, "judge", "Update")["fieldsV1"], fields);
+    assert_eq!(entry(&made, "test", "Update")["fieldsV1"], fields);
     let one = format!("{maps}/a");
     let patch = json!({"data": {"other": "x"}});
-    let call = judge.call("PATCH", &format!("{one}?fieldManager=named"));
+    let call = test.call("PATCH", &format!("{one}?fieldManager=named"));
     let patched = call.patch(PatchType::Merge, &patch).send().await.ok();
     assert_eq!(
         entry(&patched, "named", "Update")["fieldsV1"],
         json!({"f:data": {"f:other": {}}})
     );
     let patch = json!({"data": {"third": "x"}});
-    let call = judge
+    let call = test
         .call("PATCH", &one)
         .header("user-agent", "tool/v1.2 (linux) more/3");
     let patched = call.patch(PatchType::Merge, &patch).send().await.ok();
@@ -242,8 +236,8 @@ async fn rule_18_updates_are_recorded_under_the_user_agent_or_the_manager() {
     );
     // Who overwrites a value owns it from then on.
     let patch = json!({"data": {"other": "y"}});
-    let patched = judge.patch(&one, PatchType::Merge, &patch).await.ok();
-    let fields = &entry(&patched, "judge", "Update")["fieldsV1"]["f:data"];
+    let patched = test.patch(&one, PatchType::Merge, &patch).await.ok();
+    let fields = &entry(&patched, "test", "Update")["fieldsV1"]["f:data"];
     assert_eq!(fields["f:other"], json!({}), "{patched}");
     let left = patched["metadata"]["managedFields"].as_array().unwrap();
     assert!(
@@ -254,8 +248,8 @@ async fn rule_18_updates_are_recorded_under_the_user_agent_or_the_manager() {
 
 #[tokio::test]
 async fn rule_18_lists_are_owned_by_their_keys() {
-    let judge = Judge::start().await;
-    let services = judge.path("v1", "services");
+    let test = ApiTest::start().await;
+    let services = test.path("v1", "services");
     let one = format!("{services}/a");
     let service = |ports: Value| {
         json!({
@@ -266,7 +260,7 @@ async fn rule_18_lists_are_owned_by_their_keys() {
     let port = |port: u32, protocol: &str| json!({"port": port, "protocol": protocol, "name": format!("{}{port}", protocol.to_lowercase())});
     // The same port under two protocols is two items.
     let both = service(json!([port(53, "TCP"), port(53, "UDP")]));
-    let made = apply(&judge, &one, "me", "", &both).await.is(201);
+    let made = apply(&test, &one, "me", "", &both).await.is(201);
     let fields = &entry(&made, "me", "Apply")["fieldsV1"]["f:spec"]["f:ports"];
     for protocol in ["TCP", "UDP"] {
         let key = format!("k:{{\"port\":53,\"protocol\":\"{protocol}\"}}");
@@ -274,10 +268,10 @@ async fn rule_18_lists_are_owned_by_their_keys() {
     }
     // Another manager adds its own.
     let own = service(json!([port(80, "TCP")]));
-    let added = apply(&judge, &one, "you", "", &own).await.ok();
+    let added = apply(&test, &one, "you", "", &own).await.ok();
     assert_eq!(added["spec"]["ports"].as_array().unwrap().len(), 3);
     let less = service(json!([port(53, "UDP")]));
-    let left = apply(&judge, &one, "me", "", &less).await.ok();
+    let left = apply(&test, &one, "me", "", &less).await.ok();
     let left: Vec<_> = left["spec"]["ports"]
         .as_array()
         .unwrap()
@@ -293,15 +287,15 @@ async fn rule_18_lists_are_owned_by_their_keys() {
 
 #[tokio::test]
 async fn rule_18_containers_and_their_ports_have_keys() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("apps/v1", "deployments"));
+    let test = ApiTest::start().await;
+    let one = format!("{}/a", test.path("apps/v1", "deployments"));
     let port = |protocol: &str| json!({"containerPort": 53, "protocol": protocol});
     let pointer = "/spec/template/spec/containers/0/ports";
     let object = with(
         deployment("a"),
         &[(pointer, json!([port("TCP"), port("UDP")]))],
     );
-    let made = apply(&judge, &one, "me", "", &object).await.is(201);
+    let made = apply(&test, &one, "me", "", &object).await.is(201);
     let spec = &entry(&made, "me", "Apply")["fieldsV1"]["f:spec"]["f:template"]["f:spec"];
     let ports = &spec["f:containers"]["k:{\"name\":\"main\"}"]["f:ports"];
     for protocol in ["TCP", "UDP"] {
@@ -313,13 +307,13 @@ async fn rule_18_containers_and_their_ports_have_keys() {
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "a"}, "spec": {"replicas": 3},
     });
-    let scaled = apply(&judge, &one, "scaler", "", &replicas).await.ok();
+    let scaled = apply(&test, &one, "scaler", "", &replicas).await.ok();
     assert_eq!(scaled["spec"]["replicas"], 3);
-    let again = apply(&judge, &one, "me", "", &object).await.ok();
+    let again = apply(&test, &one, "me", "", &object).await.ok();
     assert_eq!(again["spec"]["replicas"], 3);
     let image = "/spec/template/spec/containers/0/image";
     let other = with(object, &[(image, json!("other"))]);
-    let answer = apply(&judge, &one, "scaler", "", &other).await;
+    let answer = apply(&test, &one, "scaler", "", &other).await;
     let causes = [(
         "FieldManagerConflict",
         ".spec.template.spec.containers[name=\"main\"].image",
@@ -329,29 +323,29 @@ async fn rule_18_containers_and_their_ports_have_keys() {
 
 #[tokio::test]
 async fn rule_18_the_status_is_applied_apart() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
-    judge.create(&path, &deployment("a")).await;
+    test.create(&path, &deployment("a")).await;
     let object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "a"}, "status": {"replicas": 4},
     });
     let status = format!("{one}/status");
-    let written = apply(&judge, &status, "me", "", &object).await.ok();
+    let written = apply(&test, &status, "me", "", &object).await.ok();
     assert_eq!(written["status"]["replicas"], 4);
-    if judge.newer("managers of subresources are separate since 1.22") {
+    if test.newer("managers of subresources are separate since 1.22") {
         assert_eq!(entry(&written, "me", "Apply")["subresource"], "status");
     }
 }
 
 #[tokio::test]
 async fn rule_18_a_dry_apply_keeps_nothing() {
-    let judge = Judge::start().await;
-    let one = format!("{}/a", judge.path("v1", "configmaps"));
+    let test = ApiTest::start().await;
+    let one = format!("{}/a", test.path("v1", "configmaps"));
     let object = map(json!({"x": "1"}));
-    apply(&judge, &one, "me", "&dryRun=All", &object)
+    apply(&test, &one, "me", "&dryRun=All", &object)
         .await
         .is(201);
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }

@@ -6,7 +6,7 @@
 //! `crates/conformance/recorded/apply.json` has a step a line. Where newer ones answer otherwise, the
 //! step says so under `newer`: who has a bare map had all that is in it until 1.22.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 /// The entries of `managedFields`, without times.
@@ -44,10 +44,10 @@ fn causes(status: &Value) -> Value {
 }
 
 /// A step, as this server should answer it.
-fn of_this(judge: &Judge, step: &Value) -> Value {
+fn of_this(test: &ApiTest, step: &Value) -> Value {
     let mut step = step.clone();
     let newer = step["newer"].as_object().cloned().unwrap_or_default();
-    if !newer.is_empty() && judge.newer("a bare map is nothing of what is in it since 1.22") {
+    if !newer.is_empty() && test.newer("a bare map is nothing of what is in it since 1.22") {
         for (key, value) in newer {
             step[key] = value;
         }
@@ -57,14 +57,14 @@ fn of_this(judge: &Judge, step: &Value) -> Value {
 
 #[tokio::test]
 async fn rule_18_a_recorded_sequence_of_applies_and_other_writes() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let steps: Vec<Value> =
         serde_json::from_str(include_str!("../../recorded/apply.json")).unwrap();
     for step in &steps {
-        let step = &of_this(&judge, step);
+        let step = &of_this(&test, step);
         let word = |name: &str| step[name].as_str().unwrap_or_default();
         let name = word("name");
-        let mut path = word("path").replace("{ns}", judge.namespace());
+        let mut path = word("path").replace("{ns}", test.namespace());
         if !word("manager").is_empty() {
             path = format!("{path}?fieldManager={}", word("manager"));
         }
@@ -73,12 +73,12 @@ async fn rule_18_a_recorded_sequence_of_applies_and_other_writes() {
         }
         let body = &step["body"];
         let call = match word("method") {
-            "apply" => judge.call("PATCH", &path).patch(PatchType::Apply, body),
-            "json" => judge.call("PATCH", &path).patch(PatchType::Json, body),
-            "merge" => judge.call("PATCH", &path).patch(PatchType::Merge, body),
-            "strategic" => judge.call("PATCH", &path).patch(PatchType::Strategic, body),
-            "DELETE" => judge.call("DELETE", &path),
-            method => judge.call(method, &path).json(body),
+            "apply" => test.call("PATCH", &path).patch(PatchType::Apply, body),
+            "json" => test.call("PATCH", &path).patch(PatchType::Json, body),
+            "merge" => test.call("PATCH", &path).patch(PatchType::Merge, body),
+            "strategic" => test.call("PATCH", &path).patch(PatchType::Strategic, body),
+            "DELETE" => test.call("DELETE", &path),
+            method => test.call(method, &path).json(body),
         };
         let answer = call.send().await;
         let code = u16::try_from(step["code"].as_u64().unwrap()).unwrap();

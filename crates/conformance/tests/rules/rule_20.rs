@@ -1,14 +1,14 @@
 //! Rule 20: label selectors.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::json;
 
 use crate::common::{config_map, items, with};
 
-/// A judge with ConfigMaps that carry labels, and their path.
-async fn judge() -> (Judge, String) {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+/// A test with ConfigMaps that carry labels, and their path.
+async fn test() -> (ApiTest, String) {
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for (name, labels) in [
         ("a", json!({"app": "web", "tier": "front", "size": "5"})),
         ("b", json!({"app": "db", "size": "12"})),
@@ -16,9 +16,9 @@ async fn judge() -> (Judge, String) {
         ("d", json!({})),
     ] {
         let map = with(config_map(name), &[("/metadata/labels", labels)]);
-        judge.create(&maps, &map).await;
+        test.create(&maps, &map).await;
     }
-    (judge, maps)
+    (test, maps)
 }
 
 fn encode(text: &str) -> String {
@@ -34,7 +34,7 @@ fn encode(text: &str) -> String {
 
 #[tokio::test]
 async fn rule_20_each_operator_selects() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     for (selector, expected) in [
         ("", &["a", "b", "c", "d"][..]),
         ("app=web", &["a"]),
@@ -62,14 +62,14 @@ async fn rule_20_each_operator_selects() {
         ("none>1", &[]),
     ] {
         let query = format!("{maps}?labelSelector={}", encode(selector));
-        let list = judge.get(&query).await.ok();
+        let list = test.get(&query).await.ok();
         assert_eq!(items(&list), expected, "{selector:?}");
     }
 }
 
 #[tokio::test]
 async fn rule_20_bad_syntax_is_a_bad_request() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     for selector in [
         "app=web=x",
         "app in web",
@@ -91,23 +91,22 @@ async fn rule_20_bad_syntax_is_a_bad_request() {
         "app === web",
     ] {
         let query = format!("{maps}?labelSelector={}", encode(selector));
-        judge.get(&query).await.refused(400, "BadRequest");
-        judge.delete(&query).await.refused(400, "BadRequest");
-        judge
-            .get(&format!("{query}&watch=1"))
+        test.get(&query).await.refused(400, "BadRequest");
+        test.delete(&query).await.refused(400, "BadRequest");
+        test.get(&format!("{query}&watch=1"))
             .await
             .refused(400, "BadRequest");
     }
-    let list = judge.get(&maps).await.ok();
+    let list = test.get(&maps).await.ok();
     assert_eq!(items(&list).len(), 4);
 }
 
 #[tokio::test]
 async fn rule_20_bad_syntax_is_told_in_known_words() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let message = async |parameter: &str, selector: &str| {
         let query = format!("{maps}?{parameter}={}", encode(selector));
-        let status = judge.get(&query).await.refused(400, "BadRequest");
+        let status = test.get(&query).await.refused(400, "BadRequest");
         status["message"].as_str().unwrap().to_owned()
     };
     for (selector, expected) in [
@@ -155,7 +154,7 @@ async fn rule_20_bad_syntax_is_told_in_known_words() {
             "values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators",
         ),
     ] {
-        let expected = format!("{opening}{}", judge.old_or_new(old, new, why));
+        let expected = format!("{opening}{}", test.old_or_new(old, new, why));
         let message = message("labelSelector", selector).await;
         assert!(message.starts_with(&expected), "{selector:?}: {message}");
     }
@@ -184,10 +183,10 @@ async fn rule_20_bad_syntax_is_told_in_known_words() {
 
 #[tokio::test]
 async fn rule_20_and_field_selectors_go_together() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let query = format!("{maps}?labelSelector=app&fieldSelector=metadata.name!%3Da");
-    assert_eq!(items(&judge.get(&query).await.ok()), ["b", "c"]);
-    let mut watch = judge.watch(&format!("{query}&watch=1")).await;
+    assert_eq!(items(&test.get(&query).await.ok()), ["b", "c"]);
+    let mut watch = test.watch(&format!("{query}&watch=1")).await;
     // In any order.
     let both = [watch.event("ADDED").await, watch.event("ADDED").await];
     let mut both = crate::common::names(&both);

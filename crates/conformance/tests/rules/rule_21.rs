@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 use crate::common::{config_map, items, names, pod, version};
@@ -11,19 +11,19 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const ONE: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// A judge with two ConfigMaps, and their path.
-async fn judge() -> (Judge, String) {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+/// A test with two ConfigMaps, and their path.
+async fn test() -> (ApiTest, String) {
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     for name in ["a", "b"] {
-        judge.create(&maps, &config_map(name)).await;
+        test.create(&maps, &config_map(name)).await;
     }
-    (judge, maps)
+    (test, maps)
 }
 
 #[tokio::test]
 async fn rule_21_accept_is_an_ordered_list() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     for (accept, kind) in [
         ("", "ConfigMapList"),
         ("*/*", "ConfigMapList"),
@@ -46,7 +46,7 @@ async fn rule_21_accept_is_an_ordered_list() {
         ("application/json;q=0.5", "ConfigMapList"),
         ("application/json; charset=utf-8", "ConfigMapList"),
     ] {
-        let answer = judge.call("GET", &maps).accept(accept).send().await;
+        let answer = test.call("GET", &maps).accept(accept).send().await;
         assert_eq!(answer.ok()["kind"], kind, "{accept}");
         assert_eq!(
             answer.header("content-type"),
@@ -58,7 +58,7 @@ async fn rule_21_accept_is_an_ordered_list() {
 
 #[tokio::test]
 async fn rule_21_what_cannot_be_made_is_not_acceptable() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let one = format!("{maps}/a");
     for (path, accept) in [
         (&maps, "application/xml"),
@@ -68,15 +68,15 @@ async fn rule_21_what_cannot_be_made_is_not_acceptable() {
         (&maps, "application/json;as=Nothing;v=v1;g=meta.k8s.io"),
         (&maps, "application/json;as=Table;v=v9;g=meta.k8s.io"),
     ] {
-        let answer = judge.call("GET", path).accept(accept).send().await;
+        let answer = test.call("GET", path).accept(accept).send().await;
         answer.refused(406, "NotAcceptable");
     }
 }
 
 #[tokio::test]
 async fn rule_21_a_table_has_columns_and_rows() {
-    let (judge, maps) = judge().await;
-    let table = judge.call("GET", &maps).accept(TABLE).send().await.ok();
+    let (test, maps) = test().await;
+    let table = test.call("GET", &maps).accept(TABLE).send().await.ok();
     assert_eq!(
         (&table["kind"], &table["apiVersion"]),
         (&json!("Table"), &json!("meta.k8s.io/v1"))
@@ -114,12 +114,12 @@ async fn rule_21_a_table_has_columns_and_rows() {
 
 #[tokio::test]
 async fn rule_21_a_tables_rows_carry_what_is_asked_for() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let one = format!("{maps}/a");
-    let whole = judge.get(&one).await.ok();
+    let whole = test.get(&one).await.ok();
     let row = async |query: &str| {
         let path = format!("{one}{query}");
-        let table = judge.call("GET", &path).accept(TABLE).send().await.ok();
+        let table = test.call("GET", &path).accept(TABLE).send().await.ok();
         assert_eq!(table["rows"].as_array().unwrap().len(), 1);
         table["rows"][0]["object"].clone()
     };
@@ -131,28 +131,28 @@ async fn rule_21_a_tables_rows_carry_what_is_asked_for() {
     assert_eq!(row("?includeObject=Object").await["data"], whole["data"]);
     assert_eq!(row("?includeObject=None").await, Value::Null);
     let path = format!("{one}?includeObject=Some");
-    let answer = judge.call("GET", &path).accept(TABLE).send().await;
+    let answer = test.call("GET", &path).accept(TABLE).send().await;
     assert!((400..500).contains(&answer.code), "{}", answer.text());
 }
 
 #[tokio::test]
 async fn rule_21_tables_page_as_lists_do() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let path = format!("{maps}?limit=1");
-    let first = judge.call("GET", &path).accept(TABLE).send().await.ok();
+    let first = test.call("GET", &path).accept(TABLE).send().await.ok();
     assert_eq!(first["rows"].as_array().unwrap().len(), 1);
     assert_eq!(first["metadata"]["remainingItemCount"], 1);
     let token = first["metadata"]["continue"].as_str().unwrap();
     let path = format!("{path}&continue={token}");
-    let second = judge.call("GET", &path).accept(TABLE).send().await.ok();
+    let second = test.call("GET", &path).accept(TABLE).send().await.ok();
     assert_eq!(second["rows"][0]["cells"][0], "b");
 }
 
 #[tokio::test]
 async fn rule_21_only_a_watchs_first_table_has_columns() {
-    let (judge, maps) = judge().await;
+    let (test, maps) = test().await;
     let path = format!("{maps}?watch=1");
-    let mut watch = judge.call("GET", &path).accept(TABLE).watch().await;
+    let mut watch = test.call("GET", &path).accept(TABLE).watch().await;
     let first = watch.event("ADDED").await;
     assert_eq!(first["kind"], "Table");
     assert_eq!(first["columnDefinitions"][0]["name"], "Name");
@@ -160,7 +160,7 @@ async fn rule_21_only_a_watchs_first_table_has_columns() {
     let second = watch.event("ADDED").await;
     let columns = second["columnDefinitions"].as_array();
     assert!(columns.is_none_or(Vec::is_empty), "{second}");
-    judge.delete(&format!("{maps}/a")).await.ok();
+    test.delete(&format!("{maps}/a")).await.ok();
     let gone = watch.event("DELETED").await;
     assert_eq!(gone["rows"][0]["cells"][0], "a");
     assert_eq!(gone["rows"][0]["object"]["metadata"]["name"], "a");
@@ -168,14 +168,14 @@ async fn rule_21_only_a_watchs_first_table_has_columns() {
 
 #[tokio::test]
 async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
-    let (judge, maps) = judge().await;
-    let list = judge.call("GET", &maps).accept(LIST).send().await.ok();
+    let (test, maps) = test().await;
+    let list = test.call("GET", &maps).accept(LIST).send().await.ok();
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     assert_eq!(list["apiVersion"], "meta.k8s.io/v1");
     assert_eq!(items(&list), ["a", "b"]);
     assert!(list["metadata"]["resourceVersion"].is_string());
     assert_eq!(list["items"][0].get("data"), None);
-    let one = judge
+    let one = test
         .call("GET", &format!("{maps}/a"))
         .accept(ONE)
         .send()
@@ -185,7 +185,7 @@ async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
     assert_eq!(one["metadata"]["name"], "a");
     assert_eq!(one.get("data"), None);
     let path = format!("{maps}?watch=1&allowWatchBookmarks=true");
-    let mut watch = judge.call("GET", &path).accept(ONE).watch().await;
+    let mut watch = test.call("GET", &path).accept(ONE).watch().await;
     let both = [watch.event("ADDED").await, watch.event("ADDED").await];
     assert_eq!(both[0]["kind"], "PartialObjectMetadata");
     assert_eq!(both[0].get("data"), None);
@@ -196,19 +196,19 @@ async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
 
 #[tokio::test]
 async fn rule_21_writes_answer_in_the_form_asked_for() {
-    let (judge, maps) = judge().await;
-    let call = judge.call("POST", &maps).accept(ONE).json(&config_map("c"));
+    let (test, maps) = test().await;
+    let call = test.call("POST", &maps).accept(ONE).json(&config_map("c"));
     let made = call.send().await.is(201);
     assert_eq!(made["kind"], "PartialObjectMetadata");
     assert_eq!(made.get("data"), None);
-    let call = judge
+    let call = test
         .call("POST", &maps)
         .accept(TABLE)
         .json(&config_map("d"));
     let made = call.send().await.is(201);
     assert_eq!(made["rows"][0]["cells"][0], "d");
     // A refusal is a Status all the same.
-    let call = judge
+    let call = test
         .call("POST", &maps)
         .accept(TABLE)
         .json(&config_map("d"));
@@ -217,10 +217,10 @@ async fn rule_21_writes_answer_in_the_form_asked_for() {
 
 #[tokio::test]
 async fn rule_21_pods_show_the_columns_users_know() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
-    let table = judge.call("GET", &pods).accept(TABLE).send().await.ok();
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
+    let table = test.call("GET", &pods).accept(TABLE).send().await.ok();
     let columns = table["columnDefinitions"].as_array().unwrap();
     let shown = |priority: u32| {
         let of = columns
@@ -249,14 +249,14 @@ async fn rule_21_pods_show_the_columns_users_know() {
 
 #[tokio::test]
 async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let text = "x".repeat(150_000);
     let map = json!({"metadata": {"name": "a"}, "data": {"text": text}});
-    judge.create(&maps, &map).await;
-    let plain = judge.get(&maps).await;
+    test.create(&maps, &map).await;
+    let plain = test.get(&maps).await;
     assert_eq!(plain.header("content-encoding"), "");
-    let packed = judge
+    let packed = test
         .call("GET", &maps)
         .header("accept-encoding", "gzip")
         .send()
@@ -274,8 +274,8 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
     );
     assert_eq!(unpacked["items"][0]["data"]["text"], text);
     // A small one is not worth it.
-    let small = judge.path("v1", "secrets");
-    let small = judge
+    let small = test.path("v1", "secrets");
+    let small = test
         .call("GET", &small)
         .header("accept-encoding", "gzip")
         .send()
@@ -285,10 +285,10 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
 
 #[tokio::test]
 async fn rule_21_what_people_look_at_is_indented() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let is_indented = async |path: String, agent: &str| {
-        let call = judge.call("GET", &path).header("user-agent", agent);
+        let call = test.call("GET", &path).header("user-agent", agent);
         let answer = call.send().await;
         answer.text().starts_with("{\n  \"")
     };

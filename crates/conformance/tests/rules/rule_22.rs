@@ -1,6 +1,6 @@
 //! Rule 22: request bodies in protobuf, as kubectl sends them.
 
-use longshore_conformance::{Answer, Judge};
+use longshore_conformance::{Answer, ApiTest};
 use serde_json::json;
 
 use crate::common::{config_map, version};
@@ -38,31 +38,31 @@ fn map(name: &str, value: &str) -> Vec<u8> {
     envelope("v1", "ConfigMap", &raw)
 }
 
-async fn send(judge: &Judge, method: &str, path: &str, body: Vec<u8>) -> Answer {
-    let call = judge.call(method, path).accept("application/json");
+async fn send(test: &ApiTest, method: &str, path: &str, body: Vec<u8>) -> Answer {
+    let call = test.call(method, path).accept("application/json");
     call.body(PROTOBUF, body).send().await
 }
 
 #[tokio::test]
 async fn rule_22_objects_are_made_and_replaced_in_protobuf() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = send(&judge, "POST", &maps, map("a", "one")).await.is(201);
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = send(&test, "POST", &maps, map("a", "one")).await.is(201);
     assert_eq!(made["data"], json!({"key": "one"}));
     assert_eq!(
         (&made["kind"], &made["apiVersion"]),
         (&json!("ConfigMap"), &json!("v1"))
     );
     let one = format!("{maps}/a");
-    let replaced = send(&judge, "PUT", &one, map("a", "two")).await.ok();
+    let replaced = send(&test, "PUT", &one, map("a", "two")).await.ok();
     assert_eq!(replaced["data"], json!({"key": "two"}));
     assert_ne!(version(&made), version(&replaced));
 }
 
 #[tokio::test]
 async fn rule_22_a_pod_with_nested_and_repeated_fields() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let port = [number(3, 80), field(4, "TCP")].concat();
     let quantity = field(1, "500m");
     let limit = [field(1, "cpu"), field(2, quantity)].concat();
@@ -88,7 +88,7 @@ async fn rule_22_a_pod_with_nested_and_repeated_fields() {
     .concat();
     let raw = [field(1, metadata), field(2, spec)].concat();
     let body = envelope("v1", "Pod", &raw);
-    let made = send(&judge, "POST", &pods, body).await.is(201);
+    let made = send(&test, "POST", &pods, body).await.is(201);
     assert_eq!(made["metadata"]["labels"], json!({"app": "web"}));
     assert_eq!(made["spec"]["restartPolicy"], "Never");
     assert_eq!(made["spec"]["terminationGracePeriodSeconds"], 7);
@@ -105,15 +105,15 @@ async fn rule_22_a_pod_with_nested_and_repeated_fields() {
 
 #[tokio::test]
 async fn rule_22_delete_options_in_protobuf() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.create(&maps, &config_map("a")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.create(&maps, &config_map("a")).await;
     let one = format!("{maps}/a");
     let options = |policy: &str| {
         let raw = [number(1, 0), field(4, policy)].concat();
         envelope("v1", "DeleteOptions", &raw)
     };
-    let pending = send(&judge, "DELETE", &one, options("Foreground"))
+    let pending = send(&test, "DELETE", &one, options("Foreground"))
         .await
         .ok();
     assert_eq!(
@@ -122,28 +122,28 @@ async fn rule_22_delete_options_in_protobuf() {
     );
     let wrong = field(2, field(1, "11111111-2222-3333-4444-555555555555"));
     let wrong = envelope("v1", "DeleteOptions", &wrong);
-    send(&judge, "DELETE", &one, wrong)
+    send(&test, "DELETE", &one, wrong)
         .await
         .refused(409, "Conflict");
-    send(&judge, "DELETE", &one, options("Background"))
+    send(&test, "DELETE", &one, options("Background"))
         .await
         .ok();
-    judge.get(&one).await.refused(404, "NotFound");
+    test.get(&one).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_22_json_is_an_acceptable_answer() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let call = judge.call("POST", &maps).accept("application/json, */*");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let call = test.call("POST", &maps).accept("application/json, */*");
     let made = call.body(PROTOBUF, map("a", "one")).send().await.is(201);
     assert_eq!(made["metadata"]["name"], "a");
 }
 
 #[tokio::test]
 async fn rule_22_what_cannot_be_read_is_a_bad_request() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let good = map("a", "one");
     for body in [
         b"k8s".to_vec(),
@@ -154,7 +154,7 @@ async fn rule_22_what_cannot_be_read_is_a_bad_request() {
         envelope("v1", "Secret", &field(1, field(1, "a"))),
         envelope("v9", "ConfigMap", &field(1, field(1, "a"))),
     ] {
-        let answer = send(&judge, "POST", &maps, body.clone()).await;
+        let answer = send(&test, "POST", &maps, body.clone()).await;
         assert!(
             (400..500).contains(&answer.code),
             "{body:?}: {}",
@@ -162,8 +162,7 @@ async fn rule_22_what_cannot_be_read_is_a_bad_request() {
         );
         assert_eq!(answer.json()["kind"], "Status");
     }
-    judge
-        .get(&format!("{maps}/a"))
+    test.get(&format!("{maps}/a"))
         .await
         .refused(404, "NotFound");
 }

@@ -1,6 +1,6 @@
 //! Rule 23: discovery.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -14,8 +14,8 @@ fn find<'a>(list: &'a Value, field: &str, value: &str) -> &'a Value {
 
 #[tokio::test]
 async fn rule_23_the_core_versions() {
-    let judge = Judge::start().await;
-    let versions = judge.get("/api").await.ok();
+    let test = ApiTest::start().await;
+    let versions = test.get("/api").await.ok();
     assert_eq!(versions["kind"], "APIVersions");
     assert_eq!(versions["versions"], json!(["v1"]));
     assert!(
@@ -26,8 +26,8 @@ async fn rule_23_the_core_versions() {
 
 #[tokio::test]
 async fn rule_23_the_groups() {
-    let judge = Judge::start().await;
-    let list = judge.get("/apis").await.ok();
+    let test = ApiTest::start().await;
+    let list = test.get("/apis").await.ok();
     assert_eq!(
         (&list["kind"], &list["apiVersion"]),
         (&json!("APIGroupList"), &json!("v1"))
@@ -53,21 +53,21 @@ async fn rule_23_the_groups() {
         );
         let version = preferred["version"].as_str().unwrap();
         assert_eq!(preferred["groupVersion"], format!("{name}/{version}"));
-        let alone = judge.get(&format!("/apis/{name}")).await.ok();
+        let alone = test.get(&format!("/apis/{name}")).await.ok();
         assert_eq!(alone["kind"], "APIGroup");
         assert_eq!(
             (&alone["name"], &alone["versions"]),
             (&group["name"], &group["versions"])
         );
     }
-    let none = judge.get("/apis/none.example.com").await;
+    let none = test.get("/apis/none.example.com").await;
     assert_eq!(none.code, 404, "{}", none.text());
 }
 
 #[tokio::test]
 async fn rule_23_the_resources_of_a_version() {
-    let judge = Judge::start().await;
-    let list = judge.get("/api/v1").await.ok();
+    let test = ApiTest::start().await;
+    let list = test.get("/api/v1").await.ok();
     assert_eq!(list["kind"], "APIResourceList");
     assert_eq!(list["groupVersion"], "v1");
     let pods = find(&list["resources"], "name", "pods");
@@ -115,19 +115,19 @@ async fn rule_23_the_resources_of_a_version() {
         (&scale["group"], &scale["version"]),
         (&json!("autoscaling"), &json!("v1"))
     );
-    let apps = judge.get("/apis/apps/v1").await.ok();
+    let apps = test.get("/apis/apps/v1").await.ok();
     assert_eq!(apps["groupVersion"], "apps/v1");
     let deployments = find(&apps["resources"], "name", "deployments");
     assert_eq!(deployments["shortNames"], json!(["deploy"]));
     for none in ["/apis/apps/v9", "/api/v9"] {
-        assert_eq!(judge.get(none).await.code, 404, "{none}");
+        assert_eq!(test.get(none).await.code, 404, "{none}");
     }
 }
 
 #[tokio::test]
 async fn rule_23_all_at_once_in_version_2() {
-    let judge = Judge::start().await;
-    if judge.lacks(AGGREGATED) {
+    let test = ApiTest::start().await;
+    if test.lacks(AGGREGATED) {
         return;
     }
     for (path, group, version, resource, singular) in [
@@ -135,7 +135,7 @@ async fn rule_23_all_at_once_in_version_2() {
         ("/apis", "apps", "v1", "deployments", "Deployment"),
         ("/apis", "batch", "v1", "jobs", "Job"),
     ] {
-        let call = judge
+        let call = test
             .call("GET", path)
             .accept(&format!("{V2},application/json"));
         let answer = call.send().await;
@@ -176,23 +176,23 @@ async fn rule_23_all_at_once_in_version_2() {
 
 #[tokio::test]
 async fn rule_23_an_entity_tag_spares_the_body() {
-    let judge = Judge::start().await;
-    if judge.lacks(AGGREGATED) {
+    let test = ApiTest::start().await;
+    if test.lacks(AGGREGATED) {
         return;
     }
-    let first = judge.call("GET", "/apis").accept(V2).send().await;
+    let first = test.call("GET", "/apis").accept(V2).send().await;
     let tag = first.header("etag");
     assert!(
         tag.starts_with('"') && tag.ends_with('"') && tag.len() > 2,
         "{tag}"
     );
-    let call = judge
+    let call = test
         .call("GET", "/apis")
         .accept(V2)
         .header("if-none-match", &tag);
     let same = call.send().await;
     assert_eq!((same.code, same.bytes.len()), (304, 0));
-    let call = judge
+    let call = test
         .call("GET", "/apis")
         .accept(V2)
         .header("if-none-match", "\"other\"");
@@ -201,9 +201,9 @@ async fn rule_23_an_entity_tag_spares_the_body() {
 
 #[tokio::test]
 async fn rule_23_plain_json_is_the_old_form() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     for accept in ["application/json", "*/*", ""] {
-        let answer = judge.call("GET", "/apis").accept(accept).send().await;
+        let answer = test.call("GET", "/apis").accept(accept).send().await;
         assert_eq!(answer.header("content-type"), "application/json");
         assert_eq!(answer.ok()["kind"], "APIGroupList");
     }
@@ -211,8 +211,8 @@ async fn rule_23_plain_json_is_the_old_form() {
 
 #[tokio::test]
 async fn rule_23_the_paths_there_are() {
-    let judge = Judge::start().await;
-    let root = judge.get("/").await.ok();
+    let test = ApiTest::start().await;
+    let root = test.get("/").await.ok();
     let paths = root["paths"].as_array().unwrap();
     for path in [
         "/api",

@@ -1,17 +1,17 @@
 //! Rule 24: OpenAPI.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 const V3: &str = "OpenAPI v3 is of 1.23";
 
 #[tokio::test]
 async fn rule_24_version_3_has_an_index_and_a_document_for_each_version() {
-    let judge = Judge::start().await;
-    if judge.lacks(V3) {
+    let test = ApiTest::start().await;
+    if test.lacks(V3) {
         return;
     }
-    let index = judge.get("/openapi/v3").await.ok();
+    let index = test.get("/openapi/v3").await.ok();
     let paths = index["paths"].as_object().unwrap();
     for name in [
         "api/v1",
@@ -24,24 +24,24 @@ async fn rule_24_version_3_has_an_index_and_a_document_for_each_version() {
             url.starts_with(&format!("/openapi/v3/{name}?hash=")),
             "{url}"
         );
-        let document = judge.get(url).await.ok();
+        let document = test.get(url).await.ok();
         assert!(
             document["openapi"].as_str().unwrap().starts_with("3."),
             "{name}"
         );
         assert!(document["paths"].is_object() && document["components"]["schemas"].is_object());
     }
-    let answer = judge.get("/openapi/v3/apis/none/v1").await;
+    let answer = test.get("/openapi/v3/apis/none/v1").await;
     assert_eq!((answer.code, answer.text()), (404, String::new()));
 }
 
 #[tokio::test]
 async fn rule_24_schemas_tell_their_kinds_and_how_they_merge() {
-    let judge = Judge::start().await;
-    if judge.lacks(V3) {
+    let test = ApiTest::start().await;
+    if test.lacks(V3) {
         return;
     }
-    let document = judge.get("/openapi/v3/api/v1").await.ok();
+    let document = test.get("/openapi/v3/api/v1").await.ok();
     let schemas = &document["components"]["schemas"];
     let pod = &schemas["io.k8s.api.core.v1.Pod"];
     let kind = json!({"group": "", "version": "v1", "kind": "Pod"});
@@ -60,11 +60,11 @@ async fn rule_24_schemas_tell_their_kinds_and_how_they_merge() {
 
 #[tokio::test]
 async fn rule_24_a_patch_lists_field_validation() {
-    let judge = Judge::start().await;
-    if judge.lacks(V3) {
+    let test = ApiTest::start().await;
+    if test.lacks(V3) {
         return;
     }
-    let document = judge.get("/openapi/v3/apis/apps/v1").await.ok();
+    let document = test.get("/openapi/v3/apis/apps/v1").await.ok();
     let path = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
     let patch = &path["patch"];
     let names: Vec<&Value> = patch["parameters"]
@@ -91,9 +91,9 @@ async fn rule_24_a_patch_lists_field_validation() {
 
 #[tokio::test]
 async fn rule_24_version_2_in_protobuf() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let answer = judge.call("GET", "/openapi/v2").accept(accept).send().await;
+    let answer = test.call("GET", "/openapi/v2").accept(accept).send().await;
     assert_eq!(answer.code, 200, "{}", answer.text());
     // The first field of a document: its version of Swagger.
     assert!(
@@ -105,8 +105,8 @@ async fn rule_24_version_2_in_protobuf() {
 
 #[tokio::test]
 async fn rule_24_version_2_in_json() {
-    let judge = Judge::start().await;
-    let answer = judge.call("GET", "/openapi/v2").accept("application/json");
+    let test = ApiTest::start().await;
+    let answer = test.call("GET", "/openapi/v2").accept("application/json");
     let document = answer.send().await.ok();
     assert_eq!(document["swagger"], "2.0");
     let definitions = &document["definitions"];
@@ -124,6 +124,6 @@ async fn rule_24_version_2_in_json() {
         body.unwrap()["schema"]["$ref"],
         "#/definitions/io.k8s.api.core.v1.Pod"
     );
-    let refused = judge.call("GET", "/openapi/v2").accept("text/html");
+    let refused = test.call("GET", "/openapi/v2").accept("text/html");
     assert_eq!(refused.send().await.code, 406);
 }

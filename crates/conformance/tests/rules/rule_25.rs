@@ -1,12 +1,12 @@
 //! Rule 25: version and health.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use longshore_model::release;
 
 #[tokio::test]
 async fn rule_25_the_version() {
-    let judge = Judge::start().await;
-    let version = judge.get("/version").await.ok();
+    let test = ApiTest::start().await;
+    let version = test.get("/version").await.ok();
     for field in [
         "major",
         "minor",
@@ -21,7 +21,7 @@ async fn rule_25_the_version() {
         assert!(version[field].is_string(), "{field}: {version}");
     }
     let (old, new) = (("1", "20+"), (release::MAJOR, release::MINOR));
-    let (major, minor) = judge.old_or_new(old, new, "its own version");
+    let (major, minor) = test.old_or_new(old, new, "its own version");
     let minor_given = version["minor"].as_str().unwrap();
     assert_eq!(version["major"], major);
     assert!(minor.starts_with(minor_given), "{version}");
@@ -32,7 +32,7 @@ async fn rule_25_the_version() {
 
 #[tokio::test]
 async fn rule_25_health_is_told_in_plain_words() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     for path in [
         "/healthz",
         "/livez",
@@ -43,14 +43,14 @@ async fn rule_25_health_is_told_in_plain_words() {
         "/healthz/etcd",
         "/readyz?timeout=5s",
     ] {
-        let answer = judge.get(path).await;
+        let answer = test.get(path).await;
         assert_eq!((answer.code, answer.text().as_str()), (200, "ok"), "{path}");
         assert!(
             answer.header("content-type").starts_with("text/plain"),
             "{path}"
         );
     }
-    let told = judge.get("/livez?verbose").await;
+    let told = test.get("/livez?verbose").await;
     assert_eq!(told.code, 200);
     assert!(told.text().contains("[+]ping ok"), "{}", told.text());
     assert!(told.text().ends_with("check passed\n"), "{}", told.text());
@@ -58,10 +58,10 @@ async fn rule_25_health_is_told_in_plain_words() {
 
 #[tokio::test]
 async fn rule_25_requests_are_counted() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    judge.get(&maps).await.ok();
-    let answer = judge.get("/metrics").await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    test.get(&maps).await.ok();
+    let answer = test.get("/metrics").await;
     assert_eq!(answer.code, 200);
     assert!(answer.header("content-type").starts_with("text/plain"));
     let text = answer.text();

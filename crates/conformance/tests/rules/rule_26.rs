@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use longshore_conformance::{Answer, Judge};
+use longshore_conformance::{Answer, ApiTest};
 use serde_json::json;
 
 use crate::common::{pod, with};
 
 /// A pod with two containers and an init container, on no node.
-async fn several(judge: &Judge) -> String {
-    let pods = judge.path("v1", "pods");
+async fn several(test: &ApiTest) -> String {
+    let pods = test.path("v1", "pods");
     let two = json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]);
     let object = with(
         pod("p"),
@@ -23,38 +23,38 @@ async fn several(judge: &Judge) -> String {
             ),
         ],
     );
-    judge.create(&pods, &object).await;
+    test.create(&pods, &object).await;
     format!("{pods}/p/log")
 }
 
 #[tokio::test]
 async fn rule_26_one_of_several_containers_must_be_chosen() {
-    let judge = Judge::start().await;
-    let log = several(&judge).await;
-    let status = judge.get(&log).await.refused(400, "BadRequest");
+    let test = ApiTest::start().await;
+    let log = several(&test).await;
+    let status = test.get(&log).await.refused(400, "BadRequest");
     assert_eq!(
         status["message"],
         "a container name must be specified for pod p, choose one of: [i a b]"
     );
-    let status = judge.get(&format!("{log}?container=none")).await;
+    let status = test.get(&format!("{log}?container=none")).await;
     assert_eq!(
         status.refused(400, "BadRequest")["message"],
         "container none is not valid for pod p"
     );
     // A pod that no node runs yet has written nothing.
     for container in ["a", "i"] {
-        let answer = judge.get(&format!("{log}?container={container}")).await;
+        let answer = test.get(&format!("{log}?container={container}")).await;
         assert_eq!((answer.code, answer.text().as_str()), (204, ""));
     }
-    let none = judge.path("v1", "pods/none/log");
-    judge.get(&none).await.refused(404, "NotFound");
+    let none = test.path("v1", "pods/none/log");
+    test.get(&none).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
 async fn rule_26_options_that_say_nothing_sensible() {
-    let judge = Judge::start().await;
-    let log = several(&judge).await;
-    let ask = async |options: &str| judge.get(&format!("{log}?container=a&{options}")).await;
+    let test = ApiTest::start().await;
+    let log = several(&test).await;
+    let ask = async |options: &str| test.get(&format!("{log}?container=a&{options}")).await;
     for (options, reason, field) in [
         ("tailLines=-1", "FieldValueInvalid", "tailLines"),
         ("limitBytes=0", "FieldValueInvalid", "limitBytes"),
@@ -74,8 +74,8 @@ async fn rule_26_options_that_say_nothing_sensible() {
 }
 
 /// What a container of a pod that runs has written.
-async fn written(judge: &Judge, script: &str) -> String {
-    let pods = judge.path("v1", "pods");
+async fn written(test: &ApiTest, script: &str) -> String {
+    let pods = test.path("v1", "pods");
     let container = json!([{"name": "main", "image": "x", "command": ["sh", "-c", script],
         "workingDir": "/data", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]);
     let object = with(
@@ -86,32 +86,32 @@ async fn written(judge: &Judge, script: &str) -> String {
             ("/spec/terminationGracePeriodSeconds", json!(1)),
         ],
     );
-    judge.create(&pods, &object).await;
+    test.create(&pods, &object).await;
     format!("{pods}/p/log")
 }
 
 /// Asks until the answer is as it should be in the end.
-async fn until(judge: &Judge, path: &str, is_it: impl Fn(&Answer) -> bool) -> Answer {
+async fn until(test: &ApiTest, path: &str, is_it: impl Fn(&Answer) -> bool) -> Answer {
     for _ in 0..600 {
-        let answer = judge.get(path).await;
+        let answer = test.get(path).await;
         if is_it(&answer) {
             return answer;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{path}: {:?}", judge.get(path).await);
+    panic!("{path}: {:?}", test.get(path).await);
 }
 
 #[tokio::test]
 async fn rule_26_how_much_of_a_log() {
-    let judge = Judge::with_node().await;
-    if judge.is_without("a node that runs pods") {
+    let test = ApiTest::with_node().await;
+    if test.is_without("a node that runs pods") {
         return;
     }
-    let log = written(&judge, "for i in 1 2 3; do echo line $i; done; sleep 1000").await;
+    let log = written(&test, "for i in 1 2 3; do echo line $i; done; sleep 1000").await;
     let whole = "line 1\nline 2\nline 3\n";
-    until(&judge, &log, |answer| answer.text() == whole).await;
-    let ask = async |options: &str| judge.get(&format!("{log}?{options}")).await.text();
+    until(&test, &log, |answer| answer.text() == whole).await;
+    let ask = async |options: &str| test.get(&format!("{log}?{options}")).await.text();
     for (options, part) in [
         ("tailLines=0", ""),
         ("tailLines=2", "line 2\nline 3\n"),
@@ -134,38 +134,38 @@ async fn rule_26_how_much_of_a_log() {
 
 #[tokio::test]
 async fn rule_26_a_followed_log_ends_with_its_container() {
-    let judge = Judge::with_node().await;
-    if judge.is_without("a node that runs pods") {
+    let test = ApiTest::with_node().await;
+    if test.is_without("a node that runs pods") {
         return;
     }
     let log = written(
-        &judge,
+        &test,
         "echo one; sleep 1; echo two; sleep 0.3; printf three",
     )
     .await;
-    until(&judge, &log, |answer| answer.text().starts_with("one\n")).await;
-    let followed = judge.get(&format!("{log}?follow=true")).await;
+    until(&test, &log, |answer| answer.text().starts_with("one\n")).await;
+    let followed = test.get(&format!("{log}?follow=true")).await;
     assert_eq!(followed.text(), "one\ntwo\nthree\n");
 }
 
 #[tokio::test]
 async fn rule_26_the_run_before() {
-    let judge = Judge::with_node().await;
-    if judge.is_without("a node that runs pods") {
+    let test = ApiTest::with_node().await;
+    if test.is_without("a node that runs pods") {
         return;
     }
     let script = "test -e seen && echo second && sleep 1000; touch seen; echo first; exit 1";
-    let log = written(&judge, script).await;
+    let log = written(&test, script).await;
     let previous = format!("{log}?previous=true");
-    until(&judge, &log, |answer| answer.text() == "second\n").await;
-    assert_eq!(judge.get(&previous).await.text(), "first\n");
-    let waiting = judge.path("v1", "pods");
+    until(&test, &log, |answer| answer.text() == "second\n").await;
+    assert_eq!(test.get(&previous).await.text(), "first\n");
+    let waiting = test.path("v1", "pods");
     let blocked = with(
         pod("w"),
         &[("/spec/containers", json!([{"name": "main", "image": "x"}]))],
     );
-    judge.create(&waiting, &blocked).await;
-    let answer = until(&judge, &format!("{waiting}/w/log"), |answer| {
+    test.create(&waiting, &blocked).await;
+    let answer = until(&test, &format!("{waiting}/w/log"), |answer| {
         answer.code == 400
     })
     .await;

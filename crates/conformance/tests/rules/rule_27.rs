@@ -1,7 +1,7 @@
 //! Rule 27: exec, attach and port-forward. What clients do with them is played
 //! in `tests/clients/streams`.
 
-use longshore_conformance::{Answer, Judge};
+use longshore_conformance::{Answer, ApiTest};
 use serde_json::{Value, json};
 
 use crate::common::{pod, with};
@@ -13,8 +13,8 @@ const SUBRESOURCES: [(&str, &str); 3] = [
 ];
 
 /// Asks for a websocket.
-async fn ask(judge: &Judge, method: &str, path: &str) -> Answer {
-    let call = judge.call(method, path).header("connection", "Upgrade");
+async fn ask(test: &ApiTest, method: &str, path: &str) -> Answer {
+    let call = test.call(method, path).header("connection", "Upgrade");
     let call = call.header("upgrade", "websocket");
     let call = call.header("sec-websocket-version", "13");
     let call = call.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
@@ -25,8 +25,8 @@ async fn ask(judge: &Judge, method: &str, path: &str) -> Answer {
 
 #[tokio::test]
 async fn rule_27_discovery_has_what_can_be_connected_to() {
-    let judge = Judge::start().await;
-    let resources = judge.get("/api/v1").await.ok();
+    let test = ApiTest::start().await;
+    let resources = test.get("/api/v1").await.ok();
     for (subresource, kind) in SUBRESOURCES {
         let name = format!("pods/{subresource}");
         let named = |resource: &&Value| resource["name"] == name.as_str();
@@ -39,12 +39,12 @@ async fn rule_27_discovery_has_what_can_be_connected_to() {
 
 #[tokio::test]
 async fn rule_27_a_container_must_be_chosen_before_the_upgrade() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let two = json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]);
     let several = with(pod("several"), &[("/spec/containers", two)]);
-    judge.create(&pods, &several).await;
-    judge.create(&pods, &pod("one")).await;
+    test.create(&pods, &several).await;
+    test.create(&pods, &pod("one")).await;
     for method in ["GET", "POST"] {
         for what in ["exec", "attach"] {
             for (path, message) in [
@@ -63,31 +63,31 @@ async fn rule_27_a_container_must_be_chosen_before_the_upgrade() {
             ] {
                 let sign = if path.contains('?') { '&' } else { '?' };
                 let path = format!("{pods}/{path}{sign}stdout=true&command=true");
-                let refused = ask(&judge, method, &path).await;
+                let refused = ask(&test, method, &path).await;
                 let status = refused.refused(400, "BadRequest");
                 assert_eq!(status["message"], message, "{method} {path}");
             }
         }
-        let refused = ask(&judge, method, &format!("{pods}/one/portforward")).await;
+        let refused = ask(&test, method, &format!("{pods}/one/portforward")).await;
         let status = refused.refused(400, "BadRequest");
         assert_eq!(status["message"], "pod one does not have a host assigned");
     }
     for (what, _) in SUBRESOURCES {
         let path = format!("{pods}/none/{what}?stdout=true&command=true");
-        ask(&judge, "GET", &path).await.refused(404, "NotFound");
+        ask(&test, "GET", &path).await.refused(404, "NotFound");
         let path = format!("{pods}/one/{what}");
-        let refused = judge.call("DELETE", &path).send().await;
+        let refused = test.call("DELETE", &path).send().await;
         refused.refused(405, "MethodNotAllowed");
     }
 }
 
 #[tokio::test]
 async fn rule_27_what_a_running_container_is_asked_for() {
-    let judge = Judge::with_node().await;
-    if judge.is_without("a node that runs pods") {
+    let test = ApiTest::with_node().await;
+    if test.is_without("a node that runs pods") {
         return;
     }
-    let pods = judge.path("v1", "pods");
+    let pods = test.path("v1", "pods");
     let sleeps = json!([{"name": "main", "image": "x", "command": ["sleep", "1000"]}]);
     let grace = ("/spec/terminationGracePeriodSeconds", json!(1));
     let sleeps = with(pod("p"), &[("/spec/containers", sleeps), grace.clone()]);
@@ -102,16 +102,16 @@ async fn rule_27_what_a_running_container_is_asked_for() {
     );
     for (object, phase) in [(sleeps, "Running"), (ended, "Succeeded")] {
         let name = object["metadata"]["name"].as_str().unwrap();
-        judge.create(&pods, &object).await;
+        test.create(&pods, &object).await;
         let mut rounds = 0;
-        while judge.get(&format!("{pods}/{name}")).await.ok()["status"]["phase"] != phase {
+        while test.get(&format!("{pods}/{name}")).await.ok()["status"]["phase"] != phase {
             rounds += 1;
             assert!(rounds < 600, "{name} does not get {phase}");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     }
     let refused = async |path: &str, code, reason| {
-        let answer = ask(&judge, "GET", &format!("{pods}/{path}")).await;
+        let answer = ask(&test, "GET", &format!("{pods}/{path}")).await;
         answer.refused(code, reason)["message"].clone()
     };
     assert_eq!(
@@ -126,7 +126,7 @@ async fn rule_27_what_a_running_container_is_asked_for() {
         refused("done/exec?stdout=true&command=true", 500, "InternalError").await,
         "container not found (\"main\")"
     );
-    let plain = judge
+    let plain = test
         .get(&format!("{pods}/p/exec?stdout=true&command=true"))
         .await;
     let status = plain.refused(400, "BadRequest");

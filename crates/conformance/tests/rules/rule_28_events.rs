@@ -1,45 +1,45 @@
 //! Rule 28: Events of the core group and of events.k8s.io are one store.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
-fn newer(judge: &Judge, name: &str) -> Value {
+fn newer(test: &ApiTest, name: &str) -> Value {
     json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name},
         "eventTime": "2026-01-02T03:04:05.678901Z", "reason": "Tried", "action": "Trying",
         "note": "it was tried", "type": "Normal",
         "reportingController": "example.com/me", "reportingInstance": "me-1",
-        "regarding": {"kind": "Pod", "namespace": judge.namespace(), "name": "p"}})
+        "regarding": {"kind": "Pod", "namespace": test.namespace(), "name": "p"}})
 }
 
 #[tokio::test]
 async fn rule_28_an_event_is_seen_in_both_groups() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let (core, new) = (
-        judge.path("v1", "events"),
-        judge.path("events.k8s.io/v1", "events"),
+        test.path("v1", "events"),
+        test.path("events.k8s.io/v1", "events"),
     );
-    let mut watch = judge.watch(&format!("{core}?watch=true")).await;
-    let made = judge.create(&new, &newer(&judge, "a")).await;
+    let mut watch = test.watch(&format!("{core}?watch=true")).await;
+    let made = test.create(&new, &newer(&test, "a")).await;
     assert_eq!(made["note"], "it was tried");
     let told = watch.event_of("ADDED", "a").await;
     assert_eq!(told["message"], "it was tried");
-    let seen = judge.get(&format!("{core}/a")).await.ok();
+    let seen = test.get(&format!("{core}/a")).await.ok();
     assert_eq!(seen["apiVersion"], "v1");
     assert_eq!(seen["involvedObject"]["name"], "p");
     assert_eq!(seen["reportingComponent"], "example.com/me");
     assert_eq!(seen["eventTime"], "2026-01-02T03:04:05.678901Z");
     let old = json!({"metadata": {"name": "b"}, "reason": "Old", "message": "an old one", "count": 3,
         "source": {"component": "me"}, "firstTimestamp": "2026-01-02T03:04:05Z", "type": "Warning",
-        "involvedObject": {"kind": "Pod", "namespace": judge.namespace(), "name": "p"}});
-    judge.create(&core, &old).await;
-    let seen = judge.get(&format!("{new}/b")).await.ok();
+        "involvedObject": {"kind": "Pod", "namespace": test.namespace(), "name": "p"}});
+    test.create(&core, &old).await;
+    let seen = test.get(&format!("{new}/b")).await.ok();
     assert_eq!(
         (&seen["note"], &seen["deprecatedCount"]),
         (&json!("an old one"), &json!(3))
     );
     assert_eq!(seen["deprecatedSource"]["component"], "me");
     assert_eq!(seen["deprecatedFirstTimestamp"], "2026-01-02T03:04:05Z");
-    let list = judge
+    let list = test
         .get(&format!(
             "{new}?fieldSelector=regarding.name=p,type=Warning"
         ))
@@ -51,11 +51,11 @@ async fn rule_28_an_event_is_seen_in_both_groups() {
 
 #[tokio::test]
 async fn rule_28_the_newer_events_have_stricter_rules() {
-    let judge = Judge::start().await;
-    let new = judge.path("events.k8s.io/v1", "events");
-    let mut event = newer(&judge, "a");
+    let test = ApiTest::start().await;
+    let new = test.path("events.k8s.io/v1", "events");
+    let mut event = newer(&test, "a");
     event["eventTime"] = Value::Null;
-    judge.post(&new, &event).await.refused_for(
+    test.post(&new, &event).await.refused_for(
         422,
         "Invalid",
         &[("FieldValueRequired", "eventTime")],
@@ -65,27 +65,25 @@ async fn rule_28_the_newer_events_have_stricter_rules() {
         ("reason", "FieldValueRequired"),
         ("reportingInstance", "FieldValueRequired"),
     ] {
-        let mut event = newer(&judge, "a");
+        let mut event = newer(&test, "a");
         event[field] = json!("");
-        judge
-            .post(&new, &event)
+        test.post(&new, &event)
             .await
             .refused_for(422, "Invalid", &[(reason, field)]);
     }
-    let mut event = newer(&judge, "a");
+    let mut event = newer(&test, "a");
     event["deprecatedCount"] = json!(2);
-    judge
-        .post(&new, &event)
+    test.post(&new, &event)
         .await
         .refused_for(422, "Invalid", &[("FieldValueInvalid", "count")]);
-    judge.create(&new, &newer(&judge, "a")).await;
+    test.create(&new, &newer(&test, "a")).await;
     let one = format!("{new}/a");
     let series = json!({"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}});
-    let answer = judge.patch(&one, PatchType::Merge, &series).await.ok();
+    let answer = test.patch(&one, PatchType::Merge, &series).await.ok();
     assert_eq!(answer["series"]["count"], 2);
-    if judge.newer("an Event of events.k8s.io keeps its note") {
+    if test.newer("an Event of events.k8s.io keeps its note") {
         let another = json!({"note": "another"});
-        let answer = judge.patch(&one, PatchType::Merge, &another).await;
+        let answer = test.patch(&one, PatchType::Merge, &another).await;
         answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "message")]);
     }
 }

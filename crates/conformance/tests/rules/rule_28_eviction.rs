@@ -1,13 +1,13 @@
 //! Rule 28: an eviction is a delete that asks the pod's budget first.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{pod, with};
 
 /// What the tests write to.
 struct Stage {
-    judge: Judge,
+    test: ApiTest,
     pods: String,
     budgets: String,
     version: &'static str,
@@ -15,14 +15,14 @@ struct Stage {
 
 impl Stage {
     async fn start() -> Self {
-        let judge = Judge::start().await;
+        let test = ApiTest::start().await;
         let why = "evictions and budgets are of policy/v1beta1";
-        let version = judge.old_or_new("policy/v1beta1", "policy/v1", why);
+        let version = test.old_or_new("policy/v1beta1", "policy/v1", why);
         Self {
-            pods: judge.path("v1", "pods"),
-            budgets: judge.path(version, "poddisruptionbudgets"),
+            pods: test.path("v1", "pods"),
+            budgets: test.path(version, "poddisruptionbudgets"),
             version,
-            judge,
+            test,
         }
     }
 
@@ -35,7 +35,7 @@ impl Stage {
                 ("/spec/nodeName", json!("nowhere")),
             ],
         );
-        self.judge.create(&self.pods, &labelled).await;
+        self.test.create(&self.pods, &labelled).await;
         let ready = if ready { "True" } else { "False" };
         let status = json!({"phase": phase, "conditions": [{"type": "Ready", "status": ready}]});
         self.status(&format!("{}/{name}", self.pods), status).await;
@@ -46,7 +46,7 @@ impl Stage {
             "apiVersion": self.version, "kind": "PodDisruptionBudget", "metadata": {"name": name},
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
         });
-        self.judge.create(&self.budgets, &budget).await;
+        self.test.create(&self.budgets, &budget).await;
         let status = json!({"disruptionsAllowed": allowed, "observedGeneration": 1,
             "currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": healthy});
         self.status(&format!("{}/{name}", self.budgets), status)
@@ -56,7 +56,7 @@ impl Stage {
     async fn status(&self, path: &str, status: Value) -> Value {
         let path = format!("{path}/status");
         let patch = json!({"status": status});
-        let answer = self.judge.patch(&path, PatchType::Merge, &patch).await;
+        let answer = self.test.patch(&path, PatchType::Merge, &patch).await;
         answer.ok()
     }
 
@@ -68,11 +68,11 @@ impl Stage {
     async fn evict(&self, name: &str, options: Value) -> longshore_conformance::Answer {
         let path = format!("{}/{name}/eviction", self.pods);
         let eviction = self.eviction(name, options);
-        self.judge.post(&path, &eviction).await
+        self.test.post(&path, &eviction).await
     }
 
     async fn is_going(&self, name: &str) -> bool {
-        let pod = self.judge.get(&format!("{}/{name}", self.pods)).await;
+        let pod = self.test.get(&format!("{}/{name}", self.pods)).await;
         pod.code == 404 || pod.ok()["metadata"]["deletionTimestamp"].is_string()
     }
 }
@@ -90,7 +90,7 @@ async fn rule_28_an_eviction_deletes_as_its_options_say() {
     assert!(!stage.is_going("a").await);
     let path = format!("{}/a/eviction", stage.pods);
     let dry = stage
-        .judge
+        .test
         .post(
             &format!("{path}?dryRun=All"),
             &stage.eviction("a", json!(null)),
@@ -106,10 +106,10 @@ async fn rule_28_an_eviction_deletes_as_its_options_say() {
         (&done["kind"], &done["status"], &done["code"]),
         (&json!("Status"), &json!("Success"), &json!(201))
     );
-    let pod = stage.judge.get(&format!("{}/a", stage.pods)).await.ok();
+    let pod = stage.test.get(&format!("{}/a", stage.pods)).await.ok();
     assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 7);
     if stage
-        .judge
+        .test
         .newer("the pod's condition DisruptionTarget: 1.26")
     {
         let condition = &pod["status"]["conditions"][1];
@@ -123,7 +123,7 @@ async fn rule_28_an_eviction_deletes_as_its_options_say() {
         .await
         .refused(404, "NotFound");
     let other = stage.eviction("b", json!(null));
-    let answer = stage.judge.post(&path, &other).await;
+    let answer = stage.test.post(&path, &other).await;
     answer.refused(400, "BadRequest");
 }
 
@@ -136,11 +136,11 @@ async fn rule_28_a_budget_counts_what_is_evicted() {
     stage.budget("guard", 1, (2, 1)).await;
     let budget = format!("{}/guard", stage.budgets);
     stage.evict("a", json!({"dryRun": ["All"]})).await.is(201);
-    let same = stage.judge.get(&budget).await.ok();
+    let same = stage.test.get(&budget).await.ok();
     assert_eq!(same["status"]["disruptionsAllowed"], 1);
     stage.evict("a", json!(null)).await.is(201);
     assert!(stage.is_going("a").await);
-    let counted = stage.judge.get(&budget).await.ok();
+    let counted = stage.test.get(&budget).await.ok();
     assert_eq!(counted["status"]["disruptionsAllowed"], 0);
     assert!(counted["status"]["disruptedPods"]["a"].is_string());
 
@@ -154,7 +154,7 @@ async fn rule_28_a_budget_counts_what_is_evicted() {
     assert_eq!(cause["reason"], "DisruptionBudget");
     assert_eq!(
         cause["message"],
-        stage.judge.old_or_new(
+        stage.test.old_or_new(
             "The disruption budget guard needs 1 healthy pods and has 2 currently",
             "The disruption budget guard does not allow evicting pods currently",
             "a budget that is used up says so",
@@ -164,11 +164,11 @@ async fn rule_28_a_budget_counts_what_is_evicted() {
 
     // A budget that has changed since nobody counted.
     let patch = json!({"spec": {"minAvailable": 0}});
-    let changed = stage.judge.patch(&budget, PatchType::Merge, &patch).await;
+    let changed = stage.test.patch(&budget, PatchType::Merge, &patch).await;
     changed.ok();
     let refused = stage.evict("b", json!(null)).await;
     let status = refused.refused(429, "TooManyRequests");
-    if stage.judge.newer("when to try again: later than 1.20") {
+    if stage.test.newer("when to try again: later than 1.20") {
         assert_eq!(status["details"]["retryAfterSeconds"], 10);
         assert_eq!(refused.header("retry-after"), "10");
     }
@@ -191,7 +191,7 @@ async fn rule_28_pods_that_do_not_count_go_without_a_budget() {
     let refused = stage.evict("ill", json!(null)).await;
     refused.refused(429, "TooManyRequests");
     if !stage
-        .judge
+        .test
         .newer("pods that are not ready go when enough others are: 1.26")
     {
         return;
@@ -203,11 +203,11 @@ async fn rule_28_pods_that_do_not_count_go_without_a_budget() {
     let none = json!({"currentHealthy": 0, "observedGeneration": 2});
     stage.status(&budget, none).await;
     let always = json!({"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}});
-    let changed = stage.judge.patch(&budget, PatchType::Merge, &always).await;
+    let changed = stage.test.patch(&budget, PatchType::Merge, &always).await;
     changed.ok();
     stage.pod("worse", "Running", false).await;
     stage.evict("worse", json!(null)).await.is(201);
-    let budget = stage.judge.get(&budget).await.ok();
+    let budget = stage.test.get(&budget).await.ok();
     assert_eq!(budget["status"]["disruptedPods"], Value::Null);
 }
 

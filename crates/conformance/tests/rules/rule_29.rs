@@ -1,44 +1,39 @@
 //! Rule 29: the form of errors, times and lists.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, pod, with};
 
 #[tokio::test]
 async fn rule_29_every_error_is_a_status() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     // `refused` checks the form of each.
-    judge.get("/none").await;
-    judge.get("/api/v1/nonsense").await.refused(404, "NotFound");
-    judge
-        .get(&format!("{maps}/none"))
+    test.get("/none").await;
+    test.get("/api/v1/nonsense").await.refused(404, "NotFound");
+    test.get(&format!("{maps}/none"))
         .await
         .refused(404, "NotFound");
-    judge
-        .get(&format!("{one}/none"))
+    test.get(&format!("{one}/none"))
         .await
         .refused(404, "NotFound");
-    judge
-        .post(&one, &json!({}))
+    test.post(&one, &json!({}))
         .await
         .refused(405, "MethodNotAllowed");
-    judge
-        .post(&maps, &config_map("a"))
+    test.post(&maps, &config_map("a"))
         .await
         .refused(409, "AlreadyExists");
-    judge
-        .post(&maps, &config_map("A"))
+    test.post(&maps, &config_map("A"))
         .await
         .refused(422, "Invalid");
-    let call = judge.call("GET", &one).accept("text/plain");
+    let call = test.call("GET", &one).accept("text/plain");
     call.send().await.refused(406, "NotAcceptable");
-    let call = judge.call("POST", &maps).body("application/x", "{}");
+    let call = test.call("POST", &maps).body("application/x", "{}");
     call.send().await.refused(415, "UnsupportedMediaType");
-    let call = judge
+    let call = test
         .call("GET", &one)
         .header("authorization", "Bearer other");
     call.send().await.refused(401, "Unauthorized");
@@ -46,9 +41,9 @@ async fn rule_29_every_error_is_a_status() {
 
 #[tokio::test]
 async fn rule_29_details_name_the_object_and_the_causes() {
-    let judge = Judge::start().await;
-    let deployments = judge.path("apps/v1", "deployments");
-    let status = judge
+    let test = ApiTest::start().await;
+    let deployments = test.path("apps/v1", "deployments");
+    let status = test
         .get(&format!("{deployments}/a"))
         .await
         .refused(404, "NotFound");
@@ -61,7 +56,7 @@ async fn rule_29_details_name_the_object_and_the_causes() {
         crate::common::deployment("a"),
         &[("/spec/replicas", json!(-1))],
     );
-    let status = judge
+    let status = test
         .post(&deployments, &wrong)
         .await
         .refused(422, "Invalid");
@@ -91,8 +86,8 @@ fn has_form(text: &str, form: &str) -> bool {
 
 #[tokio::test]
 async fn rule_29_times_are_in_seconds_and_micro_times_have_six_decimals() {
-    let judge = Judge::start().await;
-    let leases = judge.path("coordination.k8s.io/v1", "leases");
+    let test = ApiTest::start().await;
+    let leases = test.path("coordination.k8s.io/v1", "leases");
     for (name, given, shown) in [
         (
             "a",
@@ -106,7 +101,7 @@ async fn rule_29_times_are_in_seconds_and_micro_times_have_six_decimals() {
         ),
     ] {
         let lease = json!({"metadata": {"name": name}, "spec": {"renewTime": given}});
-        let made = judge.create(&leases, &lease).await;
+        let made = test.create(&leases, &lease).await;
         assert_eq!(made["spec"]["renewTime"], shown);
         let created = made["metadata"]["creationTimestamp"].as_str().unwrap();
         assert!(has_form(created, "9999-99-99T99:99:99Z"), "{created}");
@@ -114,23 +109,23 @@ async fn rule_29_times_are_in_seconds_and_micro_times_have_six_decimals() {
     // Six decimals are what is read, too.
     for given in ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z", "now"] {
         let lease = json!({"metadata": {"name": "c"}, "spec": {"renewTime": given}});
-        judge.post(&leases, &lease).await.refused(400, "BadRequest");
+        test.post(&leases, &lease).await.refused(400, "BadRequest");
     }
     // Times that are given are written in UTC and in seconds.
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
     let status = json!({"status": {"startTime": "2026-01-02T05:04:05.7+02:00"}});
     let one = format!("{pods}/a/status");
-    let written = judge.patch(&one, PatchType::Merge, &status).await.ok();
+    let written = test.patch(&one, PatchType::Merge, &status).await.ok();
     assert_eq!(written["status"]["startTime"], "2026-01-02T03:04:05Z");
     let wrong = json!({"status": {"startTime": "yesterday"}});
-    let answer = judge.patch(&one, PatchType::Merge, &wrong).await;
+    let answer = test.patch(&one, PatchType::Merge, &wrong).await;
     assert!([400, 422].contains(&answer.code), "{}", answer.text());
 }
 
 #[tokio::test]
 async fn rule_29_lists_are_never_null() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let mut seen = 0;
     for (root, group_version) in [
         ("/api/v1", "v1"),
@@ -147,7 +142,7 @@ async fn rule_29_lists_are_never_null() {
         ("/apis/apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1"),
         ("/apis/events.k8s.io/v1", "events.k8s.io/v1"),
     ] {
-        let resources = judge.get(root).await.ok();
+        let resources = test.get(root).await.ok();
         for resource in resources["resources"].as_array().unwrap() {
             let name = resource["name"].as_str().unwrap();
             let verbs = resource["verbs"].as_array().unwrap();
@@ -156,12 +151,12 @@ async fn rule_29_lists_are_never_null() {
                 continue;
             }
             let path = if resource["namespaced"] == true {
-                judge.path(group_version, name)
+                test.path(group_version, name)
             } else {
-                judge.wide(group_version, name)
+                test.wide(group_version, name)
             };
             // Nothing has this label.
-            let list = judge
+            let list = test
                 .get(&format!("{path}?labelSelector=none%3Dhere"))
                 .await
                 .ok();
@@ -178,35 +173,35 @@ async fn rule_29_lists_are_never_null() {
 
 #[tokio::test]
 async fn rule_29_required_fields_are_never_missing() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a/status");
     let status = json!({"status": {
         "containerStatuses": [{"name": "main"}],
         "conditions": [{"type": "Ready", "status": "True"}],
     }});
-    let mut written = judge.patch(&one, PatchType::Merge, &status).await.ok();
+    let mut written = test.patch(&one, PatchType::Merge, &status).await.ok();
     let container = written["status"]["containerStatuses"][0].take();
     let expected = json!({
         "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
         "state": {}, "lastState": {},
     });
     assert_eq!(container, expected);
-    let made = judge.get(&format!("{pods}/a")).await.ok();
+    let made = test.get(&format!("{pods}/a")).await.ok();
     assert_eq!(made["spec"]["containers"][0]["resources"], json!({}));
-    let events = judge.path("v1", "events");
+    let events = test.path("v1", "events");
     let event = json!({
-        "metadata": {"name": "a"}, "involvedObject": {"namespace": judge.namespace()},
+        "metadata": {"name": "a"}, "involvedObject": {"namespace": test.namespace()},
     });
-    let event = judge.create(&events, &event).await;
+    let event = test.create(&events, &event).await;
     for field in ["source", "firstTimestamp", "lastTimestamp", "eventTime"] {
         assert!(event.get(field).is_some(), "{field}: {event}");
     }
     assert_eq!(event["reportingComponent"], "");
     assert_eq!(event["reportingInstance"], "");
-    let roles = judge.path("rbac.authorization.k8s.io/v1", "roles");
-    let role = judge
+    let roles = test.path("rbac.authorization.k8s.io/v1", "roles");
+    let role = test
         .create(&roles, &json!({"metadata": {"name": "a"}}))
         .await;
     assert!(

@@ -1,6 +1,6 @@
 //! Rule 31: limits.
 
-use longshore_conformance::Judge;
+use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 use crate::common::config_map;
@@ -9,53 +9,50 @@ const MEBIBYTE: usize = 1 << 20;
 
 #[tokio::test]
 async fn rule_31_a_body_over_three_mebibytes_is_too_large() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let body = json!({"metadata": {"name": "a"}, "data": {"a": "x".repeat(3 * MEBIBYTE)}});
-    judge
-        .post(&maps, &body)
+    test.post(&maps, &body)
         .await
         .refused(413, "RequestEntityTooLarge");
-    judge.create(&maps, &config_map("a")).await;
+    test.create(&maps, &config_map("a")).await;
     let one = format!("{maps}/a");
-    judge
-        .put(&one, &body)
+    test.put(&one, &body)
         .await
         .refused(413, "RequestEntityTooLarge");
     let merge = longshore_conformance::PatchType::Merge;
-    let answer = judge.patch(&one, merge, &body).await;
+    let answer = test.patch(&one, merge, &body).await;
     answer.refused(413, "RequestEntityTooLarge");
 }
 
 #[tokio::test]
 async fn rule_31_an_object_over_one_and_a_half_mebibytes_is_refused() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "controllerrevisions");
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "controllerrevisions");
     let revision = |size: usize| json!({"metadata": {"name": "a"}, "revision": 1, "data": {"a": "x".repeat(size)}});
-    let answer = judge.post(&path, &revision(8 * MEBIBYTE / 5)).await;
+    let answer = test.post(&path, &revision(8 * MEBIBYTE / 5)).await;
     let status = answer.is(500);
     assert_eq!(status["kind"], "Status");
     assert_eq!(status["message"], "etcdserver: request is too large");
-    judge
-        .get(&format!("{path}/a"))
+    test.get(&format!("{path}/a"))
         .await
         .refused(404, "NotFound");
-    judge.create(&path, &revision(6 * MEBIBYTE / 5)).await;
+    test.create(&path, &revision(6 * MEBIBYTE / 5)).await;
 }
 
 #[tokio::test]
 async fn rule_31_config_maps_and_secrets_hold_one_mebibyte() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let map = |name: &str, size: usize| json!({"metadata": {"name": name}, "data": {"a": "x".repeat(size)}});
-    let answer = judge.post(&maps, &map("a", MEBIBYTE + 1)).await;
+    let answer = test.post(&maps, &map("a", MEBIBYTE + 1)).await;
     answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "[]")]);
-    judge.create(&maps, &map("a", MEBIBYTE)).await;
-    let secrets = judge.path("v1", "secrets");
+    test.create(&maps, &map("a", MEBIBYTE)).await;
+    let secrets = test.path("v1", "secrets");
     let secret = |name: &str, size: usize| json!({"metadata": {"name": name}, "stringData": {"a": "x".repeat(size)}});
-    let answer = judge.post(&secrets, &secret("a", MEBIBYTE + 1)).await;
+    let answer = test.post(&secrets, &secret("a", MEBIBYTE + 1)).await;
     answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "data")]);
-    judge.create(&secrets, &secret("b", MEBIBYTE / 2)).await;
+    test.create(&secrets, &secret("b", MEBIBYTE / 2)).await;
 }
 
 fn has_self_link(value: &Value) -> bool {
@@ -70,12 +67,12 @@ fn has_self_link(value: &Value) -> bool {
 
 #[tokio::test]
 async fn rule_31_nothing_has_a_self_link() {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
-    let made = judge.create(&maps, &config_map("a")).await;
-    let read = judge.get(&format!("{maps}/a")).await.ok();
-    let list = judge.get(&maps).await.ok();
-    let mut watch = judge.watch(&format!("{maps}?watch=1")).await;
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
+    let made = test.create(&maps, &config_map("a")).await;
+    let read = test.get(&format!("{maps}/a")).await.ok();
+    let list = test.get(&maps).await.ok();
+    let mut watch = test.watch(&format!("{maps}?watch=1")).await;
     let event = watch.event("ADDED").await;
     for value in [made, read, list, event] {
         assert!(!has_self_link(&value), "{value}");

@@ -1,6 +1,6 @@
 //! Rule 32: defaults, required and immutable fields of the built-in kinds.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{deployment, pod, with};
@@ -25,9 +25,9 @@ fn template_defaults(restart_policy: &str) -> Value {
 
 #[tokio::test]
 async fn rule_32_a_pods_defaults() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    let made = judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    let made = test.create(&pods, &pod("a")).await;
     let expected = template_defaults("Always");
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(made["spec"][field], *value, "{field}");
@@ -59,8 +59,8 @@ async fn rule_32_a_pods_defaults() {
 
 #[tokio::test]
 async fn rule_32_a_containers_defaults() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
     let container = json!({
         "name": "main", "image": "image:1.2",
         "ports": [{"containerPort": 80}],
@@ -84,7 +84,7 @@ async fn rule_32_a_containers_defaults() {
             ),
         ],
     );
-    let made = judge.create(&pods, &object).await;
+    let made = test.create(&pods, &object).await;
     let main = &made["spec"]["containers"][0];
     assert_eq!(main["imagePullPolicy"], "IfNotPresent", "it has a tag");
     assert_eq!(
@@ -111,12 +111,12 @@ async fn rule_32_a_containers_defaults() {
 
 #[tokio::test]
 async fn rule_32_a_jobs_defaults() {
-    let judge = Judge::start().await;
-    let jobs = judge.path("batch/v1", "jobs");
+    let test = ApiTest::start().await;
+    let jobs = test.path("batch/v1", "jobs");
     let spec =
         json!({"containers": [{"name": "main", "image": "image"}], "restartPolicy": "Never"});
     let job = json!({"metadata": {"name": "a"}, "spec": {"template": {"spec": spec}}});
-    let made = judge.create(&jobs, &job).await;
+    let made = test.create(&jobs, &job).await;
     let uid = &made["metadata"]["uid"];
     assert_eq!(made["spec"]["parallelism"], 1);
     assert_eq!(made["spec"]["completions"], 1);
@@ -127,7 +127,7 @@ async fn rule_32_a_jobs_defaults() {
         (&labels["controller-uid"], &labels["job-name"]),
         (uid, &json!("a"))
     );
-    if judge.newer("the labels' prefix batch.kubernetes.io is of 1.27, the modes of 1.21 to 1.24") {
+    if test.newer("the labels' prefix batch.kubernetes.io is of 1.27, the modes of 1.21 to 1.24") {
         assert_eq!(labels["batch.kubernetes.io/controller-uid"], *uid);
         assert_eq!(labels["batch.kubernetes.io/job-name"], "a");
         let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
@@ -139,9 +139,9 @@ async fn rule_32_a_jobs_defaults() {
 
 #[tokio::test]
 async fn rule_32_a_deployments_defaults() {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
-    let made = judge.create(&path, &deployment("a")).await;
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
+    let made = test.create(&path, &deployment("a")).await;
     let mut expected = json!({
         "replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
@@ -159,12 +159,12 @@ async fn rule_32_a_deployments_defaults() {
 
 #[tokio::test]
 async fn rule_32_a_services_defaults() {
-    let judge = Judge::start().await;
-    let services = judge.path("v1", "services");
+    let test = ApiTest::start().await;
+    let services = test.path("v1", "services");
     let service = json!({
         "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "a"}},
     });
-    let made = judge.create(&services, &service).await;
+    let made = test.create(&services, &service).await;
     let spec = &made["spec"];
     assert_eq!(spec["type"], "ClusterIP");
     assert_eq!(spec["sessionAffinity"], "None");
@@ -179,51 +179,51 @@ async fn rule_32_a_services_defaults() {
         "metadata": {"name": "b"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]},
     });
     assert_eq!(
-        judge.create(&services, &headless).await["spec"]["clusterIP"],
+        test.create(&services, &headless).await["spec"]["clusterIP"],
         "None"
     );
 }
 
 #[tokio::test]
 async fn rule_32_defaults_of_smaller_kinds() {
-    let judge = Judge::start().await;
-    let secrets = judge.path("v1", "secrets");
+    let test = ApiTest::start().await;
+    let secrets = test.path("v1", "secrets");
     let secret = json!({"metadata": {"name": "a"}, "stringData": {"k": "v"}});
-    let made = judge.create(&secrets, &secret).await;
+    let made = test.create(&secrets, &secret).await;
     assert_eq!(
         (&made["type"], &made["data"]),
         (&json!("Opaque"), &json!({"k": "dg=="}))
     );
     assert_eq!(made.get("stringData"), None);
-    let name = format!("{}-x", judge.namespace());
-    let namespaces = judge.wide("v1", "namespaces");
-    let made = judge
+    let name = format!("{}-x", test.namespace());
+    let namespaces = test.wide("v1", "namespaces");
+    let made = test
         .create(&namespaces, &json!({"metadata": {"name": name}}))
         .await;
     assert_eq!(made["spec"], json!({"finalizers": ["kubernetes"]}));
     assert_eq!(made["status"], json!({"phase": "Active"}));
-    if judge.newer("namespaces are labelled with their name since 1.21") {
+    if test.newer("namespaces are labelled with their name since 1.21") {
         assert_eq!(
             made["metadata"]["labels"]["kubernetes.io/metadata.name"],
             name
         );
     }
-    let claims = judge.path("v1", "persistentvolumeclaims");
+    let claims = test.path("v1", "persistentvolumeclaims");
     let claim = json!({"metadata": {"name": "a"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
     }});
-    let made = judge.create(&claims, &claim).await;
+    let made = test.create(&claims, &claim).await;
     assert_eq!(made["spec"]["volumeMode"], "Filesystem");
     assert_eq!(made["status"], json!({"phase": "Pending"}));
 }
 
 #[tokio::test]
 async fn rule_32_required_fields_are_told_by_their_paths() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let required = |field| ("FieldValueRequired", field);
-    let pods = judge.path("v1", "pods");
+    let pods = test.path("v1", "pods");
     let bare = json!({"metadata": {"name": "a"}, "spec": {"containers": [{}]}});
-    let answer = judge.post(&pods, &bare).await;
+    let answer = test.post(&pods, &bare).await;
     let status = answer.refused(422, "Invalid");
     let causes = status["details"]["causes"].as_array().unwrap();
     let fields: Vec<_> = causes
@@ -233,18 +233,17 @@ async fn rule_32_required_fields_are_told_by_their_paths() {
     assert!(fields.contains(&"spec.containers[0].name"), "{status}");
     assert!(fields.contains(&"spec.containers[0].image"), "{status}");
     let none = json!({"metadata": {"name": "a"}, "spec": {}});
-    judge
-        .post(&pods, &none)
+    test.post(&pods, &none)
         .await
         .refused_for(422, "Invalid", &[required("spec.containers")]);
-    let services = judge.path("v1", "services");
-    let answer = judge
+    let services = test.path("v1", "services");
+    let answer = test
         .post(&services, &json!({"metadata": {"name": "a"}, "spec": {}}))
         .await;
     answer.refused_for(422, "Invalid", &[required("spec.ports")]);
-    let deployments = judge.path("apps/v1", "deployments");
+    let deployments = test.path("apps/v1", "deployments");
     let unselected = with(deployment("a"), &[("/spec/selector", json!(null))]);
-    let status = judge
+    let status = test
         .post(&deployments, &unselected)
         .await
         .refused(422, "Invalid");
@@ -259,25 +258,25 @@ async fn rule_32_required_fields_are_told_by_their_paths() {
         deployment("a"),
         &[("/spec/selector/matchLabels", json!({"app": "b"}))],
     );
-    let answer = judge.post(&deployments, &other).await;
+    let answer = test.post(&deployments, &other).await;
     answer.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "spec.template.metadata.labels")],
     );
-    let jobs = judge.path("batch/v1", "jobs");
+    let jobs = test.path("batch/v1", "jobs");
     let always =
         json!({"metadata": {"name": "a"}, "spec": {"template": {"spec": pod("a")["spec"]}}});
-    let status = judge.post(&jobs, &always).await.refused(422, "Invalid");
+    let status = test.post(&jobs, &always).await.refused(422, "Invalid");
     let cause = &status["details"]["causes"][0];
     assert_eq!(cause["field"], "spec.template.spec.restartPolicy");
 }
 
 #[tokio::test]
 async fn rule_32_what_a_pod_was_made_with_stays() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a");
     for patch in [
         json!({"spec": {"restartPolicy": "Never"}}),
@@ -285,7 +284,7 @@ async fn rule_32_what_a_pod_was_made_with_stays() {
         json!({"spec": {"containers": [{"name": "main", "command": ["x"]}]}}),
         json!({"spec": {"volumes": [{"name": "new", "emptyDir": {}}]}}),
     ] {
-        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
         let status = answer.refused(422, "Invalid");
         let cause = &status["details"]["causes"][0];
         assert_eq!(
@@ -295,20 +294,20 @@ async fn rule_32_what_a_pod_was_made_with_stays() {
         );
     }
     let more = json!({"spec": {"containers": [{"name": "new", "image": "x"}]}});
-    let answer = judge.patch(&one, PatchType::Strategic, &more).await;
+    let answer = test.patch(&one, PatchType::Strategic, &more).await;
     let causes = [("FieldValueForbidden", "spec.containers")];
     answer.refused_for(422, "Invalid", &causes);
     // The image may change, and labels.
     let image = json!({"spec": {"containers": [{"name": "main", "image": "other"}]}});
-    judge.patch(&one, PatchType::Strategic, &image).await.ok();
+    test.patch(&one, PatchType::Strategic, &image).await.ok();
     let more = json!({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}});
-    let answer = judge.patch(&one, PatchType::Merge, &more).await;
+    let answer = test.patch(&one, PatchType::Merge, &more).await;
     assert!([200, 422].contains(&answer.code));
 }
 
 #[tokio::test]
 async fn rule_32_other_fields_that_stay() {
-    let judge = Judge::start().await;
+    let test = ApiTest::start().await;
     let spec =
         json!({"containers": [{"name": "main", "image": "image"}], "restartPolicy": "Never"});
     let job = json!({"metadata": {"name": "a"}, "spec": {"template": {"spec": spec}}});
@@ -358,9 +357,9 @@ async fn rule_32_other_fields_that_stay() {
             "data",
         ),
     ] {
-        let path = judge.path(group_version, plural);
-        judge.create(&path, &object).await;
-        let answer = judge
+        let path = test.path(group_version, plural);
+        test.create(&path, &object).await;
+        let answer = test
             .patch(&format!("{path}/a"), PatchType::Merge, &patch)
             .await;
         let status = answer.refused(422, "Invalid");

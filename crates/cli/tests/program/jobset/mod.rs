@@ -4,7 +4,7 @@ mod controller;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, eventually};
+use crate::machine::{Machine, eventually};
 
 const ROLES: &str = r#"
 name = "team"
@@ -16,39 +16,40 @@ command = "sleep 300"
 count = 2
 "#;
 
-/// A desk whose cluster has JobSet.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    define(&desk, &controller::definition());
-    controller::start(desk.data().join("kubeconfig"));
-    desk.write("longshore.toml", ROLES);
-    desk
+/// A machine whose cluster has JobSet.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    define(&machine, &controller::definition());
+    controller::start(machine.data().join("kubeconfig"));
+    machine.write("longshore.toml", ROLES);
+    machine
 }
 
-fn define(desk: &Desk, definition: &Value) {
-    desk.write("crd.json", &definition.to_string());
-    desk.longshore(&["create", "-f", "crd.json"]).expect(0);
+fn define(machine: &Machine, definition: &Value) {
+    machine.write("crd.json", &definition.to_string());
+    machine.longshore(&["create", "-f", "crd.json"]).expect(0);
     let name = definition["metadata"]["name"].as_str().unwrap();
     let established = || {
-        let found = desk.longshore(&["get", "crd", name, "--output", "json"]);
+        let found = machine.longshore(&["get", "crd", name, "--output", "json"]);
         found.out.contains("\"Established\"")
     };
     eventually("the kind is served", established);
-    std::fs::remove_file(desk.code().join("crd.json")).unwrap();
+    std::fs::remove_file(machine.code().join("crd.json")).unwrap();
 }
 
-fn names(desk: &Desk, kind: &str) -> String {
-    desk.longshore(&["get", kind, "--output", "name"])
+fn names(machine: &Machine, kind: &str) -> String {
+    machine
+        .longshore(&["get", kind, "--output", "name"])
         .expect(0)
         .out
 }
 
 #[test]
 fn the_roles_are_one_set() {
-    let desk = desk();
-    let ran = desk.longshore(&["run"]).expect(0);
-    let set = names(&desk, "jobsets");
+    let machine = machine();
+    let ran = machine.longshore(&["run"]).expect(0);
+    let set = names(&machine, "jobsets");
     let run = set.trim().rsplit('/').next().unwrap();
     for index in 0..2 {
         let line = format!("worker/{index} | worker/{index} ");
@@ -61,9 +62,9 @@ fn the_roles_are_one_set() {
     );
     // The role that serves went with the set, without anybody's doing.
     eventually("the service has ended", || {
-        !names(&desk, "jobs").contains("-ps-")
+        !names(&machine, "jobs").contains("-ps-")
     });
-    let runs = desk
+    let runs = machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json();
@@ -71,23 +72,23 @@ fn the_roles_are_one_set() {
         (&runs[0]["name"], &runs[0]["state"]),
         (&json!(run), &json!("succeeded"))
     );
-    desk.longshore(&["rm", run]).expect(0);
+    machine.longshore(&["rm", run]).expect(0);
     for kind in ["jobsets", "jobs", "pods", "secrets"] {
-        eventually(kind, || names(&desk, kind).is_empty());
+        eventually(kind, || names(&machine, kind).is_empty());
     }
 }
 
 #[test]
 fn a_failure_ends_the_set_with_its_code() {
-    let desk = desk();
-    let ran = desk.longshore(&["run", "--env", "CODE=7"]).expect(7);
+    let machine = machine();
+    let ran = machine.longshore(&["run", "--env", "CODE=7"]).expect(7);
     assert!(ran.err.contains("exit code 7"), "{}", ran.err);
     eventually("the service has ended", || {
-        !names(&desk, "jobs").contains("-ps-")
+        !names(&machine, "jobs").contains("-ps-")
     });
-    let run = names(&desk, "jobsets");
+    let run = names(&machine, "jobsets");
     let run = run.trim().rsplit('/').next().unwrap();
-    let why = desk
+    let why = machine
         .longshore(&["why", run, "--output", "json"])
         .expect(0)
         .json();
@@ -99,22 +100,27 @@ fn a_failure_ends_the_set_with_its_code() {
 
 #[test]
 fn cancelled_it_stays_so() {
-    let desk = desk();
-    let run = desk
+    let machine = machine();
+    let run = machine
         .longshore(&["run", "--detach", "--", "sleep", "300"])
         .expect(0);
     let run = run.out.trim();
     eventually("it runs", || {
-        desk.longshore(&["runs"]).expect(0).out.contains("running")
+        machine
+            .longshore(&["runs"])
+            .expect(0)
+            .out
+            .contains("running")
     });
-    desk.longshore(&["cancel", run]).expect(0);
+    machine.longshore(&["cancel", run]).expect(0);
     let states = || {
-        desk.longshore(&["runs", "--output", "json"])
+        machine
+            .longshore(&["runs", "--output", "json"])
             .expect(0)
             .json()
     };
     assert_eq!(states()[0]["state"], "cancelled");
-    let pods = desk
+    let pods = machine
         .longshore(&["get", "pods", "--output", "json"])
         .expect(0)
         .json();
@@ -129,16 +135,18 @@ fn cancelled_it_stays_so() {
 
 #[test]
 fn what_the_cluster_lacks_is_told_before() {
-    let desk = Desk::new();
-    desk.longshore(&["up"]).expect(0);
-    let refused = desk.longshore(&["run", "--jobset", "--", "true"]).expect(4);
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let refused = machine
+        .longshore(&["run", "--jobset", "--", "true"])
+        .expect(4);
     let told = "the cluster has no JobSets (jobset.x-k8s.io/v1alpha2)";
     assert!(refused.err.contains(told), "{}", refused.err);
     let queued = ["run", "--queue", "team-a", "--", "true"];
-    let refused = desk.longshore(&queued).expect(4);
+    let refused = machine.longshore(&queued).expect(4);
     let told = "the cluster has no queues, and so none called \"team-a\"";
     assert!(refused.err.contains(told), "{}", refused.err);
-    assert_eq!(names(&desk, "secrets"), "");
+    assert_eq!(names(&machine, "secrets"), "");
 
     let mut queues = controller::definition();
     queues["metadata"]["name"] = json!("localqueues.kueue.x-k8s.io");
@@ -146,20 +154,20 @@ fn what_the_cluster_lacks_is_told_before() {
     queues["spec"]["names"] =
         json!({"kind": "LocalQueue", "plural": "localqueues", "singular": "localqueue"});
     queues["spec"]["versions"][0]["name"] = json!("v1beta1");
-    define(&desk, &queues);
-    let refused = desk.longshore(&queued).expect(4);
+    define(&machine, &queues);
+    let refused = machine.longshore(&queued).expect(4);
     let told = "there is no queue \"team-a\" in the namespace \"default\"";
     assert!(refused.err.contains(told), "{}", refused.err);
-    assert_eq!(names(&desk, "jobs"), "");
+    assert_eq!(names(&machine, "jobs"), "");
     let queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue",
         "metadata": {"name": "team-a"}, "spec": {"clusterQueue": "all"},
     });
-    desk.write("queue.json", &queue.to_string());
-    desk.longshore(&["create", "-f", "queue.json"]).expect(0);
-    let run = desk.longshore(&["run", "--queue", "team-a", "--detach", "--", "true"]);
+    machine.write("queue.json", &queue.to_string());
+    machine.longshore(&["create", "-f", "queue.json"]).expect(0);
+    let run = machine.longshore(&["run", "--queue", "team-a", "--detach", "--", "true"]);
     let run = run.expect(0).out;
-    let held = desk
+    let held = machine
         .longshore(&["get", "jobs", "--output", "json"])
         .expect(0)
         .json();

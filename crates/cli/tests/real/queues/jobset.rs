@@ -79,8 +79,8 @@ fn the_webhooks_of_both_are_in_force() {
         })
     };
     let apply = |object: Value| {
-        stage.desk.write("object.json", &object.to_string());
-        let path = stage.desk.code().join("object.json");
+        stage.machine.write("object.json", &object.to_string());
+        let path = stage.machine.code().join("object.json");
         stage.ask(&["apply", "--filename", path.to_str().unwrap()])
     };
     // Defaulting and validation.

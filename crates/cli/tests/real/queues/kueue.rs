@@ -2,7 +2,7 @@
 
 use super::{ALL, Queue, eventually_queued, phases, remove, roles, stays_cancelled};
 use crate::{
-    desk::{Answer, Running},
+    machine::{Answer, Running},
     stage::{Stage, said},
 };
 

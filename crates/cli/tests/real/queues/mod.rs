@@ -62,7 +62,7 @@ impl Drop for Queue<'_> {
 /// A stage with a folder of two roles.
 fn roles() -> Stage {
     let stage = Stage::new();
-    stage.desk.write("longshore.toml", ROLES);
+    stage.machine.write("longshore.toml", ROLES);
     stage
 }
 

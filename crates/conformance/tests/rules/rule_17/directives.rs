@@ -3,7 +3,7 @@
 use longshore_conformance::PatchType;
 use serde_json::json;
 
-use super::{container, judge, merged, patch, refused, values};
+use super::{container, merged, patch, refused, test, values};
 
 #[tokio::test]
 async fn rule_17_patch_delete_removes_an_item_or_an_object() {
@@ -11,9 +11,9 @@ async fn rule_17_patch_delete_removes_an_item_or_an_object() {
         "containers": [container("main", json!({})), container("side", json!({}))],
         "securityContext": {"runAsUser": 5},
     });
-    let (judge, one) = judge(spec).await;
+    let (test, one) = test(spec).await;
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "containers": [{"name": "side", "$patch": "delete"}],
@@ -25,7 +25,7 @@ async fn rule_17_patch_delete_removes_an_item_or_an_object() {
     assert_eq!(done["securityContext"], json!({}), "the default again");
     // One that is not there: nothing to do.
     let same = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "containers": [{"name": "none", "$patch": "delete"}],
@@ -44,9 +44,9 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
         ],
         "nodeSelector": {"a": "b"},
     });
-    let (judge, one) = judge(spec).await;
+    let (test, one) = test(spec).await;
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "nodeSelector": {"c": "d", "$patch": "replace"},
@@ -62,7 +62,7 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
     assert_eq!(main["env"][0]["name"], "A");
     // A list: the directive is an item of its own.
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "containers": [{"$patch": "replace"}, {"name": "new", "image": "i"}],
@@ -72,7 +72,7 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
     assert_eq!(values(&done["containers"], "name"), ["new"]);
     // An item with the directive says nothing else.
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "containers": [
@@ -91,7 +91,7 @@ async fn rule_17_patch_merge_is_refused() {
         "containers": [container("main", json!({"resources": {"limits": {"cpu": "1"}}}))],
         "nodeSelector": {"a": "b"},
     });
-    let (judge, one) = judge(spec).await;
+    let (test, one) = test(spec).await;
     for (pod, message) in [
         (
             json!({"nodeSelector": {"$patch": "merge", "c": "d"}}),
@@ -103,7 +103,7 @@ async fn rule_17_patch_merge_is_refused() {
         ),
     ] {
         let patch = json!({"spec": {"template": {"spec": pod}}});
-        let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
         assert!([400, 500].contains(&answer.code), "{}", answer.text());
         assert!(answer.text().contains(message), "{}", answer.text());
     }
@@ -111,27 +111,27 @@ async fn rule_17_patch_merge_is_refused() {
 
 #[tokio::test]
 async fn rule_17_an_unknown_directive_is_refused() {
-    let (judge, one) = judge(json!({})).await;
+    let (test, one) = test(json!({})).await;
     for patch in [
         json!({"spec": {"template": {"spec": {"$patch": "explode"}}}}),
         json!({"spec": {"$setElementOrder/nothing": []}}),
         json!({"metadata": {"$setElementOrder/labels": []}}),
     ] {
-        let answer = refused(&judge, &one, patch).await;
+        let answer = refused(&test, &one, patch).await;
         assert_eq!(answer.code, 500, "{}", answer.text());
     }
     for unfinished in ["$deleteFromPrimitiveList", "$setElementOrder"] {
         let patch = json!({"metadata": {unfinished: []}});
-        assert_eq!(refused(&judge, &one, patch).await.code, 400, "{unfinished}");
+        assert_eq!(refused(&test, &one, patch).await.code, 400, "{unfinished}");
     }
 }
 
 #[tokio::test]
 async fn rule_17_retain_keys_drops_all_others() {
-    let (judge, one) =
-        judge(json!({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]})).await;
+    let (test, one) =
+        test(json!({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]})).await;
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({"volumes": [
             {"name": "v", "configMap": {"name": "m"}, "$retainKeys": ["name", "configMap"]},
@@ -143,25 +143,25 @@ async fn rule_17_retain_keys_drops_all_others() {
     assert_eq!(volume["configMap"]["name"], "m");
     // Deployment strategies: the rolling update's parameters go with it.
     let patch = json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}});
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     assert_eq!(done["spec"]["strategy"], json!({"type": "Recreate"}));
     // Keys that the patch sets must be retained.
     let patch =
         json!({"spec": {"strategy": {"$retainKeys": ["rollingUpdate"], "type": "Recreate"}}});
-    refused(&judge, &one, patch).await;
+    refused(&test, &one, patch).await;
 }
 
 #[tokio::test]
 async fn rule_17_null_deletes() {
-    let (judge, one) =
-        judge(json!({"nodeSelector": {"a": "b", "c": "d"}, "priorityClassName": ""})).await;
+    let (test, one) =
+        test(json!({"nodeSelector": {"a": "b", "c": "d"}, "priorityClassName": ""})).await;
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({"nodeSelector": {"a": null}, "hostname": null}),
     )
     .await;
     assert_eq!(done["nodeSelector"], json!({"c": "d"}));
-    let done = patch(&judge, &one, json!({"nodeSelector": null})).await;
+    let done = patch(&test, &one, json!({"nodeSelector": null})).await;
     assert_eq!(done.get("nodeSelector"), None);
 }

@@ -1,9 +1,9 @@
 //! The keys by which lists merge.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
-use super::{container, judge, map_with, merged, patch, refused, values};
+use super::{container, map_with, merged, patch, refused, test, values};
 use crate::common::pod;
 
 #[tokio::test]
@@ -50,9 +50,9 @@ async fn rule_17_lists_of_pods_merge_by_their_keys() {
     let fields = table
         .iter()
         .map(|(field, before, ..)| ((*field).to_owned(), before.clone()));
-    let (judge, one) = judge(Value::Object(fields.collect())).await;
+    let (test, one) = test(Value::Object(fields.collect())).await;
     for (field, _, change, after) in table {
-        let done = patch(&judge, &one, json!({field: change})).await;
+        let done = patch(&test, &one, json!({field: change})).await;
         assert_like(&done[field], &after, field);
     }
 }
@@ -102,10 +102,10 @@ async fn rule_17_lists_of_containers_merge_by_their_keys() {
         "containers": [main],
         "volumes": [{"name": "v", "emptyDir": {}}, claim("w"), claim("x")],
     });
-    let (judge, one) = judge(spec).await;
+    let (test, one) = test(spec).await;
     for (field, _, change, after) in table {
         let done = patch(
-            &judge,
+            &test,
             &one,
             json!({"containers": [{"name": "main", field: change}]}),
         )
@@ -137,29 +137,29 @@ fn assert_like(given: &Value, expected: &Value, what: &str) {
 
 #[tokio::test]
 async fn rule_17_service_ports_merge_by_port() {
-    let judge = Judge::start().await;
-    let services = judge.path("v1", "services");
+    let test = ApiTest::start().await;
+    let services = test.path("v1", "services");
     let service = json!({
         "metadata": {"name": "a"},
         "spec": {"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]},
     });
-    judge.create(&services, &service).await;
+    test.create(&services, &service).await;
     let patch = json!({"spec": {"ports": [{"port": 2, "name": "c"}]}});
     let one = format!("{services}/a");
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     assert_eq!(values(&done["spec"]["ports"], "name"), ["a", "c"]);
 }
 
 #[tokio::test]
 async fn rule_17_conditions_and_addresses_merge_by_type() {
-    let judge = Judge::start().await;
-    let pods = judge.path("v1", "pods");
-    judge.create(&pods, &pod("a")).await;
+    let test = ApiTest::start().await;
+    let pods = test.path("v1", "pods");
+    test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a/status");
     let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
     let status = async |path: &str, status: Value| {
         let patch = json!({"status": status});
-        judge.patch(path, PatchType::Strategic, &patch).await.ok()["status"].take()
+        test.patch(path, PatchType::Strategic, &patch).await.ok()["status"].take()
     };
     status(
         &one,
@@ -182,10 +182,9 @@ async fn rule_17_conditions_and_addresses_merge_by_type() {
         ]
     );
 
-    let nodes = judge.wide("v1", "nodes");
-    let name = format!("{}-node", judge.namespace());
-    judge
-        .create(&nodes, &json!({"metadata": {"name": name}}))
+    let nodes = test.wide("v1", "nodes");
+    let name = format!("{}-node", test.namespace());
+    test.create(&nodes, &json!({"metadata": {"name": name}}))
         .await;
     let one = format!("{nodes}/{name}/status");
     let address = |kind: &str, address: &str| json!({"type": kind, "address": address});
@@ -209,11 +208,11 @@ async fn rule_17_conditions_and_addresses_merge_by_type() {
 async fn rule_17_owner_references_merge_by_uid() {
     let owner = |uid: &str, name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid});
     let owners = json!([owner("1", "a"), owner("2", "b")]);
-    let (judge, one) = map_with("/metadata/ownerReferences", owners).await;
+    let (test, one) = map_with("/metadata/ownerReferences", owners).await;
     let patch = json!({"metadata": {"ownerReferences": [
         {"uid": "2", "$patch": "delete"}, owner("3", "c"),
     ]}});
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     let mut names = values(&done["metadata"]["ownerReferences"], "name");
     names.sort_unstable();
     assert_eq!(names, ["a", "c"]);
@@ -221,8 +220,8 @@ async fn rule_17_owner_references_merge_by_uid() {
 
 #[tokio::test]
 async fn rule_17_an_item_without_its_key_is_refused() {
-    let (judge, one) = judge(json!({})).await;
+    let (test, one) = test(json!({})).await;
     let patch = json!({"spec": {"template": {"spec": {"containers": [{"image": "i"}]}}}});
-    let answer = refused(&judge, &one, patch).await;
+    let answer = refused(&test, &one, patch).await;
     assert_eq!(answer.code, 500, "{}", answer.text());
 }

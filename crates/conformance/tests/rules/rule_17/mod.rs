@@ -4,28 +4,28 @@ mod directives;
 mod keys;
 mod order;
 
-use longshore_conformance::{Answer, Judge, PatchType};
+use longshore_conformance::{Answer, ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, with};
 
-/// A judge with a Deployment whose pods' spec has these fields besides, and
+/// A test with a Deployment whose pods' spec has these fields besides, and
 /// the Deployment's path.
-async fn judge(spec: Value) -> (Judge, String) {
-    let judge = Judge::start().await;
-    let path = judge.path("apps/v1", "deployments");
+async fn test(spec: Value) -> (ApiTest, String) {
+    let test = ApiTest::start().await;
+    let path = test.path("apps/v1", "deployments");
     let mut object = deployment("a");
     let fields = spec.as_object().unwrap().clone();
     let pods = object["spec"]["template"]["spec"].as_object_mut().unwrap();
     pods.extend(fields);
-    judge.create(&path, &object).await;
-    (judge, format!("{path}/a"))
+    test.create(&path, &object).await;
+    (test, format!("{path}/a"))
 }
 
 /// Patches the pods' spec; gives the new one.
-async fn patch(judge: &Judge, one: &str, spec: Value) -> Value {
+async fn patch(test: &ApiTest, one: &str, spec: Value) -> Value {
     let patch = json!({"spec": {"template": {"spec": spec}}});
-    let mut done = merged(judge, one, patch).await;
+    let mut done = merged(test, one, patch).await;
     done["spec"]["template"]["spec"].take()
 }
 
@@ -45,23 +45,23 @@ fn container(name: &str, fields: Value) -> Value {
     container
 }
 
-/// A judge with a ConfigMap that has a value at a pointer, and its path.
-async fn map_with(pointer: &str, value: Value) -> (Judge, String) {
-    let judge = Judge::start().await;
-    let maps = judge.path("v1", "configmaps");
+/// A test with a ConfigMap that has a value at a pointer, and its path.
+async fn map_with(pointer: &str, value: Value) -> (ApiTest, String) {
+    let test = ApiTest::start().await;
+    let maps = test.path("v1", "configmaps");
     let map = with(config_map("a"), &[(pointer, value)]);
-    judge.create(&maps, &map).await;
-    (judge, format!("{maps}/a"))
+    test.create(&maps, &map).await;
+    (test, format!("{maps}/a"))
 }
 
 /// What is at a path when a patch is merged into it.
-async fn merged(judge: &Judge, path: &str, patch: Value) -> Value {
-    judge.patch(path, PatchType::Strategic, &patch).await.ok()
+async fn merged(test: &ApiTest, path: &str, patch: Value) -> Value {
+    test.patch(path, PatchType::Strategic, &patch).await.ok()
 }
 
 /// A patch that must be refused; with which code is not the same everywhere.
-async fn refused(judge: &Judge, one: &str, patch: Value) -> Answer {
-    let answer = judge.patch(one, PatchType::Strategic, &patch).await;
+async fn refused(test: &ApiTest, one: &str, patch: Value) -> Answer {
+    let answer = test.patch(one, PatchType::Strategic, &patch).await;
     assert!([400, 422, 500].contains(&answer.code), "{}", answer.text());
     answer
 }

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::{container, judge, map_with, merged, patch, values};
+use super::{container, map_with, merged, patch, test, values};
 
 #[tokio::test]
 async fn rule_17_items_are_deleted_from_lists_of_primitives() {
     let finalizers = json!(["example.com/a", "example.com/b", "example.com/c"]);
-    let (judge, one) = map_with("/metadata/finalizers", finalizers).await;
+    let (test, one) = map_with("/metadata/finalizers", finalizers).await;
     let patch = json!({"metadata": {
         "$deleteFromPrimitiveList/finalizers": ["example.com/b", "example.com/none"],
     }});
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     assert_eq!(
         done["metadata"]["finalizers"],
         json!(["example.com/a", "example.com/c"])
@@ -21,9 +21,9 @@ async fn rule_17_items_are_deleted_from_lists_of_primitives() {
 #[tokio::test]
 async fn rule_17_finalizers_merge_as_a_set() {
     let finalizers = json!(["example.com/a"]);
-    let (judge, one) = map_with("/metadata/finalizers", finalizers).await;
+    let (test, one) = map_with("/metadata/finalizers", finalizers).await;
     let patch = json!({"metadata": {"finalizers": ["example.com/b", "example.com/a"]}});
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     let mut both = done["metadata"]["finalizers"].as_array().unwrap().clone();
     both.sort_by_key(ToString::to_string);
     assert_eq!(both, [json!("example.com/a"), json!("example.com/b")]);
@@ -34,8 +34,8 @@ async fn rule_17_set_element_order_orders_merged_lists() {
     let spec = json!({"containers": [
         container("a", json!({})), container("b", json!({})), container("c", json!({})),
     ]});
-    let (judge, one) = judge(spec).await;
-    let done = patch(&judge, &one, json!({
+    let (test, one) = test(spec).await;
+    let done = patch(&test, &one, json!({
         "$setElementOrder/containers": [{"name": "c"}, {"name": "d"}, {"name": "a"}, {"name": "b"}],
         "containers": [{"name": "d", "image": "i"}],
     }))
@@ -43,7 +43,7 @@ async fn rule_17_set_element_order_orders_merged_lists() {
     assert_eq!(values(&done["containers"], "name"), ["c", "d", "a", "b"]);
     // What the order does not name stays behind what it stood behind.
     let done = patch(
-        &judge,
+        &test,
         &one,
         json!({
             "$setElementOrder/containers": [{"name": "b"}, {"name": "c"}],
@@ -57,12 +57,12 @@ async fn rule_17_set_element_order_orders_merged_lists() {
     assert_eq!(names.len(), 4);
     // Of primitives, too.
     let finalizers = json!(["example.com/a", "example.com/b"]);
-    let (judge, one) = map_with("/metadata/finalizers", finalizers).await;
+    let (test, one) = map_with("/metadata/finalizers", finalizers).await;
     let patch = json!({"metadata": {
         "$setElementOrder/finalizers": ["example.com/c", "example.com/b", "example.com/a"],
         "finalizers": ["example.com/c"],
     }});
-    let done = merged(&judge, &one, patch).await;
+    let done = merged(&test, &one, patch).await;
     let expected = json!(["example.com/c", "example.com/b", "example.com/a"]);
     assert_eq!(done["metadata"]["finalizers"], expected);
 }
@@ -72,7 +72,7 @@ async fn rule_17_without_an_order_new_items_stand_before_what_follows_them() {
     let spec = json!({"containers": [
         container("a", json!({})), container("b", json!({})), container("c", json!({})),
     ]});
-    let (judge, one) = judge(spec).await;
+    let (test, one) = test(spec).await;
     for (names, expected) in [
         (&["x"][..], &["x", "a", "b", "c"][..]),
         (&["b", "y"], &["x", "a", "b", "y", "c"]),
@@ -82,7 +82,7 @@ async fn rule_17_without_an_order_new_items_stand_before_what_follows_them() {
             .iter()
             .map(|name| container(name, json!({})))
             .collect();
-        let done = patch(&judge, &one, json!({"containers": items})).await;
+        let done = patch(&test, &one, json!({"containers": items})).await;
         assert_eq!(values(&done["containers"], "name"), expected);
     }
 }

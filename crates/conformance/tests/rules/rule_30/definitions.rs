@@ -1,6 +1,6 @@
 //! Definitions: what they must be, what they get, and what they do.
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use super::{Boxes, DEFINITIONS, definition, until, version};
@@ -19,8 +19,8 @@ async fn rule_30_a_definition_is_accepted_established_and_served() {
     let accepted = &made["status"]["acceptedNames"];
     assert_eq!(*accepted, json!({"kind": "", "plural": ""}));
     assert_eq!(made["status"]["storedVersions"], json!(["v1"]));
-    let judge = &boxes.judge;
-    let now = judge.get(&boxes.one).await.ok();
+    let test = &boxes.test;
+    let now = test.get(&boxes.one).await.ok();
     assert_eq!(now["status"]["acceptedNames"], now["spec"]["names"]);
     let conditions = now["status"]["conditions"].as_array().unwrap();
     let said = conditions
@@ -37,12 +37,12 @@ async fn rule_30_a_definition_is_accepted_established_and_served() {
             ]),
         ]
     );
-    let list = judge.get(&boxes.path).await.ok();
+    let list = test.get(&boxes.path).await.ok();
     assert_eq!(
         (&list["kind"], &list["items"]),
         (&json!("BoxList"), &json!([]))
     );
-    let found = judge.get(&format!("/apis/{}", boxes.group)).await.ok();
+    let found = test.get(&format!("/apis/{}", boxes.group)).await.ok();
     assert_eq!(found["preferredVersion"]["version"], "v1");
 }
 
@@ -52,7 +52,7 @@ async fn rule_30_the_kind_is_discovered_with_its_subresources() {
         "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}});
     let boxes = Boxes::served(&[(SCALE, scale)]).await;
     let found = boxes
-        .judge
+        .test
         .get(&format!("/apis/{}/v1", boxes.group))
         .await
         .ok();
@@ -82,14 +82,14 @@ async fn rule_30_the_kind_is_discovered_with_its_subresources() {
 #[tokio::test]
 async fn rule_30_version_2_of_openapi_describes_the_kind() {
     let boxes = Boxes::served(&[]).await;
-    let judge = &boxes.judge;
+    let test = &boxes.test;
     let mut group: Vec<&str> = boxes.group.split('.').collect();
     group.reverse();
     let name = format!("{}.v1.Box", group.join("."));
     let mut found = json!(null);
     until("the kind is not described", async || {
         for accept in ["application/json", "*/*"] {
-            let answer = judge.call("GET", "/openapi/v2").accept(accept).send().await;
+            let answer = test.call("GET", "/openapi/v2").accept(accept).send().await;
             found = answer.ok()["definitions"][&name].take();
         }
         !found.is_null()
@@ -103,7 +103,7 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
     spec["properties"]["maybe"] = json!({});
     spec["properties"]["free"] = json!({"x-kubernetes-preserve-unknown-fields": true});
     assert_eq!(found["properties"]["spec"], spec);
-    let metadata = judge.old_or_new(
+    let metadata = test.old_or_new(
         "ObjectMeta_v2",
         "ObjectMeta",
         "a definition of its own for the metadata of custom kinds",
@@ -120,8 +120,8 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
 
 #[tokio::test]
 async fn rule_30_a_definition_that_is_wrong_is_invalid() {
-    let judge = Judge::start().await;
-    let good = definition(&judge);
+    let test = ApiTest::start().await;
+    let good = definition(&test);
     for (pointer, value, field) in [
         (
             "/metadata/name",
@@ -144,31 +144,28 @@ async fn rule_30_a_definition_that_is_wrong_is_invalid() {
         ("/spec/names/kind", json!("box of"), "spec.names.kind"),
     ] {
         let wrong = with(good.clone(), &[(pointer, value)]);
-        let status = judge
-            .post(DEFINITIONS, &wrong)
-            .await
-            .refused(422, "Invalid");
+        let status = test.post(DEFINITIONS, &wrong).await.refused(422, "Invalid");
         let causes = status["details"]["causes"].as_array().unwrap();
         let about = |cause: &Value| cause["field"].as_str().unwrap().ends_with(field);
         assert!(causes.iter().any(about), "{pointer}: {status}");
         if pointer.ends_with("/schema") {
             let old = "Required value: schemas are required";
-            let expected = judge.old_or_new(old, "Required value", "what is missing is not said");
+            let expected = test.old_or_new(old, "Required value", "what is missing is not said");
             assert_eq!(causes[0]["message"], expected);
         }
     }
     for part in ["/status", "/scale"] {
         let pointer = format!("/spec/versions/0/subresources{part}");
         let wrong = with(good.clone(), &[(&pointer, json!("x"))]);
-        let answer = judge.post(DEFINITIONS, &wrong).await;
+        let answer = test.post(DEFINITIONS, &wrong).await;
         answer.refused(400, "BadRequest");
     }
 }
 
 #[tokio::test]
 async fn rule_30_a_schema_must_be_structural() {
-    let judge = Judge::start().await;
-    let good = definition(&judge);
+    let test = ApiTest::start().await;
+    let good = definition(&test);
     let x = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/x";
     let at = "spec.validation.openAPIV3Schema.properties[spec].properties[x]";
     for (property, reason, path) in [
@@ -191,7 +188,7 @@ async fn rule_30_a_schema_must_be_structural() {
         ),
     ] {
         let wrong = with(good.clone(), &[(x, property)]);
-        let answer = judge.post(DEFINITIONS, &wrong).await;
+        let answer = test.post(DEFINITIONS, &wrong).await;
         answer.refused_for(422, "Invalid", &[(reason, &format!("{at}.{path}"))]);
     }
 }
@@ -199,18 +196,18 @@ async fn rule_30_a_schema_must_be_structural() {
 #[tokio::test]
 async fn rule_30_names_of_another_are_not_accepted() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, group) = (&boxes.judge, &boxes.group);
+    let (test, group) = (&boxes.test, &boxes.group);
     let names = json!({"plural": "boots", "kind": "Boot", "shortNames": ["bx"]});
     let changes = [
         ("/metadata/name", json!(format!("boots.{group}"))),
         ("/spec/names", names),
     ];
     let other = with(boxes.definition.clone(), &changes);
-    judge.create(DEFINITIONS, &other).await;
+    test.create(DEFINITIONS, &other).await;
     let one = format!("{DEFINITIONS}/boots.{group}");
     let mut conditions = Value::Null;
     until("nobody looks at the names", async || {
-        conditions = judge.get(&one).await.ok()["status"]["conditions"].take();
+        conditions = test.get(&one).await.ok()["status"]["conditions"].take();
         conditions[0]["type"] == "NamesAccepted"
     })
     .await;
@@ -218,22 +215,22 @@ async fn rule_30_names_of_another_are_not_accepted() {
     assert_eq!(said(&conditions[0]), json!(["False", "ShortNamesConflict"]));
     assert_eq!(conditions[0]["message"], "\"bx\" is already in use");
     assert_eq!(said(&conditions[1]), json!(["False", "NotAccepted"]));
-    let path = judge.path(&format!("{group}/v1"), "boots");
-    assert_eq!(judge.get(&path).await.code, 404);
-    judge.delete(&one).await.ok();
+    let path = test.path(&format!("{group}/v1"), "boots");
+    assert_eq!(test.get(&path).await.code, 404);
+    test.delete(&one).await.ok();
 }
 
 #[tokio::test]
 async fn rule_30_changes_of_a_definition_take_effect() {
     let boxes = Boxes::served(&[]).await;
-    let judge = &boxes.judge;
+    let test = &boxes.test;
     boxes.make("a").await;
     let width = json!({"type": "string", "default": "wide"});
     let add = json!([{"op": "add", "value": width,
         "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/width"}]);
-    judge.patch(&boxes.one, PatchType::Json, &add).await.ok();
+    test.patch(&boxes.one, PatchType::Json, &add).await.ok();
     until("defaults are not filled in on reading", async || {
-        let list = judge.get(&boxes.path).await;
+        let list = test.get(&boxes.path).await;
         if list.code != 200 {
             return false;
         }
@@ -244,7 +241,7 @@ async fn rule_30_changes_of_a_definition_take_effect() {
     .await;
     for (field, value) in [("scope", "Cluster"), ("group", "else.example.com")] {
         let change = json!({"spec": {field: value}});
-        let answer = judge.patch(&boxes.one, PatchType::Merge, &change).await;
+        let answer = test.patch(&boxes.one, PatchType::Merge, &change).await;
         let status = answer.refused(422, "Invalid");
         let message = status["message"].as_str().unwrap();
         let part = format!("spec.{field}: Invalid value");
@@ -254,16 +251,16 @@ async fn rule_30_changes_of_a_definition_take_effect() {
 
 #[tokio::test]
 async fn rule_30_rules_in_the_common_expression_language() {
-    let judge = Judge::start().await;
-    if judge.lacks("rules in the Common Expression Language are of 1.25") {
+    let test = ApiTest::start().await;
+    if test.lacks("rules in the Common Expression Language are of 1.25") {
         return;
     }
     let rules = json!([{"rule": "self.size >= 2", "message": "too small"}]);
     let pointer =
         "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations";
-    let definition = with(definition(&judge), &[(pointer, rules)]);
+    let definition = with(definition(&test), &[(pointer, rules)]);
     // They are kept and shown; to evaluate them comes later.
-    let made = judge.create(DEFINITIONS, &definition).await;
+    let made = test.create(DEFINITIONS, &definition).await;
     let spec = &made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     assert_eq!(
         spec["x-kubernetes-validations"][0]["rule"],
@@ -273,18 +270,18 @@ async fn rule_30_rules_in_the_common_expression_language() {
 
 #[tokio::test]
 async fn rule_30_kinds_may_be_cluster_wide() {
-    let judge = Judge::start().await;
-    let definition = with(definition(&judge), &[("/spec/scope", json!("Cluster"))]);
-    judge.create(DEFINITIONS, &definition).await;
+    let test = ApiTest::start().await;
+    let definition = with(definition(&test), &[("/spec/scope", json!("Cluster"))]);
+    test.create(DEFINITIONS, &definition).await;
     let group = definition["spec"]["group"].as_str().unwrap();
-    let path = judge.wide(&format!("{group}/v1"), "boxes");
+    let path = test.wide(&format!("{group}/v1"), "boxes");
     let object = json!({
         "apiVersion": format!("{group}/v1"), "kind": "Box",
         "metadata": {"name": "a"}, "spec": {"colour": "red"},
     });
     let mut made = Value::Null;
     until("no box can be made", async || {
-        let answer = judge.post(&path, &object).await;
+        let answer = test.post(&path, &object).await;
         let is_made = answer.code == 201;
         if is_made {
             made = answer.is(201);
@@ -294,23 +291,23 @@ async fn rule_30_kinds_may_be_cluster_wide() {
     .await;
     assert_eq!(made["metadata"].get("namespace"), None);
     assert_eq!(names([&made]), ["a"]);
-    let inside = judge.path(&format!("{group}/v1"), "boxes");
-    assert_eq!(judge.get(&inside).await.code, 404);
+    let inside = test.path(&format!("{group}/v1"), "boxes");
+    assert_eq!(test.get(&inside).await.code, 404);
 }
 
 #[tokio::test]
 async fn rule_30_a_version_that_is_not_served_is_not_there() {
     let versions = json!([version("v1", true, true), version("v2", false, false)]);
     let boxes = Boxes::served(&[("/spec/versions", versions)]).await;
-    assert_eq!(boxes.judge.get(&boxes.via("v2")).await.code, 404);
+    assert_eq!(boxes.test.get(&boxes.via("v2")).await.code, 404);
     let serve = json!([{"op": "replace", "path": "/spec/versions/1/served", "value": true}]);
     boxes
-        .judge
+        .test
         .patch(&boxes.one, PatchType::Json, &serve)
         .await
         .ok();
     until("the version is not served", async || {
-        boxes.judge.get(&boxes.via("v2")).await.code == 200
+        boxes.test.get(&boxes.via("v2")).await.code == 200
     })
     .await;
 }

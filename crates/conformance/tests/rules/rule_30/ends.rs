@@ -10,22 +10,22 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 #[tokio::test]
 async fn rule_30_a_definition_waits_for_its_objects() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     boxes.make_held("a").await;
-    let mut watch = judge
+    let mut watch = test
         .watch(&format!("{path}?watch=true&resourceVersion=0"))
         .await;
     watch.event_of("ADDED", "a").await;
-    let marked = judge.delete(&boxes.one).await.ok();
+    let marked = test.delete(&boxes.one).await.ok();
     assert_eq!(marked["metadata"]["finalizers"], json!([CLEANUP]));
     watch.event_of("MODIFIED", "a").await;
-    let now = judge.get(&boxes.one).await.ok();
+    let now = test.get(&boxes.one).await.ok();
     assert!(is_true(&now, "Terminating"), "{now}");
     let missing = format!("/apis/{}/v1/namespaces/none/boxes", boxes.group);
     for path in [path, &missing] {
-        let answer = judge.post(path, &boxes.object("b", json!({}))).await;
+        let answer = test.post(path, &boxes.object("b", json!({}))).await;
         let (old, new) = ((405, "MethodNotAllowed"), (403, "Forbidden"));
-        let (code, reason) = judge.old_or_new(old, new, "nothing is made of a kind that goes");
+        let (code, reason) = test.old_or_new(old, new, "nothing is made of a kind that goes");
         answer.refused(code, reason);
     }
     let release = json!({"metadata": {"finalizers": null}});
@@ -38,11 +38,11 @@ async fn rule_30_a_definition_waits_for_its_objects() {
 async fn rule_30_a_definition_that_goes_takes_its_objects_along() {
     let boxes = Boxes::served(&[]).await;
     boxes.make("a").await;
-    boxes.judge.delete(&boxes.one).await.ok();
+    boxes.test.delete(&boxes.one).await.ok();
     boxes.until_gone().await;
     // It can come again, empty.
     boxes.serve().await;
-    let list = boxes.judge.get(&boxes.path).await.ok();
+    let list = boxes.test.get(&boxes.path).await.ok();
     assert_eq!(list["items"], json!([]));
 }
 
@@ -52,7 +52,7 @@ async fn rule_30_a_definition_being_deleted_can_be_changed() {
     let boxes = Boxes::served(&[("/metadata/finalizers", json!(["hold"]))]).await;
     boxes.make_held("a").await;
     let path = format!("{}?propagationPolicy=Foreground", boxes.one);
-    boxes.judge.delete(&path).await.ok();
+    boxes.test.delete(&path).await.ok();
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     let now = boxes.merge(&boxes.one, labels).await;
     let metadata = &now["metadata"];
@@ -65,7 +65,7 @@ async fn rule_30_a_definition_being_deleted_can_be_changed() {
     boxes.until_gone().await;
     // Let go by hand, it left its objects behind.
     boxes.serve().await;
-    let list = boxes.judge.get(&boxes.path).await.ok();
+    let list = boxes.test.get(&boxes.path).await.ok();
     assert_eq!(items(&list), ["a"]);
     let one = format!("{}/a", boxes.path);
     boxes.merge(&one, release).await;

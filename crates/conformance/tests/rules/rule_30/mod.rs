@@ -8,7 +8,7 @@ mod versions;
 
 use std::time::Duration;
 
-use longshore_conformance::{Judge, PatchType};
+use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::with;
@@ -56,8 +56,8 @@ fn version(name: &str, served: bool, storage: bool) -> Value {
 }
 
 /// A definition whose group is the test's own, with a version `v1`.
-fn definition(judge: &Judge) -> Value {
-    let group = format!("{}.example.com", judge.namespace());
+fn definition(test: &ApiTest) -> Value {
+    let group = format!("{}.example.com", test.namespace());
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("boxes.{group}")},
@@ -86,9 +86,9 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     panic!("{what}");
 }
 
-/// A judge with a kind that is its own.
+/// A test with a kind that is its own.
 struct Boxes {
-    judge: Judge,
+    test: ApiTest,
     definition: Value,
     group: String,
     /// The definition's path.
@@ -100,13 +100,13 @@ struct Boxes {
 impl Boxes {
     /// A kind that is not made yet, its definition changed at some places.
     async fn planned(changes: &[(&str, Value)]) -> Self {
-        let judge = Judge::start().await;
-        let definition = with(definition(&judge), changes);
+        let test = ApiTest::start().await;
+        let definition = with(definition(&test), changes);
         let group = definition["spec"]["group"].as_str().unwrap().to_owned();
-        let path = judge.path(&format!("{group}/v1"), "boxes");
+        let path = test.path(&format!("{group}/v1"), "boxes");
         Self {
             one: format!("{DEFINITIONS}/boxes.{group}"),
-            judge,
+            test,
             definition,
             group,
             path,
@@ -123,11 +123,11 @@ impl Boxes {
     /// Makes the definition and waits until its objects are served; gives it
     /// as it was first.
     async fn serve(&self) -> Value {
-        let made = self.judge.create(DEFINITIONS, &self.definition).await;
+        let made = self.test.create(DEFINITIONS, &self.definition).await;
         until("the kind is not served", async || {
-            let now = self.judge.get(&self.one).await.ok();
+            let now = self.test.get(&self.one).await.ok();
             let accepted = is_true(&now, "NamesAccepted") && is_true(&now, "Established");
-            accepted && self.judge.get(&self.path).await.code == 200
+            accepted && self.test.get(&self.path).await.code == 200
         })
         .await;
         made
@@ -136,15 +136,15 @@ impl Boxes {
     /// Waits until neither the definition nor the kind is there.
     async fn until_gone(&self) {
         until("the definition stays", async || {
-            let gone = self.judge.get(&self.one).await.code == 404;
-            gone && self.judge.get(&self.path).await.code == 404
+            let gone = self.test.get(&self.one).await.code == 404;
+            gone && self.test.get(&self.path).await.code == 404
         })
         .await;
     }
 
     /// The path of the objects in a version.
     fn via(&self, version: &str) -> String {
-        self.judge
+        self.test
             .path(&format!("{}/{version}", self.group), "boxes")
     }
 
@@ -159,18 +159,18 @@ impl Boxes {
     /// Makes a red box.
     async fn make(&self, name: &str) -> Value {
         let object = self.object(name, json!({"colour": "red"}));
-        self.judge.create(&self.path, &object).await
+        self.test.create(&self.path, &object).await
     }
 
     /// Makes a red box that a finalizer holds.
     async fn make_held(&self, name: &str) -> Value {
         let object = self.object(name, json!({"colour": "red"}));
         let held = with(object, &[("/metadata/finalizers", json!(["e.x/hold"]))]);
-        self.judge.create(&self.path, &held).await
+        self.test.create(&self.path, &held).await
     }
 
     /// Merges a patch into what is at a path.
     async fn merge(&self, path: &str, patch: Value) -> Value {
-        self.judge.patch(path, PatchType::Merge, &patch).await.ok()
+        self.test.patch(path, PatchType::Merge, &patch).await.ok()
     }
 }

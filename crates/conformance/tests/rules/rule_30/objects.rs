@@ -9,13 +9,13 @@ use crate::common::{items, version, with};
 #[tokio::test]
 async fn rule_30_objects_live_as_others_do() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let made = boxes.make("a").await;
     assert_eq!(made["kind"], "Box");
     assert_eq!(made["metadata"]["generation"], 1);
     let one = format!("{path}/a");
-    assert_eq!(judge.get(&one).await.ok(), made);
-    let mut watch = judge
+    assert_eq!(test.get(&one).await.ok(), made);
+    let mut watch = test
         .watch(&format!(
             "{path}?watch=1&resourceVersion={}",
             version(&made)
@@ -25,14 +25,14 @@ async fn rule_30_objects_live_as_others_do() {
     let patched = boxes.merge(&one, patch.clone()).await;
     assert_eq!(patched["metadata"]["generation"], 2);
     assert_eq!(watch.event("MODIFIED").await, patched);
-    let list = judge.get(&format!("{path}?limit=1")).await.ok();
+    let list = test.get(&format!("{path}?limit=1")).await.ok();
     assert_eq!(items(&list), ["a"]);
     let json = json!([{"op": "replace", "path": "/spec/colour", "value": "red"}]);
-    judge.patch(&one, PatchType::Json, &json).await.ok();
+    test.patch(&one, PatchType::Json, &json).await.ok();
     // Other ways to merge are not known of them.
-    let answer = judge.patch(&one, PatchType::Strategic, &patch).await;
+    let answer = test.patch(&one, PatchType::Strategic, &patch).await;
     answer.refused(415, "UnsupportedMediaType");
-    let status = judge.delete(&one).await.ok();
+    let status = test.delete(&one).await.ok();
     assert_eq!(status["status"], "Success");
     watch.event("MODIFIED").await;
     watch.event_of("DELETED", "a").await;
@@ -41,31 +41,31 @@ async fn rule_30_objects_live_as_others_do() {
 #[tokio::test]
 async fn rule_30_an_update_needs_a_version() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let object = boxes.object("a", json!({"colour": "red"}));
-    let made = judge.create(path, &object).await;
+    let made = test.create(path, &object).await;
     let one = format!("{path}/a");
-    let answer = judge.put(&one, &object).await;
+    let answer = test.put(&one, &object).await;
     answer.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "metadata.resourceVersion")],
     );
     let blue = with(made, &[("/spec/colour", json!("blue"))]);
-    judge.put(&one, &blue).await.ok();
-    judge.put(&one, &blue).await.refused(409, "Conflict");
+    test.put(&one, &blue).await.ok();
+    test.put(&one, &blue).await.refused(409, "Conflict");
 }
 
 #[tokio::test]
 async fn rule_30_unknown_fields_are_pruned() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let spec = json!({
         "colour": "red", "nonsense": 1, "free": {"any": {"thing": [1]}},
         "list": [{"a": "x", "b": "y"}],
     });
     let object = with(boxes.object("a", spec), &[("/more", json!(1))]);
-    let made = judge
+    let made = test
         .create(&format!("{path}?fieldValidation=Ignore"), &object)
         .await;
     let expected = json!({
@@ -78,7 +78,7 @@ async fn rule_30_unknown_fields_are_pruned() {
 #[tokio::test]
 async fn rule_30_defaults_are_filled_in() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let made = boxes.make("a").await;
     assert_eq!(made["spec"]["size"], 3);
     let one = format!("{path}/a");
@@ -86,7 +86,7 @@ async fn rule_30_defaults_are_filled_in() {
     let patched = boxes.merge(&one, patch.clone()).await;
     assert_eq!(patched["spec"]["size"], 3);
     let given = boxes.object("b", json!({"colour": "red", "size": 5, "maybe": null}));
-    let made = judge.create(path, &given).await;
+    let made = test.create(path, &given).await;
     assert_eq!(made["spec"]["size"], 5);
     assert_eq!(made["spec"].get("maybe"), Some(&json!(null)), "nullable");
 }
@@ -94,9 +94,9 @@ async fn rule_30_defaults_are_filled_in() {
 #[tokio::test]
 async fn rule_30_objects_are_validated() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let why = "a wrong type has a reason of its own";
-    let other_type = judge.old_or_new("FieldValueInvalid", "FieldValueTypeInvalid", why);
+    let other_type = test.old_or_new("FieldValueInvalid", "FieldValueTypeInvalid", why);
     for (spec, reason, field) in [
         (json!({}), "FieldValueRequired", "spec.colour"),
         (
@@ -125,15 +125,15 @@ async fn rule_30_objects_are_validated() {
             "spec.tags[2]",
         ),
     ] {
-        let answer = judge.post(path, &boxes.object("a", spec)).await;
+        let answer = test.post(path, &boxes.object("a", spec)).await;
         answer.refused_for(422, "Invalid", &[(reason, field)]);
     }
     let part = boxes.object("a", json!({"colour": "red", "size": 1.5}));
     let mistyped = (other_type, "spec.size");
     let both = [mistyped, ("FieldValueInvalid", "<nil>")];
     let why = "a fraction is refused once more";
-    let causes = judge.old_or_new(&both[..1], &both[..], why);
-    let answer = judge.post(path, &part).await;
+    let causes = test.old_or_new(&both[..1], &both[..], why);
+    let answer = test.post(path, &part).await;
     answer.refused_for(422, "Invalid", causes);
     // The reasons of these are not the same in all versions.
     for (spec, field) in [
@@ -142,7 +142,7 @@ async fn rule_30_objects_are_validated() {
         (json!({"colour": "red", "list": [{}, {}, {}]}), "spec.list"),
         (json!({"colour": "red", "either": true}), "spec.either"),
     ] {
-        let answer = judge.post(path, &boxes.object("a", spec.clone())).await;
+        let answer = test.post(path, &boxes.object("a", spec.clone())).await;
         let status = answer.refused(422, "Invalid");
         let causes = status["details"]["causes"].as_array().unwrap();
         let about = |cause: &Value| cause["field"].as_str().unwrap().starts_with(field);
@@ -150,17 +150,17 @@ async fn rule_30_objects_are_validated() {
         assert_eq!(status["details"]["kind"], "Box");
     }
     let wrong = boxes.object("a", json!({"colour": "red", "size": "x"}));
-    let status = judge.post(path, &wrong).await.refused(422, "Invalid");
+    let status = test.post(path, &wrong).await.refused(422, "Invalid");
     let message = status["message"].as_str().unwrap();
     let end = r#"is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string""#;
     assert!(message.ends_with(end), "{message}");
     for (name, either) in [("a", json!(5)), ("b", json!("5%"))] {
         let object = boxes.object(name, json!({"colour": "red", "either": either}));
-        judge.create(path, &object).await;
+        test.create(path, &object).await;
     }
     let patch = json!({"spec": {"colour": "green"}});
     let one = format!("{path}/a");
-    let answer = judge.patch(&one, PatchType::Merge, &patch).await;
+    let answer = test.patch(&one, PatchType::Merge, &patch).await;
     answer.refused(422, "Invalid");
 }
 
@@ -169,10 +169,10 @@ async fn rule_30_objects_are_of_the_kind_of_their_path() {
     let boxes = Boxes::served(&[]).await;
     let object = boxes.object("a", json!({"colour": "red"}));
     let other = with(object.clone(), &[("/kind", json!("Boot"))]);
-    let answer = boxes.judge.post(&boxes.path, &other).await;
+    let answer = boxes.test.post(&boxes.path, &other).await;
     answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "kind")]);
     let none = with(object, &[("/kind", json!(""))]);
-    let answer = boxes.judge.post(&boxes.path, &none).await;
+    let answer = boxes.test.post(&boxes.path, &none).await;
     answer.refused(400, "BadRequest");
 }
 
@@ -184,10 +184,10 @@ async fn rule_30_tables_have_columns_by_path_priority_and_type() {
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]);
     let boxes = Boxes::served(&[("/spec/versions/0/additionalPrinterColumns", columns)]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     boxes.make("a").await;
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
-    let table = judge.call("GET", path).accept(accept).send().await.ok();
+    let table = test.call("GET", path).accept(accept).send().await.ok();
     let shown: Vec<_> = table["columnDefinitions"]
         .as_array()
         .unwrap()

@@ -9,12 +9,12 @@ use crate::common::{number, with};
 #[tokio::test]
 async fn rule_30_the_status_is_apart_when_asked_for() {
     let boxes = Boxes::served(&[("/spec/versions/0/subresources", json!({"status": {}}))]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let object = with(
         boxes.object("a", json!({"colour": "red"})),
         &[("/status", json!({"phase": "Early"}))],
     );
-    let made = judge.create(path, &object).await;
+    let made = test.create(path, &object).await;
     assert_eq!(made.get("status"), None, "{made}");
     let one = format!("{path}/a");
     let both = json!({"status": {"phase": "Ready"}, "spec": {"colour": "blue"}});
@@ -39,15 +39,14 @@ async fn rule_30_the_status_is_apart_when_asked_for() {
 #[tokio::test]
 async fn rule_30_without_a_status_subresource_there_is_none() {
     let boxes = Boxes::served(&[]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let object = with(
         boxes.object("a", json!({"colour": "red"})),
         &[("/status", json!({"phase": "Early"}))],
     );
-    let made = judge.create(path, &object).await;
+    let made = test.create(path, &object).await;
     assert_eq!(made["status"]["phase"], "Early");
-    judge
-        .get(&format!("{path}/a/status"))
+    test.get(&format!("{path}/a/status"))
         .await
         .refused(404, "NotFound");
     let patch = json!({"status": {"phase": "Late"}});
@@ -65,16 +64,16 @@ async fn rule_30_the_scale_reads_and_writes_the_fields_named() {
         "labelSelectorPath": ".status.selector",
     }});
     let boxes = Boxes::served(&[("/spec/versions/0/subresources", subresources)]).await;
-    let (judge, path) = (&boxes.judge, &boxes.path);
+    let (test, path) = (&boxes.test, &boxes.path);
     let one = format!("{path}/a");
     let scale = format!("{one}/scale");
     boxes.make("a").await;
     // It has no replicas yet.
-    judge.get(&scale).await.refused(500, "InternalError");
+    test.get(&scale).await.refused(500, "InternalError");
     let made = boxes.merge(&one, json!({"spec": {"replicas": 2}})).await;
     let status = json!({"status": {"replicas": 1, "selector": "app=box"}});
     boxes.merge(&format!("{one}/status"), status.clone()).await;
-    let found = judge.get(&scale).await.ok();
+    let found = test.get(&scale).await.ok();
     assert_eq!(
         json!([found["kind"], found["apiVersion"]]),
         json!(["Scale", "autoscaling/v1"])
@@ -82,17 +81,17 @@ async fn rule_30_the_scale_reads_and_writes_the_fields_named() {
     assert_eq!(found["spec"], json!({"replicas": 2}));
     assert_eq!(found["status"], status["status"]);
     let four = with(found, &[("/spec/replicas", json!(4))]);
-    let scaled = judge.put(&scale, &four).await.ok();
+    let scaled = test.put(&scale, &four).await.ok();
     assert_eq!(scaled["spec"]["replicas"], 4);
-    judge.put(&scale, &four).await.refused(409, "Conflict");
+    test.put(&scale, &four).await.refused(409, "Conflict");
     let scaled = boxes.merge(&scale, json!({"spec": {"replicas": 6}})).await;
     assert_eq!(scaled["spec"]["replicas"], 6);
-    let now = judge.get(&one).await.ok();
+    let now = test.get(&one).await.ok();
     assert_eq!(now["spec"]["replicas"], 6);
     assert!(number(&now) > number(&made));
     assert_eq!(number(&now), number(&scaled));
     assert_eq!(now["metadata"]["generation"], 4);
     let negative = json!({"spec": {"replicas": -1}});
-    let answer = judge.patch(&scale, PatchType::Merge, &negative).await;
+    let answer = test.patch(&scale, PatchType::Merge, &negative).await;
     answer.refused_for(422, "Invalid", &[("FieldValueInvalid", ".spec.replicas")]);
 }

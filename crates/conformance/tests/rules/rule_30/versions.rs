@@ -12,30 +12,30 @@ async fn rule_30_several_versions_show_one_object() {
         version("v3beta1", false, false)
     ]);
     let boxes = Boxes::served(&[("/spec/versions", versions)]).await;
-    let (judge, group) = (&boxes.judge, &boxes.group);
+    let (test, group) = (&boxes.test, &boxes.group);
     boxes.make("a").await;
     for version in ["v1", "v2"] {
-        let list = judge.get(&boxes.via(version)).await.ok();
+        let list = test.get(&boxes.via(version)).await.ok();
         assert_eq!(list["kind"], "BoxList");
         let shown = &list["items"][0]["apiVersion"];
         assert_eq!(*shown, format!("{group}/{version}"));
     }
     let other = format!("{}/a", boxes.via("v2"));
-    let shown = judge.get(&other).await.ok();
+    let shown = test.get(&other).await.ok();
     assert_eq!(shown["spec"]["colour"], "red");
     boxes
         .merge(&other, json!({"spec": {"colour": "blue"}}))
         .await;
-    let first = judge.get(&format!("{}/a", boxes.path)).await.ok();
+    let first = test.get(&format!("{}/a", boxes.path)).await.ok();
     assert_eq!(first["apiVersion"], format!("{group}/v1"));
     assert_eq!(first["spec"]["colour"], "blue");
     assert_eq!(first["metadata"]["uid"], shown["metadata"]["uid"]);
-    assert_eq!(judge.get(&boxes.via("v3beta1")).await.code, 404);
-    let found = judge.get(&format!("/apis/{group}")).await.ok();
+    assert_eq!(test.get(&boxes.via("v3beta1")).await.code, 404);
+    let found = test.get(&format!("/apis/{group}")).await.ok();
     let found = found["versions"].as_array().unwrap().iter();
     let found: Vec<_> = found.map(|version| &version["version"]).collect();
     assert_eq!(found, ["v2", "v1"]);
-    let mut watch = judge.watch(&format!("{}?watch=1", boxes.via("v2"))).await;
+    let mut watch = test.watch(&format!("{}?watch=1", boxes.via("v2"))).await;
     let seen = watch.event_of("ADDED", "a").await;
     assert_eq!(seen["apiVersion"], format!("{group}/v2"));
 }

@@ -30,23 +30,23 @@ enum Turn {
 /// ```no_run
 /// # use serde_json::json;
 /// # async fn example() {
-/// let judge = longshore_conformance::Judge::start().await;
-/// let maps = judge.path("v1", "configmaps");
-/// judge.create(&maps, &json!({"metadata": {"name": "a"}})).await;
-/// judge.post(&maps, &json!({"metadata": {"name": "a"}})).await
+/// let test = longshore_conformance::ApiTest::start().await;
+/// let maps = test.path("v1", "configmaps");
+/// test.create(&maps, &json!({"metadata": {"name": "a"}})).await;
+/// test.post(&maps, &json!({"metadata": {"name": "a"}})).await
 ///     .refused(409, "AlreadyExists");
-/// let mut watch = judge.watch(&format!("{maps}?watch=1")).await;
+/// let mut watch = test.watch(&format!("{maps}?watch=1")).await;
 /// watch.event_of("ADDED", "a").await;
 /// # }
 /// ```
-pub struct Judge {
+pub struct ApiTest {
     transport: Transport,
     target: Target,
     namespace: String,
     turn: Turn,
 }
 
-impl Judge {
+impl ApiTest {
     /// Finds the server, connects, makes the namespace.
     ///
     /// # Panics
@@ -56,21 +56,21 @@ impl Judge {
         Self::start_in_turn(Turn::Shared { _guard: guard }, false).await
     }
 
-    /// As [`Judge::start`], with a node that runs pods. The real servers
-    /// [are without](Judge::is_without) one.
+    /// As [`ApiTest::start`], with a node that runs pods. The real servers
+    /// [are without](ApiTest::is_without) one.
     ///
     /// # Panics
-    /// As [`Judge::start`].
+    /// As [`ApiTest::start`].
     pub async fn with_node() -> Self {
         let guard = HISTORY.clone().read_owned().await;
         Self::start_in_turn(Turn::Shared { _guard: guard }, true).await
     }
 
-    /// As [`Judge::start`], while no other test has the server: for those that
-    /// [forget its history](Judge::expire_history).
+    /// As [`ApiTest::start`], while no other test has the server: for those that
+    /// [forget its history](ApiTest::expire_history).
     ///
     /// # Panics
-    /// As [`Judge::start`].
+    /// As [`ApiTest::start`].
     pub async fn alone() -> Self {
         let guard = HISTORY.clone().write_owned().await;
         Self::start_in_turn(Turn::Alone { _guard: guard }, false).await
@@ -81,15 +81,15 @@ impl Judge {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let target = Target::find(node).await;
         let transport = Transport::connect(&target.authority).await;
-        let judge = Self {
+        let test = Self {
             transport,
             target,
             namespace: format!("t-{}-{number}", std::process::id()),
             turn,
         };
-        let namespace = json!({"metadata": {"name": judge.namespace}});
-        judge.create("/api/v1/namespaces", &namespace).await;
-        judge
+        let namespace = json!({"metadata": {"name": test.namespace}});
+        test.create("/api/v1/namespaces", &namespace).await;
+        test
     }
 
     /// The namespace of this test. Names of cluster-wide objects begin with
@@ -274,11 +274,11 @@ impl Judge {
     /// Makes the server forget all history before this moment.
     ///
     /// # Panics
-    /// Unless the test is [alone](Judge::alone), or when etcd refuses.
+    /// Unless the test is [alone](ApiTest::alone), or when etcd refuses.
     pub async fn expire_history(&self) {
         assert!(
             matches!(self.turn, Turn::Alone { .. }),
-            "begin the test with Judge::alone()"
+            "begin the test with ApiTest::alone()"
         );
         if let Some(server) = &self.target.server {
             server.expire_history().await;

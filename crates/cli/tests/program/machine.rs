@@ -1,5 +1,5 @@
-//! A desk: a folder to work in and an embedded cluster's folder, both of which
-//! are gone, with every process, when the test ends.
+//! A user's machine, for one test: a home folder with code and the data folder of an
+//! embedded cluster. Dropping it removes both and stops every process.
 
 use std::{
     ffi::OsStr,
@@ -12,19 +12,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything should take, on a busy machine, too.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Upper bound of every wait, also on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Somebody who may do nothing in particular.
-const NOBODY: u32 = 65534;
+/// The user ID of an unprivileged user.
+const UNPRIVILEGED: u32 = 65534;
 
-pub(crate) struct Desk {
+pub(crate) struct Machine {
     folder: tempfile::TempDir,
-    /// Whose the processes are, if not the test's own user's.
+    /// The user that processes run as, if not the test's own.
     user: Option<u32>,
 }
 
-/// What a command answered.
+/// The exit code and output of a command.
 pub(crate) struct Answer {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -56,33 +56,33 @@ impl Answer {
     }
 }
 
-impl Desk {
+impl Machine {
     pub(crate) fn new() -> Self {
-        let desk = Self {
+        let machine = Self {
             folder: tempfile::tempdir().unwrap(),
             user: None,
         };
-        std::fs::create_dir(desk.code()).unwrap();
-        desk
+        std::fs::create_dir(machine.code()).unwrap();
+        machine
     }
 
-    /// A desk of somebody who is not root, whoever runs the tests.
-    pub(crate) fn of_nobody() -> Self {
-        let mut desk = Self::new();
-        let me = std::fs::metadata(desk.code()).unwrap().uid();
+    /// A machine with a user that is not root, also when root runs the tests.
+    pub(crate) fn unprivileged() -> Self {
+        let mut machine = Self::new();
+        let me = std::fs::metadata(machine.code()).unwrap().uid();
         if me == 0 {
-            let program = desk.folder.path().join("longshore");
+            let program = machine.folder.path().join("longshore");
             // By another process: a file that is open for writing in this one may be so
             // in what another test starts at the same moment, and then cannot be run.
             let mut copy = Command::new("cp");
             let copied = copy.arg(env!("CARGO_BIN_EXE_longshore")).arg(program);
             assert!(copied.status().unwrap().success());
-            for path in [desk.folder.path(), &desk.code()] {
-                chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            for path in [machine.folder.path(), &machine.code()] {
+                chown(path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
             }
-            desk.user = Some(NOBODY);
+            machine.user = Some(UNPRIVILEGED);
         }
-        desk
+        machine
     }
 
     /// The folder of code: where commands run.
@@ -127,7 +127,7 @@ impl Desk {
         self.at(command)
     }
 
-    /// With the desk's folders, and nothing of the environment around.
+    /// With the machine's folders, and nothing of the environment around.
     fn at(&self, mut command: Command) -> Command {
         command
             .current_dir(self.code())
@@ -169,7 +169,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Machine {
     fn drop(&mut self) {
         let _ = self.command(&["down", "--force"]).output();
     }
@@ -226,7 +226,7 @@ pub(crate) fn signal(pid: i32, name: &str) {
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "never: {what}");
+        assert!(begin.elapsed() < TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
