@@ -1,4 +1,4 @@
-"""Longshore: a Kubernetes client, a resolver of cluster specs, an embedded cluster.
+"""Longshore: a Kubernetes client, a resolver for cluster specs, and an embedded cluster.
 
 >>> import longshore
 >>> with longshore.EmbeddedCluster(pods=False) as embedded:
@@ -91,29 +91,29 @@ __all__ = [
     "errors",
 ]
 
-#: Found when first asked for: where TensorFlow or ZenML is installed, they import it.
-_LATER = {
+#: Imported on first use, because these modules import TensorFlow or ZenML if it is installed.
+_LAZY = {
     "ExecutableLocation": "cluster_resolver",
     "KubernetesClusterResolver": "cluster_resolver",
     "OrchestratorKubernetesBackend": "zenml",
     "PipelineRun": "zenml",
 }
 
-#: What one may look for in vain, and what there is instead.
-_MISSING = {
+#: Names that users may expect but that do not exist, and what to use instead.
+_UNAVAILABLE = {
     "run": "runs cannot be launched from Python yet, but for ZenML's pipelines: use the command `longshore run`",
 }
 
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        if name in _LATER:
+        if name in _LAZY:
             from importlib import import_module
 
-            return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+            return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
         text = f"module {__name__!r} has no attribute {name!r}"
-        if name in _MISSING:
-            text += f": {_MISSING[name]}"
+        if name in _UNAVAILABLE:
+            text += f": {_UNAVAILABLE[name]}"
         raise AttributeError(text)
 
 

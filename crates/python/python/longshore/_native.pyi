@@ -1,4 +1,4 @@
-"""What the native part has."""
+"""Type stubs for the native extension module."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,9 @@ _Selector = str | Mapping[str, str]
 class Cluster:
     """A connection to a cluster.
 
-    Without arguments as kubectl finds it: ``KUBECONFIG``, ``~/.kube/config``, in a pod its service
-    account. ``url`` is that of a server without credentials, as of ``kubectl proxy``.
+    Without arguments, it finds the cluster as kubectl does: ``KUBECONFIG``, ``~/.kube/config``, or, in
+    a pod, the service account. ``url`` is the URL of a server that requires no credentials, such as
+    ``kubectl proxy``.
     """
 
     def __init__(
@@ -51,9 +52,9 @@ class Cluster:
     def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None: ...
 
 class View:
-    """The objects of one kind, in all namespaces or in one. Iterating asks for them page by page.
+    """The objects of one kind, in one namespace or in all. Iterating requests them page by page.
 
-    ``len`` asks how many there are now; notebooks show the first as a table.
+    ``len`` requests the current number of objects. Notebooks show the first objects as a table.
     """
 
     @property
@@ -73,7 +74,7 @@ class View:
     def _repr_html_(self) -> str: ...
 
 class Item:
-    """An object as it was at one version. What changes it returns the newest."""
+    """An object at one resource version. Methods that change the object return its new version."""
 
     @property
     def name(self) -> str: ...
@@ -103,7 +104,7 @@ class Item:
     def __hash__(self) -> int: ...
 
 class Watch:
-    """Changes, in order, none twice and none missed. Iterating waits for the next."""
+    """Changes to objects, in order, each exactly once. Iterating waits for the next change."""
 
     def next(self, timeout: float | None = None) -> WatchEvent: ...
     def close(self) -> None: ...
@@ -113,9 +114,9 @@ class Watch:
     def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None: ...
 
 class EmbeddedCluster:
-    """A cluster in this process. With ``pods=False`` the API server alone, for tests.
+    """A cluster in this process. With ``pods=False``, only the API server, for tests.
 
-    Others reach it by ``kubeconfig``; with a ``data_dir`` what is in it stays.
+    Other programs connect to it with ``kubeconfig``. With a ``data_dir``, its objects persist.
     """
 
     def __init__(self, *, pods: bool = True, data_dir: str | os.PathLike[str] | None = None) -> None: ...
@@ -130,7 +131,7 @@ class EmbeddedCluster:
     def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None: ...
 
 class ClusterSpec:
-    """The tasks of a job and their addresses, as ``tf.train.ClusterSpec`` has them."""
+    """The tasks of a job and their addresses. It has the methods of ``tf.train.ClusterSpec``."""
 
     def __init__(self, cluster: Any) -> None: ...
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]: ...
@@ -145,7 +146,7 @@ class ClusterSpec:
     def __hash__(self) -> int: ...
 
 class Tasks:
-    """The tasks of a job at one moment. Iterating gives a dict a task."""
+    """The tasks of a job at one point in time. Iterating yields one dict per task."""
 
     def spec(self) -> ClusterSpec: ...
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None) -> dict[str, int]: ...
@@ -156,7 +157,7 @@ class Tasks:
     def __iter__(self) -> Iterator[dict[str, Any]]: ...
 
 class Resolver:
-    """Asks a cluster for tasks; ``KubernetesClusterResolver`` is made of it."""
+    """Queries a cluster for tasks. ``KubernetesClusterResolver`` wraps it."""
 
     def __init__(
         self,
@@ -172,14 +173,14 @@ class Resolver:
     def watch(self) -> Generations: ...
 
 class Generations:
-    """The tasks from change to change. ``next`` gives ``None`` when none comes in time."""
+    """The tasks after each change. ``next`` returns ``None`` if no change occurs within the timeout."""
 
     def next(self, timeout: float | None = None) -> Generation | None: ...
     def __iter__(self) -> Generations: ...
     def __next__(self) -> Generation: ...
 
 class PipelineBackend:
-    """Launches pipelines, whose configs are JSON here; ``OrchestratorKubernetesBackend`` is made of it."""
+    """Launches pipelines from configs in JSON. ``OrchestratorKubernetesBackend`` wraps it."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None: ...
     def create_job_object(self, config: str) -> dict[str, Any]: ...
@@ -187,7 +188,7 @@ class PipelineBackend:
     def run(self, repository: str | os.PathLike[str], config: str) -> Run: ...
 
 class Run:
-    """A run that was launched; ``PipelineRun`` is made of it."""
+    """A launched run. ``PipelineRun`` wraps it."""
 
     @property
     def name(self) -> str: ...
@@ -203,9 +204,9 @@ class Run:
     def cancel(self) -> None: ...
 
 class Following:
-    """What happens in a run, a dict an event; the last is ``finished``.
+    """The events of a run, one dict per event. The last event is ``finished``.
 
-    ``next`` gives ``None`` after it, and when none comes in time.
+    ``next`` returns ``None`` after the last event, and if no event occurs within the timeout.
     """
 
     def next(self, timeout: float | None = None) -> dict[str, Any] | None: ...

@@ -1,8 +1,8 @@
-"""``KubernetesClusterResolver``, TensorFlow's and more.
+"""``KubernetesClusterResolver``, compatible with TensorFlow's class of the same name.
 
-Where TensorFlow can be imported the class is a ``tf.distribute.cluster_resolver.ClusterResolver``
-and gives ``tf.train.ClusterSpec``; elsewhere it gives ``longshore.ClusterSpec``, which
-behaves the same.
+If TensorFlow is installed, the class derives from
+``tf.distribute.cluster_resolver.ClusterResolver`` and returns ``tf.train.ClusterSpec``. Otherwise
+it returns ``longshore.ClusterSpec``, which behaves the same.
 """
 
 import enum
@@ -24,14 +24,14 @@ _DEFAULT_MAPPING = {"worker": ["job-name=tensorflow"]}
 
 
 class ExecutableLocation(enum.Enum):
-    """Where the program runs. It is found out; the argument is accepted."""
+    """Where the program runs. The resolver detects this and ignores the argument."""
 
     WITHIN_CLUSTER = 0
     OFF_CLUSTER = 1
 
 
 def cluster_def(spec, plain):
-    """TensorFlow's ``ClusterDef`` of a spec, or ``plain`` without TensorFlow."""
+    """TensorFlow's ``ClusterDef`` for a spec, or ``plain`` if TensorFlow is not installed."""
     return plain if _tf is None else _tf.train.ClusterSpec(spec).as_cluster_def()
 
 
@@ -59,23 +59,25 @@ class KubernetesClusterResolver(_Base):
 
     The first five arguments are those of TensorFlow's class of the same name.
 
-    job_to_label_mapping: job name to label selectors; the pods of a job's selectors come
-        in the selectors' order.
-    tf_server_port: a number, or the name of a container's port.
-    rpc_layer: the scheme of ``master()``.
-    override_client: a ``longshore.Cluster``, or an object shaped like the official
-        client's ``CoreV1Api``; without it the kubeconfig or the pod's own service account
-        leads to the cluster, when it is first asked.
-    executable_location: accepted; where the program runs is found out.
-    namespace: where to look; without it the cluster's default, in a pod the pod's own.
-    all_namespaces: look everywhere, as TensorFlow's class does.
-    address: ``pod_ip``, ``host_ip`` (what TensorFlow's class gives), ``dns``, ``hostname``.
-    family: ``primary``, ``ipv4`` or ``ipv6``, where pods have two addresses.
-    order: ``natural`` (completion index, then numbers as numbers), ``lexical`` (TensorFlow's),
-        ``index``.
+    job_to_label_mapping: maps job names to label selectors. The pods of a job are in the
+        order of its selectors.
+    tf_server_port: a port number, or the name of a container port.
+    rpc_layer: the URL scheme of ``master()``.
+    override_client: a ``longshore.Cluster``, or an object with the methods of the official
+        client's ``CoreV1Api``. Without it, the resolver connects on first use, with the
+        kubeconfig or, in a pod, with the pod's service account.
+    executable_location: accepted for compatibility and ignored. The resolver detects where
+        the program runs.
+    namespace: the namespace of the pods. The default is the cluster's default namespace or,
+        in a pod, the pod's own namespace.
+    all_namespaces: select pods in all namespaces, as TensorFlow's class does.
+    address: ``pod_ip``, ``host_ip`` (as TensorFlow's class), ``dns`` or ``hostname``.
+    family: ``primary``, ``ipv4`` or ``ipv6``, for pods with two addresses.
+    order: ``natural`` (by completion index, then by name, with numbers compared as numbers),
+        ``lexical`` (as TensorFlow's class) or ``index``.
     not_running: ``fail``, ``skip_finished``, ``skip`` or ``keep``.
-    ready: whether pods that run must be ready, too.
-    once: count a pod that two selectors match once, instead of refusing it.
+    ready: whether running pods must also be ready.
+    once: if two selectors match a pod, count it once instead of raising ``PodError``.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class KubernetesClusterResolver(_Base):
             "ready": bool(ready),
             "once": bool(once),
         }
-        # What is wrong with them is known before any request.
+        # Validates the options before any request.
         _native.assemble([], self._options)
         if override_client is not None and not (
             isinstance(override_client, _native.Cluster) or pods.is_client(override_client)
@@ -129,11 +131,11 @@ class KubernetesClusterResolver(_Base):
         self._native = None
         self._task_type = None
         self._task_id = None
-        self._looked = False
+        self._own_task_checked = False
         self._rpc_layer = rpc_layer
 
     def _resolver(self):
-        """Asks through our own client, which connects when first asked."""
+        """The native resolver. It connects to the cluster on first use."""
         if self._native is None:
             client = self._client
             if client is None:
@@ -147,7 +149,7 @@ class KubernetesClusterResolver(_Base):
         return self._native
 
     def tasks(self):
-        """The tasks as they are now: roles, indices, addresses, pods, accelerators."""
+        """The current tasks: roles, indices, addresses, pods, accelerators."""
         if self._client is not None and not isinstance(self._client, _native.Cluster):
             selected = pods.select(self._client, self._mapping, **self._scope)
             return _native.assemble(selected, self._options)
@@ -158,11 +160,11 @@ class KubernetesClusterResolver(_Base):
         return spec if _tf is None else _tf.train.ClusterSpec(spec.as_dict())
 
     def cluster_spec(self):
-        """The addresses of the tasks as they are now. Asks the cluster each time."""
+        """The current addresses of the tasks. Queries the cluster on each call."""
         return self._spec(self.tasks())
 
     def master(self, task_type=None, task_id=None, rpc_layer=None):
-        """The URL of a task; of this one where nothing is given; ``''`` when either is missing."""
+        """The URL of a task. The defaults are this task's own type and ID; without them, ``''``."""
         task_type = self.task_type if task_type is None else task_type
         task_id = self.task_id if task_id is None else task_id
         if task_type is None or task_id is None:
@@ -171,10 +173,10 @@ class KubernetesClusterResolver(_Base):
         return self.tasks().master(task_type, task_id, layer or "")
 
     def num_accelerators(self, task_type=None, task_id=None, config_proto=None):
-        """Device to how many of them a task has: ``{'GPU': 2}``.
+        """The number of accelerators of a task per device type: ``{'GPU': 2}``.
 
-        From the limits of its pod; no session is needed. Of a role, or of all tasks where
-        nothing is given: what every one of them has.
+        The numbers come from the resource limits of the task's pod; no session is needed. For
+        a role, or for all tasks if no task is given, the numbers are those that every task has.
         """
         del config_proto
         task_type = self.task_type if task_type is None else task_type
@@ -182,24 +184,24 @@ class KubernetesClusterResolver(_Base):
         return self.tasks().num_accelerators(task_type, task_id)
 
     def accelerators(self):
-        """The accelerators of each task by resource name, and which model its node has."""
+        """The accelerators of each task by resource name, and the model on its node."""
         return self._resolver().accelerators()
 
     def find_own_task(self):
-        """Sets ``task_type`` and ``task_id`` to those of the pod that this runs in."""
+        """Sets ``task_type`` and ``task_id`` to those of the pod in which this process runs."""
         self.task_type, self.task_id = self._resolver().own_task()
         return self
 
     def wait(self, needed, timeout=None):
-        """Waits until each role has so many tasks: ``{'worker': 4}``; gives the spec.
+        """Waits until each role has the given number of tasks, such as ``{'worker': 4}``.
 
-        Raises ``MissingTasksError``, which says who is missing and why, after ``timeout``
-        seconds.
+        Returns the cluster spec. After ``timeout`` seconds, raises ``MissingTasksError``, which
+        lists the missing tasks and the reasons.
         """
         return self._spec(self._resolver().wait(needed, timeout))
 
     def watch(self):
-        """Follows who comes and goes: iterates ``Generation``; ``next(timeout)`` waits no longer."""
+        """Watches the tasks: an iterator of ``Generation``, with ``next(timeout)`` to limit a wait."""
         return self._resolver().watch()
 
     @property
@@ -207,21 +209,21 @@ class KubernetesClusterResolver(_Base):
         """Always empty."""
         return ""
 
-    def _own(self):
-        """In a pod, who this is; looked up once, where it was not said."""
-        if self._task_type is None and self._task_id is None and not self._looked:
-            asks = self._client is None or isinstance(self._client, _native.Cluster)
-            if asks and pods.in_a_pod():
+    def _detect_own_task(self):
+        """Finds this process's own task once, if it runs in a pod and the caller set no task."""
+        if self._task_type is None and self._task_id is None and not self._own_task_checked:
+            can_query = self._client is None or isinstance(self._client, _native.Cluster)
+            if can_query and pods.in_a_pod():
                 try:
                     self.find_own_task()
                 except NotATaskError:
                     pass
-            self._looked = True
+            self._own_task_checked = True
 
     @property
     def task_type(self):
-        """The role of this task: what was set, in a pod also what is found out."""
-        self._own()
+        """The role of this task: the value that was set or, in a pod, the detected one."""
+        self._detect_own_task()
         return self._task_type
 
     @task_type.setter
@@ -230,8 +232,8 @@ class KubernetesClusterResolver(_Base):
 
     @property
     def task_id(self):
-        """The index of this task: what was set, in a pod also what is found out."""
-        self._own()
+        """The index of this task: the value that was set or, in a pod, the detected one."""
+        self._detect_own_task()
         return self._task_id
 
     @task_id.setter
@@ -240,7 +242,7 @@ class KubernetesClusterResolver(_Base):
 
     @property
     def rpc_layer(self):
-        """The scheme of ``master()``."""
+        """The URL scheme of ``master()``."""
         return self._rpc_layer
 
     @rpc_layer.setter

@@ -11,8 +11,8 @@ class ExecutableLocation(enum.Enum):
     OFF_CLUSTER = 1
 
 class KubernetesClusterResolver:
-    # A spec is TensorFlow's `tf.train.ClusterSpec` where that is installed, and else a
-    # `longshore.ClusterSpec`: both behave the same, and neither is known to all checkers.
+    # A spec is a `tf.train.ClusterSpec` if TensorFlow is installed, and a `longshore.ClusterSpec`
+    # otherwise. The return type is `Any`, because no type checker knows which of them applies.
 
     def __init__(
         self,

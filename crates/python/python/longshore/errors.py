@@ -1,15 +1,15 @@
-"""What can go wrong. Each message says what failed, why, and what to do."""
+"""The exceptions. Each message says what failed, why, and what to do."""
 
 
 class KubeError(Exception):
-    """The base of all of them."""
+    """The base class of all exceptions of this package."""
 
 
 class APIError(KubeError):
-    """The server refused, or its answer cannot be read.
+    """The server returned an error, or a response that cannot be decoded.
 
     ``server_message``, ``status_code``, ``reason``, ``details`` (a dict) and
-    ``retry_after`` (seconds) are what the server said; ``None`` where it said nothing.
+    ``retry_after`` (seconds) are the fields of the server's ``Status``, or ``None``.
     """
 
     def __init__(
@@ -32,23 +32,23 @@ class APIError(KubeError):
 
 
 class NotFoundError(APIError, LookupError):
-    """The server does not have it (404)."""
+    """The object does not exist (404)."""
 
 
 class ConflictError(APIError):
-    """Somebody else changed it first (409)."""
+    """Another client changed the object first (409)."""
 
 
 class AlreadyExistsError(APIError):
-    """An object of that name is there already (409)."""
+    """An object with this name already exists (409)."""
 
 
 class ForbiddenError(APIError, PermissionError):
-    """The token lacks a right (403); the message names it."""
+    """The user lacks a permission (403); the message names it."""
 
 
 class UnreachableError(APIError, ConnectionError):
-    """No answer from the cluster."""
+    """The cluster did not respond."""
 
 
 class ClosedError(KubeError):
@@ -64,46 +64,46 @@ class StatusError(KubeError, AttributeError):
 
 
 class InvalidError(KubeError, ValueError):
-    """An argument was refused before any request."""
+    """An argument is invalid; no request was sent."""
 
 
 class ConfigError(KubeError):
-    """The configuration does not lead to a cluster."""
+    """The configuration names no usable cluster."""
 
 
 class WaitTimeoutError(KubeError, TimeoutError):
-    """Time ran out; the message tells the last state."""
+    """The timeout expired; the message contains the last state."""
 
 
 class EmbeddedError(KubeError):
-    """The embedded cluster does not start."""
+    """The embedded cluster cannot start."""
 
 
 class LaunchError(KubeError):
-    """A run does not start: its code cannot be packed or sent, or the cluster refuses it."""
+    """A run cannot start: its code cannot be packed or uploaded, or the cluster rejects it."""
 
 
 class PodError(KubeError, RuntimeError):
-    """A pod does not make a task: it does not run, has no address, is matched twice."""
+    """A pod is not a valid task: it is not running, has no address, or two selectors match it."""
 
 
 class MissingTasksError(KubeError, TimeoutError):
-    """Not all tasks were there in time.
+    """Tasks were still missing when the timeout expired.
 
-    ``missing`` maps each such role to how many it has, how many it needs, and what is
-    known of the others.
+    ``missing`` maps each incomplete role to the number of its tasks, the number that it
+    needs, and the reasons why tasks are missing.
     """
 
     missing = {}
 
 
 class NotATaskError(KubeError, RuntimeError):
-    """The process runs in none of the tasks' pods."""
+    """This process does not run in the pod of a task."""
 
 
 class NoSuchTaskError(KubeError, ValueError):
-    """A job or a task that the cluster spec does not have."""
+    """The cluster spec does not have this job or task."""
 
 
 class SpecError(KubeError, TypeError, ValueError):
-    """What was given is no cluster spec."""
+    """The value is not a valid cluster spec."""

@@ -1,4 +1,4 @@
-"""What watches tell."""
+"""The events of watches."""
 
 import enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
@@ -8,18 +8,18 @@ if TYPE_CHECKING:
 
 
 class WatchEventType(str, enum.Enum):
-    """What happened."""
+    """The type of an event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
-    #: The server no longer has the history since the last event: what is in
-    #: ``items`` is all there is now.
+    #: The server no longer has the history since the last event. ``items`` holds all
+    #: objects that exist now.
     RESYNC = "RESYNC"
 
 
 class WatchEvent(NamedTuple):
-    """A change of one object, or all objects after a gap."""
+    """A change to one object, or, after a gap, all objects."""
 
     evtype: str
     item: "Optional[Item]"
@@ -32,16 +32,16 @@ class WatchEvent(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """The tasks of a job from one change to the next."""
+    """The tasks of a job after a change."""
 
     #: Counts from 1, without gaps.
     number: int
     tasks: "Tasks"
-    #: Tasks whose pod was not there before, and those whose pod is there no longer.
+    #: Tasks whose pod is new, and tasks whose pod no longer exists.
     joined: "list[dict[str, Any]]"
     left: "list[dict[str, Any]]"
 
     @property
     def spec(self) -> "ClusterSpec":
-        """The addresses of those who are there."""
+        """The addresses of the tasks."""
         return self.tasks.spec()

@@ -1,16 +1,16 @@
-"""Pods, asked for with somebody else's client.
+"""Lists pods with a client that is not Longshore's.
 
-An object shaped like the official client's ``CoreV1Api`` has
-``list_namespaced_pod`` and ``list_pod_for_all_namespaces``; what they return has
-``items``: pods of the official client, dicts, or anything with the same attributes.
+The client has the methods ``list_namespaced_pod`` and ``list_pod_for_all_namespaces`` of
+the official client's ``CoreV1Api``. They return an object with ``items``, which are pods
+of the official client, dicts, or objects with the same attributes.
 """
 
 import os
 from datetime import datetime
 from pathlib import Path
 
-#: Attributes that a resolver reads, in the official client's words; the JSON names
-#: are the same in camel case, but for those below.
+#: The attributes that the resolver reads, under the official client's names. The JSON
+#: names are the same in camel case, except for ``_NAMES``.
 _FIELDS = {
     "metadata": {
         "name": None,
@@ -45,7 +45,7 @@ def _json_name(name):
 
 
 def _leaf(value):
-    """A value that JSON has; ``None`` for what a test double makes up."""
+    """A value that JSON can represent; ``None`` for the attributes that a mock invents."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, dict):
@@ -54,7 +54,7 @@ def _leaf(value):
 
 
 def _read(value, fields):
-    """The fields of an object as JSON has them; those that are not there are left out."""
+    """The fields of an object as JSON, without those that are not set."""
     if fields is None:
         return _leaf(value)
     if isinstance(fields, list):
@@ -64,17 +64,17 @@ def _read(value, fields):
 
 
 def as_json(pod):
-    """A pod as JSON has it."""
+    """A pod as JSON."""
     return pod if isinstance(pod, dict) else _read(pod, _FIELDS)
 
 
 def in_a_pod():
-    """Whether this runs in a pod."""
+    """Whether this process runs in a pod."""
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def own_namespace():
-    """The namespace of the pod that this runs in; ``default`` elsewhere."""
+    """The namespace of this process's pod; ``default`` outside of a pod."""
     try:
         return _OWN_NAMESPACE.read_text().strip() or "default"
     except OSError:
@@ -82,12 +82,12 @@ def own_namespace():
 
 
 def is_client(value):
-    """Whether it is shaped like ``CoreV1Api``."""
+    """Whether the value has the list methods of ``CoreV1Api``."""
     return hasattr(value, "list_namespaced_pod") or hasattr(value, "list_pod_for_all_namespaces")
 
 
 def select(client, mapping, namespace, all_namespaces):
-    """The pods of each selector of each role, in the selectors' own words."""
+    """The pods of each selector of each role."""
 
     def pods(selector):
         if all_namespaces:

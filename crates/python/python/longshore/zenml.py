@@ -1,7 +1,7 @@
-"""``OrchestratorKubernetesBackend``, ZenML 0.3's, on Longshore's launcher.
+"""``OrchestratorKubernetesBackend`` of ZenML 0.3, implemented with Longshore's launcher.
 
-Where ZenML 0.3 can be imported the class is one of its orchestrator backends, for
-``pipeline.run(backend=…)``; ZenML is not needed to launch a config.
+If ZenML 0.3 is installed, the class is one of its orchestrator backends, for
+``pipeline.run(backend=…)``. Launching a pipeline config does not require ZenML.
 """
 
 import copy
@@ -25,21 +25,21 @@ _log = logging.getLogger("longshore.zenml")
 
 
 def _texts(mapping):
-    """Labels or annotations: all values as texts."""
+    """Labels or annotations, with all values converted to strings."""
     return {str(key): str(value) for key, value in (mapping or {}).items()}
 
 
 def _json(config):
-    """The config as the pod reads it. Nothing is lost on the way, or it is refused."""
+    """The config as JSON for the pod. Raises ``ValueError`` for values that JSON cannot represent."""
     return json.dumps(config, allow_nan=False)
 
 
 class PipelineRun:
-    """A pipeline that was launched.
+    """A launched pipeline.
 
-    ``name`` and ``namespace`` are those of its Job; ``config`` is a copy of the config
-    with the place of the code in it, which ``launch_job`` takes; ``exit_code`` is
-    ``None`` until ``wait`` has come to the end.
+    ``name`` and ``namespace`` are those of its Job. ``config`` is a copy of the config that
+    includes the location of the code; ``launch_job`` accepts it. ``exit_code`` is ``None``
+    until ``wait`` returns.
     """
 
     def __init__(self, native, config):
@@ -59,13 +59,13 @@ class PipelineRun:
         return self._native.namespace
 
     def follow(self, *, logs=True):
-        """What happens, as it happens: iterates a dict an event, the last ``finished``."""
+        """The events of the run as they occur, one dict per event. The last is ``finished``."""
         return self._native.follow(logs=logs)
 
     def wait(self, *, logs=True):
-        """Waits for the end and gives the exit code; prints what the pipeline writes.
+        """Waits until the run ends and returns its exit code. Prints the pipeline's output.
 
-        Ctrl-C ends the waiting, not the run.
+        Ctrl-C stops waiting; the run continues.
         """
         for event in self.follow(logs=logs):
             if event["event"] == "log":
@@ -79,7 +79,7 @@ class PipelineRun:
         return self.exit_code
 
     def cancel(self):
-        """Stops it and keeps its record."""
+        """Stops the run and keeps its record."""
         self._native.cancel()
 
     def __repr__(self):
@@ -87,7 +87,7 @@ class PipelineRun:
 
 
 class OrchestratorKubernetesBackend(_Base):
-    """Runs ZenML pipelines as Jobs of a Kubernetes cluster.
+    """Runs ZenML pipelines as Jobs in a Kubernetes cluster.
 
     >>> import longshore
     >>> backend = longshore.OrchestratorKubernetesBackend(image="registry.example/zenml:1")
@@ -96,15 +96,16 @@ class OrchestratorKubernetesBackend(_Base):
     >>> job["metadata"]["name"], job["metadata"]["labels"]["pipeline"]
     ('zenml-training-digits', 'training_Digits')
 
-    image: with Python, ZenML, what the pipeline needs, and the program ``longshore``.
-    job_prefix: what stands before the pipeline's name in the Job's.
-    extra_labels: labels of the Job and its pods; ZenML's own win over them.
-    extra_annotations: annotations of the Job.
-    namespace: ``default`` without it.
+    image: an image with Python, ZenML, the pipeline's dependencies, and the ``longshore``
+        program.
+    job_prefix: the prefix of the Job's name, before the pipeline's name.
+    extra_labels: labels for the Job and its pods. ZenML's own labels take precedence.
+    extra_annotations: annotations for the Job.
+    namespace: the Job's namespace; the default is ``default``.
     image_pull_policy: ``Always``, ``Never`` or ``IfNotPresent``.
-    kubernetes_config_path: the kubeconfig.
-    settings: the path of a longshore.toml, for all that the others have no word for:
-        resources, variables, volumes, a launcher image, a pod template.
+    kubernetes_config_path: the path of the kubeconfig.
+    settings: the path of a longshore.toml, for settings that have no parameter here:
+        resources, environment variables, volumes, a launcher image, a pod template.
     """
 
     BACKEND_TYPE = "orchestrator"
@@ -129,20 +130,20 @@ class OrchestratorKubernetesBackend(_Base):
         self.image_pull_policy = image_pull_policy
         self.kubernetes_config_path = kubernetes_config_path
         self.settings = settings
-        # What ZenML writes into a config, and reads again.
+        # ZenML writes these attributes into a config and reads them back.
         self._kwargs = {
             name: value if value is None or isinstance(value, (str, dict)) else os.fspath(value)
             for name, value in vars(self).items()
         }
         self._source = f"{__name__}.OrchestratorKubernetesBackend"
         self._immutable = False
-        #: What was launched last: ZenML's ``pipeline.run`` does not hand it on.
+        #: The last launched run, because ZenML's ``pipeline.run`` does not return it.
         self.last_run = None
-        # What is wrong with the parameters is known at once.
+        # Validates the parameters.
         self._backend()
 
     def _backend(self):
-        # Made each time: attributes may be set, as in ZenML's class.
+        # Created on each call, because callers may set attributes, as with ZenML's class.
         return _native.PipelineBackend({
             "image": self.image,
             "job_prefix": self.job_prefix,
@@ -155,19 +156,19 @@ class OrchestratorKubernetesBackend(_Base):
         })
 
     def create_job_object(self, config):
-        """The Job that ``launch_job`` creates, as a dict. Asks nobody."""
+        """The Job that ``launch_job`` creates, as a dict. Sends no request."""
         return self._backend().create_job_object(_json(config))
 
     def launch_job(self, config):
-        """Launches a pipeline: with the code that ``run`` has sent before where the config
-        names it, else with the image's own. Gives a ``PipelineRun``."""
+        """Launches a pipeline and returns a ``PipelineRun``. The code is the upload of an earlier
+        ``run`` if the config names one, and otherwise the code in the image."""
         return self._launched(self._backend().launch_job(_json(config)), config)
 
     def run(self, config, follow=False):
-        """Packs the current repository, sends it to the config's artifact store, and
-        launches the pipeline. The config is not changed. Gives a ``PipelineRun``.
+        """Packs the current repository, uploads it to the config's artifact store, launches
+        the pipeline, and returns a ``PipelineRun``. Does not change the config.
 
-        follow: print what the pipeline writes, and come back at its end.
+        follow: print the pipeline's output and return when the run ends.
         """
         run = self._launched(self._backend().run(_repository(), _json(config)), config)
         if follow:
@@ -175,10 +176,10 @@ class OrchestratorKubernetesBackend(_Base):
         return run
 
     def _launched(self, native, config):
-        told = native.packed
-        if told is not None:
-            left_out = ", ".join(told["left_out_examples"][:3])
-            _log.info("packed %s files, %s bytes; left out: %s", told["files"], told["bytes"], left_out or "nothing")
+        packed = native.packed
+        if packed is not None:
+            left_out = ", ".join(packed["left_out_examples"][:3])
+            _log.info("packed %s files, %s bytes; left out: %s", packed["files"], packed["bytes"], left_out or "nothing")
         for warning in native.warnings:
             _log.warning("%s", warning)
         _log.info("launched %s", native.name)
@@ -187,7 +188,7 @@ class OrchestratorKubernetesBackend(_Base):
 
 
 def _with_tar_path(config, tar_path):
-    """A copy of the config with the place of the code in it."""
+    """A copy of the config that includes the location of the code."""
     config = inner = copy.deepcopy(config)
     if tar_path is not None:
         for key in ("backend", "args"):
@@ -199,7 +200,7 @@ def _with_tar_path(config, tar_path):
 
 
 def _repository():
-    """The folder that is packed: that of ``.zenml``, from the current one upwards."""
+    """The folder to pack: the nearest one with ``.zenml``, from the current folder upwards."""
     if _Repository is not None:
         return _Repository.get_instance().path
     here = Path.cwd()
