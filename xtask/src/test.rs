@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything that must hold.
 
+mod programs;
+
 use std::{env, process::Command, time::Instant};
 
 use crate::{
@@ -100,14 +102,28 @@ fn test(arguments: &Arguments) -> Outcome {
         Some(package) => command.args(["--package", package]),
         None => command.arg("--workspace"),
     };
-    command
-        .args(&arguments.rest)
-        .env("LONGSHORE_TEST_KUBECTLS", kubectls)
-        .env(
-            "LONGSHORE_TEST_PYTHON",
-            judges.python.as_deref().unwrap_or("".as_ref()),
-        );
-    let done = count(command, "the embedded cluster", begin);
+    let python = judges.python.as_deref().unwrap_or("".as_ref());
+    let prepare = |command: &mut Command| {
+        command
+            .env("LONGSHORE_TEST_KUBECTLS", &kubectls)
+            .env("LONGSHORE_TEST_PYTHON", python);
+    };
+    // cargo runs a part: its options and those of the harness look alike here.
+    let done = if arguments.rest.is_empty() && arguments.package.is_none() {
+        let mut sum = Sum::default();
+        let done = programs::run(&mut command, prepare, |line| sum.read(line));
+        let mut examples = cargo();
+        examples
+            .args(["test", "--no-fail-fast", "--workspace", "--doc"])
+            .args(profile);
+        prepare(&mut examples);
+        let documented = read_lines(&mut examples, |line| sum.read(line));
+        sum.report("the embedded cluster", begin);
+        done.and(documented)
+    } else {
+        prepare(command.args(&arguments.rest));
+        count(command, "the embedded cluster", begin)
+    };
     if let Err(problem) = judges.all() {
         eprintln!("warning: not everybody has judged this: {problem}");
     }
@@ -220,24 +236,11 @@ fn profile(arguments: &Arguments) -> &'static [&'static str] {
     if arguments.dev { &[] } else { &["--release"] }
 }
 
-/// Runs the tests, shows what they print, and tells the sum at the end.
+/// Runs the tests, shows their output, and prints the sum at the end.
 fn count(mut command: Command, server: &str, begin: Instant) -> Outcome {
     let mut sum = Sum::default();
     let done = read_lines(&mut command, |line| sum.read(line));
-    let Sum {
-        programs,
-        passed,
-        failed,
-        ignored,
-        names,
-    } = sum;
-    for name in &names {
-        println!("failed: {name}");
-    }
-    println!(
-        "test: {passed} passed, {failed} failed, {ignored} ignored, in {programs} programs, on {server}; {} s",
-        begin.elapsed().as_secs()
-    );
+    sum.report(server, begin);
     done
 }
 
@@ -253,6 +256,23 @@ struct Sum {
 }
 
 impl Sum {
+    fn report(&self, server: &str, begin: Instant) {
+        for name in &self.names {
+            println!("failed: {name}");
+        }
+        let Self {
+            programs,
+            passed,
+            failed,
+            ignored,
+            ..
+        } = self;
+        println!(
+            "test: {passed} passed, {failed} failed, {ignored} ignored, in {programs} programs, on {server}; {} s",
+            begin.elapsed().as_secs()
+        );
+    }
+
     fn read(&mut self, line: &str) {
         if let Some(name) = line
             .strip_prefix("test ")
