@@ -11,9 +11,43 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{ListType, PatchRule, Strategy};
-
 static LISTS: &str = include_str!("facts/lists.txt");
+
+/// How a strategic merge patch treats a list or an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Strategy {
+    /// Lists are replaced, objects merged field by field.
+    #[default]
+    Replace,
+    /// A list is merged: by the merge key, or as a set of plain values.
+    Merge,
+    /// An object: fields that `$retainKeys` does not name are dropped.
+    RetainKeys,
+    /// A list merged by its key, in whose items `$retainKeys` counts.
+    MergeRetainKeys,
+    /// An object that is replaced as a whole.
+    ReplaceObject,
+}
+
+/// The strategic-merge rule of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PatchRule {
+    /// The field that tells a list's items apart.
+    pub merge_key: Option<&'static str>,
+    /// How patches change the field.
+    pub strategy: Strategy,
+}
+
+/// How server-side apply owns a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListType {
+    /// As a whole.
+    Atomic,
+    /// Value by value.
+    Set,
+    /// Item by item, identified by [`TypeRef::list_map_keys`](crate::TypeRef::list_map_keys).
+    Map,
+}
 
 /// What the table says of a field or a type.
 #[derive(Debug, Clone, Copy, Default)]

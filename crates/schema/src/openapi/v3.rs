@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     custom::Describe,
+    extension::{KIND, kind_value},
     parameters::Parameter,
     paths::{self, Answer, Body, Operation, Path},
-    schemas::{self, KIND, kind_value},
+    schemas,
 };
-use crate::{packages, registry::DEFINITIONS};
+use crate::{definitions::DEFINITIONS, packages};
 
 /// The media types of patches; custom kinds have all but the last.
 const PATCH_TYPES: [&str; 4] = [

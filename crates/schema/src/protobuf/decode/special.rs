@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use longshore_model::time::{micros, seconds};
 use serde_json::{Map, Value};
 
-use super::{
+use super::Place;
+use crate::protobuf::{
     DecodeError,
-    decode::{self, Place},
     table::{Special, table},
     wire::{Reader, Wire},
 };
@@ -81,7 +81,7 @@ fn time(
 fn schema(place: Place<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut object = Map::new();
     if let Some(message) = table().find(JSON_SCHEMA) {
-        decode::message(message, bytes, &mut object, place.depth + 1)?;
+        super::message(message, bytes, &mut object, place.depth + 1)?;
     }
     Ok(object.into())
 }
