@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, ListRequest, Page, ReadVersion,
     decode::illegal_base64,
+    object::Objects,
     select::Selection,
-    state::{Objects, State, Table, too_large},
+    state::{State, Table, too_large},
 };
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";

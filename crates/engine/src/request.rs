@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, PatchKind};
 use serde_json::Value;
 
-use crate::{Error, Object};
+use crate::{Error, Object, cause::Cause};
 
 /// One object: its kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -391,7 +391,7 @@ fn dry_run<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Result<bool, Er
     let mut dry_run = false;
     for value in values {
         if value != Some("All") {
-            return Err(options_invalid(crate::validate::Cause::not_supported(
+            return Err(options_invalid(Cause::not_supported(
                 "dryRun",
                 value.unwrap_or_default(),
                 &["All"],
@@ -425,7 +425,7 @@ impl Propagation {
             "Background" => Ok(Self::Background),
             "Foreground" => Ok(Self::Foreground),
             "Orphan" => Ok(Self::Orphan),
-            _ => Err(options_invalid(crate::validate::Cause::not_supported(
+            _ => Err(options_invalid(Cause::not_supported(
                 "propagationPolicy",
                 word,
                 &["Foreground", "Background", "Orphan", "nil"],

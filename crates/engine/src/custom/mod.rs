@@ -13,20 +13,15 @@ use std::{
     },
 };
 
-use longshore_model::{Gvk, KindInfo, Scope, StatusCause, kind::Words};
+use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub(crate) use names::{accept, set_condition};
 pub(crate) use outline::Outline;
 pub(crate) use scale::{ScalePaths, builtin_scale};
 
-use crate::{
-    facts::{self, KindFacts},
-    json,
-    kinds::Entry,
-    view::View,
-};
+use crate::json;
 
 /// The finalizer that keeps a definition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -56,6 +51,13 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
+/// The schema of a version, and that of the version that is stored, if that is
+/// another.
+pub(crate) struct Schemas {
+    pub(crate) own: Arc<Structural>,
+    pub(crate) storage: Option<Arc<Structural>>,
+}
+
 /// A version of a custom kind.
 #[derive(Debug)]
 pub struct CustomKind {
@@ -80,6 +82,53 @@ pub struct CustomKind {
 }
 
 impl CustomKind {
+    /// What a version of a definition says; its objects are stored as `stored`.
+    pub(crate) fn of_version(
+        version: &json::Object,
+        info: &KindInfo,
+        stored: &KindInfo,
+        since: u64,
+        alone: bool,
+        webhook: bool,
+        schemas: Schemas,
+    ) -> Self {
+        let openapi = json::at(version, "schema.openAPIV3Schema")
+            .cloned()
+            .unwrap_or_default();
+        let columns = version
+            .get("additionalPrinterColumns")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|column| serde_json::from_value(column.clone()).ok());
+        let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
+        let warning = json::text(version, "deprecationWarning");
+        Self {
+            is_costly: schemas.own.pattern_size() > COSTLY,
+            schema: schemas.own,
+            storage: schemas.storage,
+            columns: columns.collect(),
+            scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
+            has_status: info.has_subresource("status"),
+            deprecation: deprecated.then(|| match warning {
+                "" => format!("{} {} is deprecated", info.api_version(), info.gvk.kind),
+                warning => warning.to_owned(),
+            }),
+            stored_as: stored.api_version(),
+            since: AtomicU64::new(since),
+            alone,
+            unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
+                format!(
+                    "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
+                    stored.api_version(),
+                    stored.gvk.kind,
+                    stored.gvk.version,
+                )
+            }),
+            openapi,
+        }
+    }
+
     /// The schema as the definition has it.
     #[must_use]
     pub fn openapi(&self) -> &Value {
@@ -179,7 +228,7 @@ fn at_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     Some(at)
 }
 
-/// The rows of a list of objects.
+/// The versions of a definition.
 pub(crate) fn versions(definition: &json::Object) -> impl Iterator<Item = &json::Object> {
     json::at(definition, "spec.versions")
         .and_then(Value::as_array)
@@ -195,156 +244,4 @@ pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
         .into_iter()
         .flatten()
         .any(|one| one["type"] == condition && one["status"] == "True")
-}
-
-fn words(names: &Value, field: &str) -> Words {
-    names[field]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|word| word.as_str().map(str::to_owned))
-        .collect()
-}
-
-/// The kind that an established definition makes; `since` is the revision its
-/// schemas are of.
-pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
-    let names = json::at(definition, "status.acceptedNames")
-        .cloned()
-        .unwrap_or_default();
-    let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
-    let group = json::text(definition, "spec.group").to_owned();
-    let info = |version: &json::Object| {
-        let kind = text("kind");
-        let list_kind = text("listKind");
-        let subresources = version.get("subresources").and_then(Value::as_object);
-        let has = |name: &&str| subresources.is_some_and(|all| all.contains_key(*name));
-        KindInfo {
-            gvk: Gvk {
-                group: group.clone().into(),
-                version: json::text(version, "name").to_owned().into(),
-                kind: kind.into(),
-            },
-            plural: text("plural").into(),
-            singular: text("singular").into(),
-            short_names: words(&names, "shortNames"),
-            categories: words(&names, "categories"),
-            scope: if json::text(definition, "spec.scope") == "Cluster" {
-                Scope::Cluster
-            } else {
-                Scope::Namespaced
-            },
-            subresources: ["scale", "status"]
-                .into_iter()
-                .filter(has)
-                .map(str::to_owned)
-                .collect(),
-            list_kind: (!list_kind.is_empty()).then(|| list_kind.into()),
-        }
-    };
-    let nothing = Map::new();
-    let stored = versions(definition)
-        .find(|version| version.get("storage") == Some(&Value::Bool(true)))
-        .unwrap_or(&nothing);
-    let schema = |version: &json::Object| {
-        let schema = json::at(version, "schema.openAPIV3Schema");
-        Arc::new(Structural::parse(schema.unwrap_or(&Value::Null)))
-    };
-    let stored_schema = schema(stored);
-    let stored = Arc::new(info(stored));
-    let alone = versions(definition).count() == 1;
-    let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
-    let views = versions(definition)
-        .filter(|version| version.get("served") == Some(&Value::Bool(true)))
-        .map(|version| {
-            let info = Arc::new(info(version));
-            let facts = KindFacts::with_fields(facts::custom(), selectable(version));
-            let is_stored = info.gvk == stored.gvk;
-            let schemas = Schemas {
-                own: match is_stored {
-                    true => stored_schema.clone(),
-                    false => schema(version),
-                },
-                storage: (!is_stored).then(|| stored_schema.clone()),
-            };
-            let custom = custom(version, &info, &stored, since, alone, webhook, schemas);
-            Arc::new(View::custom(info, facts, Arc::new(custom)))
-        })
-        .collect();
-    Entry {
-        store_name: stored.qualified(),
-        facts: facts::custom().into(),
-        info: stored,
-        views,
-        news: Arc::default(),
-        uid: json::text(definition, "metadata.uid").into(),
-        live: true,
-        definition: Some(json::text(definition, "metadata.name").into()),
-        terminating: holds(definition, "Terminating"),
-        made_of: json::at(definition, "spec").cloned().map(Arc::new),
-        outline: Some(Arc::new(Outline::of(definition))),
-    }
-}
-
-fn selectable(version: &json::Object) -> Arc<[String]> {
-    json::items(version, "selectableFields")
-        .map(|field| {
-            json::text(field, "jsonPath")
-                .trim_start_matches('.')
-                .to_owned()
-        })
-        .collect()
-}
-
-/// The schema of a version, and that of the version that is stored, if that is
-/// another.
-struct Schemas {
-    own: Arc<Structural>,
-    storage: Option<Arc<Structural>>,
-}
-
-fn custom(
-    version: &json::Object,
-    info: &KindInfo,
-    stored: &KindInfo,
-    since: u64,
-    alone: bool,
-    webhook: bool,
-    schemas: Schemas,
-) -> CustomKind {
-    let openapi = json::at(version, "schema.openAPIV3Schema")
-        .cloned()
-        .unwrap_or_default();
-    let columns = version
-        .get("additionalPrinterColumns")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|column| serde_json::from_value(column.clone()).ok());
-    let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
-    let warning = json::text(version, "deprecationWarning");
-    CustomKind {
-        is_costly: schemas.own.pattern_size() > COSTLY,
-        schema: schemas.own,
-        storage: schemas.storage,
-        columns: columns.collect(),
-        scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
-        has_status: info.has_subresource("status"),
-        deprecation: deprecated.then(|| match warning {
-            "" => format!("{} {} is deprecated", info.api_version(), info.gvk.kind),
-            warning => warning.to_owned(),
-        }),
-        stored_as: stored.api_version(),
-        since: AtomicU64::new(since),
-        alone,
-        unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
-            format!(
-                "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
-                stored.api_version(),
-                stored.gvk.kind,
-                stored.gvk.version,
-            )
-        }),
-        openapi,
-    }
 }

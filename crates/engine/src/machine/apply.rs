@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
-    decode::{Decoded, decode, word},
+    decode::{Decoded, word},
     json,
     managed::{self, Applied, Applier, Conflict, Refusal},
     object,
@@ -79,7 +79,8 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let object = Value::Object(object);
     let Decoded {
         object: mut new, ..
-    } = decode(&view, object, FieldValidation::Ignore)
+    } = view
+        .decode(object, FieldValidation::Ignore)
         .map_err(|problem| problem.of_patch(PatchKind::Apply, &Value::Object(config.clone())))?;
     let author = Author::Applied(entries);
     let (Some(old), Some(before)) = (old, before) else {

@@ -4,7 +4,7 @@ use longshore_model::time;
 use serde_json::{Value, json};
 
 use super::{Transaction, update};
-use crate::{Bind, Error, Subject, json as js, object, validate::Cause};
+use crate::{Bind, Error, Subject, cause::Cause, json as js, object};
 
 /// Sets the node's name and the condition `PodScheduled`.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     Create, Error, FieldValidation, Object, Subject, Written,
-    decode::{complete, decode},
+    cause::Cause,
+    decode::complete,
     defaults,
     facts::Generation,
     json,
@@ -23,7 +24,7 @@ use crate::{
     object,
     options::Ids,
     state::State,
-    validate::{self, Cause},
+    validate,
     view::View,
 };
 
@@ -62,7 +63,7 @@ pub(super) fn draft(
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
     check_stays(kinds.entry(kind), json_name(&request.object))?;
-    let decoded = decode(view, request.object, request.options.field_validation)?;
+    let decoded = view.decode(request.object, request.options.field_validation)?;
     let (object, warnings) = (decoded.object, decoded.warnings);
     let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
     let place_of = Kind {

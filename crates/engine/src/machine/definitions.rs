@@ -12,7 +12,7 @@ use crate::{
     DeleteOptions, Error, Object,
     custom::{self, CLEANUP, Outline},
     json,
-    kinds::KindId,
+    kinds::{Entry, KindId},
     state::{Cleaning, State},
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn load(state: &mut State) {
         let definition = object.map();
         let outline = Arc::new(Outline::of(&definition));
         if outline.is_established {
-            let mut entry = custom::entry(&definition, object.revision());
+            let mut entry = Entry::custom(&definition, object.revision());
             entry.outline = Some(outline.clone());
             state.add_kind(entry);
         }
@@ -153,7 +153,7 @@ fn sync_kinds(machine: &mut Machine, kind: KindId) {
         let Some(object) = state.table(kind).objects.get(name).cloned() else {
             continue;
         };
-        let mut made = custom::entry(&object.map(), object.revision());
+        let mut made = Entry::custom(&object.map(), object.revision());
         made.outline = Some(outline.clone());
         let Some(id) = own else {
             state.add_kind(made);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Draftable, SLICE, SLICE_BYTES, Transaction, definitions, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
-    facts::Facts, json, kinds::KindId, list, object, request::options_invalid, validate::Cause,
+    cause::Cause, facts::Facts, json, kinds::KindId, list, object, request::options_invalid,
 };
 
 const ORPHAN: &str = "orphan";

@@ -6,14 +6,8 @@ use serde_json::Value;
 
 use super::{Transaction, apply, ownership::Author, update};
 use crate::{
-    Error, Object, Patch, Subject, Subresource, Update, Written,
-    custom::ScalePaths,
-    decode::{Decoded, decode},
-    facts, json,
-    kinds::KindId,
-    object, patch as patches,
-    validate::Cause,
-    view::View,
+    Error, Object, Patch, Subject, Subresource, Update, Written, cause::Cause, custom::ScalePaths,
+    decode::Decoded, facts, json, kinds::KindId, object, patch as patches, view::View,
 };
 
 /// The kind of what `/scale` takes and answers: `Scale` of autoscaling/v1.
@@ -116,7 +110,8 @@ pub(super) fn patch(
     let patched = patches::apply(&view_of_scale.info, request.kind, scale, &request.body)?;
     let Decoded {
         object, warnings, ..
-    } = decode(&view_of_scale, patched, request.options.field_validation)
+    } = view_of_scale
+        .decode(patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
     let author = Author::new(&request.options, None);
     let object = store(tx, (kind, view), old, &object, author)?;

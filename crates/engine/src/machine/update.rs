@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::{Draftable, Transaction, apply, create, ownership::Author, scale};
 use crate::{
     Error, Object, Patch, Subject, Subresource, Update, Written,
-    decode::{Decoded, complete, decode},
+    cause::Cause,
+    decode::{Decoded, complete},
     defaults, json,
     kinds::KindId,
-    managed, object, patch as patches,
-    validate::{self, Cause},
+    managed, object, patch as patches, validate,
     view::View,
 };
 
@@ -22,10 +22,10 @@ pub(crate) fn decode_update(tx: &Transaction<'_>, request: &mut Update) -> Resul
     let object = std::mem::take(&mut request.object);
     let validation = request.options.field_validation;
     let decoded = if request.subresource == Subresource::Scale {
-        decode(&scale::scale_view(), object, validation)?
+        scale::scale_view().decode(object, validation)?
     } else {
         let (_, view) = tx.kinds().resolve(&request.target.kind)?;
-        decode(view, object, validation)?
+        view.decode(object, validation)?
     };
     Ok(decoded)
 }
@@ -151,7 +151,8 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         object,
         managed,
         warnings,
-    } = decode(&view, patched, request.options.field_validation)
+    } = view
+        .decode(patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
     let mut new = view.stored_form(object);
     if json::text(&new, "metadata.name").is_empty() {

@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use imbl::OrdMap;
 use serde_json::{Map, Value};
 
 pub(crate) use self::write::kind_first;
@@ -19,6 +20,9 @@ use crate::facts::{Facts, KindFacts};
 
 /// Labels of an object; shared by its versions as long as they do not change.
 pub(crate) type Labels = Arc<BTreeMap<String, String>>;
+
+/// The objects of a kind, by key.
+pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
 
 /// An immutable snapshot of an object.
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@ use longshore_model::StatusCause;
 use longshore_schema::{Structural, structural::rules};
 use serde_json::Value;
 
-use super::{Cause, cause::one_of, meta};
+use super::meta;
 use crate::{
+    cause::{Cause, one_of},
     custom::{holds, versions},
     json::{self, Object},
 };

@@ -3,12 +3,11 @@
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::{
-    Cause,
-    cause::{not_negative, one_of},
-    meta, pod,
+use super::{meta, pod};
+use crate::{
+    cause::{Cause, not_negative, one_of},
+    json::{self, Object},
 };
-use crate::json::{self, Object};
 
 /// What is wrong with a Job.
 pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {

@@ -5,7 +5,6 @@ mod address;
 mod at;
 mod autoscaling;
 mod backing;
-mod cause;
 mod certificate;
 mod config;
 mod cron;
@@ -35,10 +34,12 @@ mod zero;
 
 use longshore_model::{KindInfo, StatusCause};
 
-pub(crate) use cause::Cause;
 pub(crate) use meta::deletion;
 
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// What is wrong with an object by itself.
 pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {

@@ -3,12 +3,11 @@
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     address::{is_inside, network},
     at::{At, Causes},
     selector,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 

@@ -6,11 +6,13 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     address::network,
     at::{At, Causes},
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 

@@ -3,11 +3,13 @@
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// The greatest priority that is not the system's.
 const GREATEST: i64 = 1_000_000_000;

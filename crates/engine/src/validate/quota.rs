@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     limits::{STANDARD, is_huge_pages, resource_name},
     workload,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 const SCOPES: &[&str] = &[
     "Terminating",

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     selector, workload,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 /// Bytes of all parameters together.
 const PARAMETERS: usize = 256 << 10;

@@ -4,13 +4,15 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes},
     backing,
     pod::node_term,
     selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const MODES: &[&str] = &[
     "ReadOnlyMany",

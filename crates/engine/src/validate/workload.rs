@@ -5,11 +5,13 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes, is_none},
     pod, selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 

@@ -2,10 +2,12 @@
 
 use longshore_model::name;
 
-use crate::validate::{
-    Cause,
-    at::{At, Causes},
-    meta,
+use crate::{
+    cause::Cause,
+    validate::{
+        at::{At, Causes},
+        meta,
+    },
 };
 
 const FORM: &str = "; desired format: https://host[/path]";

@@ -1,7 +1,9 @@
 //! The kinds an engine serves. They are part of the state, so that a write that
 //! makes or changes a kind is rolled back like any other, and a reader sees
-//! kinds and objects of one moment. Each stored kind has a number that finds
+//! a consistent snapshot of kinds and objects. Each stored kind has a number that finds
 //! its table, and one view or more: the versions it is served in.
+
+mod custom;
 
 use std::sync::Arc;
 
