@@ -1,6 +1,8 @@
 //! Custom kinds: what a CustomResourceDefinition says, brought to a form the
 //! engine works with.
 
+mod conditions;
+mod deletion;
 mod names;
 mod outline;
 mod scale;
@@ -17,14 +19,23 @@ use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
 use serde_json::Value;
 
-pub(crate) use names::{accept, set_condition};
+pub(crate) use conditions::{holds, set_condition};
+pub(crate) use deletion::{CLEANUP, begin_deletion};
+pub(crate) use names::accept;
 pub(crate) use outline::Outline;
 pub(crate) use scale::{ScalePaths, builtin_scale};
 
 use crate::json;
 
-/// The finalizer that keeps a definition until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// The group of definitions.
+pub(crate) const DEFINITION_GROUP: &str = "apiextensions.k8s.io";
+/// The kind of definitions.
+pub(crate) const DEFINITION_KIND: &str = "CustomResourceDefinition";
+
+/// Whether a kind is that of definitions.
+pub(crate) fn is_definition(group: &str, kind: &str) -> bool {
+    group == DEFINITION_GROUP && kind == DEFINITION_KIND
+}
 
 /// Bytes of compiled patterns up to which a small object is validated in a few
 /// milliseconds, whatever the patterns.
@@ -235,13 +246,4 @@ pub(crate) fn versions(definition: &json::Object) -> impl Iterator<Item = &json:
         .into_iter()
         .flatten()
         .filter_map(Value::as_object)
-}
-
-/// Whether a condition of a definition is `True`.
-pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
-    json::at(definition, "status.conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .any(|one| one["type"] == condition && one["status"] == "True")
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Transaction, create,
     ownership::{Author, with_scope},
-    update,
+    replace,
 };
 use crate::{
     Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
@@ -86,9 +86,9 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");
         if given.is_empty() {
-            return Err(update::nameless(name));
+            return Err(replace::nameless(name));
         }
-        update::check_place(&info, namespace, name, &mut new)?;
+        replace::check_place(&info, namespace, name, &mut new)?;
         let metadata = json::child(&mut new, "metadata");
         let uid = json::text(metadata, "uid");
         if !uid.is_empty() {
@@ -110,13 +110,13 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         return create::create(tx, draft);
     };
     let mut new = view.stored_form(new);
-    update::check_place(&info, namespace, name, &mut new)?;
-    let place = update::Place {
+    replace::check_place(&info, namespace, name, &mut new)?;
+    let place = replace::Place {
         kind,
         view: &view,
         subresource: request.subresource,
     };
-    let object = update::replace(tx, place, &old, before, new, author)?;
+    let object = replace::replace(tx, place, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,

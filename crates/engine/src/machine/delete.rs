@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, SLICE, SLICE_BYTES, Transaction, definitions, namespace};
+use super::{Draftable, SLICE, SLICE_BYTES, Transaction, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
-    cause::Cause, facts::Facts, json, kinds::KindId, list, object, request::options_invalid,
+    cause::Cause, custom, facts::Facts, json, kinds::KindId, list, object,
+    request::options_invalid,
 };
 
 const ORPHAN: &str = "orphan";
@@ -141,10 +142,10 @@ pub(super) fn one(
     let before = old.map();
     let mut object = before.clone();
     let gvk = &tx.kinds().entry(kind).info.gvk;
-    if definitions::is_definition(&gvk.group, &gvk.kind)
+    if custom::is_definition(&gvk.group, &gvk.kind)
         && json::at(&before, "metadata.deletionTimestamp").is_none()
     {
-        definitions::begin_deletion(&mut object, tx.now);
+        custom::begin_deletion(&mut object, tx.now);
         return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
     let grace = begin_grace(&mut object, tx.now, options);

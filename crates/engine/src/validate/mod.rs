@@ -10,6 +10,7 @@ mod config;
 mod cron;
 mod definition;
 mod endpoints;
+mod immutable;
 mod ingress;
 mod job;
 mod job_status;
@@ -17,6 +18,7 @@ mod limits;
 mod meta;
 mod netpol;
 mod node;
+mod node_selector;
 mod pem;
 mod pod;
 mod policy;
@@ -141,10 +143,10 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("", "PersistentVolumeClaim") => volume::claim_change(before, after, &mut causes),
         ("", "ResourceQuota") => quota::change(before, after, &mut causes),
         ("apps", "ControllerRevision") => {
-            workload::fixed(before, after, &["data"], &mut causes);
+            immutable::fixed(before, after, &["data"], &mut causes);
         }
         ("apps", "DaemonSet" | "Deployment" | "ReplicaSet") => {
-            workload::fixed(before, after, &["spec.selector"], &mut causes);
+            immutable::fixed(before, after, &["spec.selector"], &mut causes);
         }
         ("apps", "StatefulSet") => stateful::change(before, after, &mut causes),
         ("batch", "Job") => job::change(before, after, &mut causes),
@@ -155,16 +157,16 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
             autoscaling::change(before, after, &mut causes);
         }
         ("node.k8s.io", "RuntimeClass") => {
-            workload::fixed_unshown(before, after, &["handler"], &mut causes);
+            immutable::fixed_unshown(before, after, &["handler"], &mut causes);
         }
         ("discovery.k8s.io", "EndpointSlice") => {
-            workload::fixed_unshown(before, after, &["addressType"], &mut causes);
+            immutable::fixed_unshown(before, after, &["addressType"], &mut causes);
         }
         ("networking.k8s.io", "IPAddress") => {
-            workload::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
+            immutable::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
         }
         ("networking.k8s.io", "IngressClass") => {
-            workload::fixed(before, after, &["spec.controller"], &mut causes);
+            immutable::fixed(before, after, &["spec.controller"], &mut causes);
         }
         ("networking.k8s.io", "ServiceCIDR") => {
             netpol::service_cidr_change(before, after, &mut causes);
@@ -179,11 +181,11 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("storage.k8s.io", "CSINode") => storage::node_change(before, after, &mut causes),
         ("storage.k8s.io", "CSIStorageCapacity") => {
             let fixed = ["nodeTopology", "storageClassName"];
-            workload::fixed(before, after, &fixed, &mut causes);
+            immutable::fixed(before, after, &fixed, &mut causes);
         }
         ("storage.k8s.io", "StorageClass") => storage::class_change(before, after, &mut causes),
         ("storage.k8s.io", "VolumeAttachment") => {
-            workload::fixed_unshown(before, after, &["spec"], &mut causes);
+            immutable::fixed_unshown(before, after, &["spec"], &mut causes);
         }
         ("storage.k8s.io", "VolumeAttributesClass") => {
             storage::attributes_class_change(before, after, &mut causes);

@@ -4,7 +4,7 @@ use longshore_model::StatusCause;
 
 use super::{
     at::{At, Causes},
-    selector,
+    immutable, selector,
 };
 use crate::{
     cause::Cause,
@@ -82,5 +82,5 @@ pub(super) fn priority_change(before: &Object, after: &Object, causes: &mut Vec<
             "may not be changed in an update.",
         ));
     }
-    super::workload::fixed(before, after, &["preemptionPolicy"], causes);
+    immutable::fixed(before, after, &["preemptionPolicy"], causes);
 }

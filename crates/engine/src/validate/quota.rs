@@ -6,8 +6,8 @@ use longshore_model::StatusCause;
 
 use super::{
     at::{At, Causes},
+    immutable,
     limits::{STANDARD, is_huge_pages, resource_name},
-    workload,
 };
 use crate::{cause::Cause, json::Object};
 
@@ -144,5 +144,5 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    workload::fixed(before, after, &["spec.scopes"], causes);
+    immutable::fixed(before, after, &["spec.scopes"], causes);
 }

@@ -6,7 +6,7 @@ use longshore_model::StatusCause;
 
 use super::{
     at::{At, Causes},
-    selector, workload,
+    immutable, selector,
 };
 use crate::{cause::Cause, json::Object};
 
@@ -75,7 +75,7 @@ pub(super) fn class_change(before: &Object, after: &Object, causes: &mut Vec<Sta
         "reclaimPolicy",
         "volumeBindingMode",
     ];
-    workload::fixed_unshown(before, after, &fields, causes);
+    immutable::fixed_unshown(before, after, &fields, causes);
 }
 
 /// The name of a driver.
@@ -179,7 +179,7 @@ pub(super) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<St
     // The real server's path.
     let shown = required(after).called("spec.attachedRequired");
     Causes(causes).immutable(&required(before), &shown);
-    workload::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
+    immutable::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
 }
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {

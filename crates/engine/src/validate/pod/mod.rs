@@ -7,7 +7,7 @@ mod security;
 mod sources;
 pub(super) mod status;
 
-pub(super) use placement::{node_term, toleration};
+pub(super) use placement::toleration;
 
 use std::collections::HashSet;
 
