@@ -15,7 +15,7 @@ use crate::{
 };
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// The revision in a token that goes on with the newest state.
+/// The revision in a token that continues with the newest state.
 const NEWEST: i64 = -1;
 
 /// What a `continue` token says.
@@ -23,7 +23,7 @@ const NEWEST: i64 = -1;
 struct Token {
     v: String,
     rv: i64,
-    /// The key after which to go on, without the namespace of the list, ended by a NUL.
+    /// The key to continue after, without the namespace of the list, ended by a NUL.
     start: String,
 }
 

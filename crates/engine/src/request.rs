@@ -212,7 +212,7 @@ pub enum ReadVersion {
     /// The newest.
     #[default]
     Latest,
-    /// Whichever is at hand.
+    /// Any version that is available.
     Any,
     /// None older than this.
     AtLeast(u64),
@@ -233,7 +233,7 @@ pub struct ListRequest {
     pub fields: FieldSelector,
     /// At most so many.
     pub limit: Option<usize>,
-    /// Where to go on: the `continue` token of the page before.
+    /// Where to continue: the `continue` token of the page before.
     pub cursor: Option<String>,
     /// Which version of the state.
     pub version: ReadVersion,
@@ -271,7 +271,7 @@ pub struct Page {
 /// Where a watch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStart {
-    /// At the newest state, told as `Added` events.
+    /// At the newest state, reported as `Added` events.
     Latest,
     /// After this version.
     After(u64),
@@ -314,7 +314,7 @@ impl WatchRequest {
     }
 }
 
-/// What a watch tells.
+/// What a watch reports.
 #[derive(Debug, Clone)]
 pub enum WatchEvent {
     /// New, or newly selected.
@@ -324,9 +324,9 @@ pub enum WatchEvent {
     /// Gone, or no longer selected: the last selected state with the version
     /// of the change.
     Deleted(Arc<Object>),
-    /// All events up to this version have been told.
+    /// All events up to this version have been sent.
     Bookmark(u64),
-    /// The initial events are told; the state was of this version.
+    /// The initial events have been sent; the state was of this version.
     InitialEventsEnd(u64),
 }
 

@@ -2,7 +2,7 @@
 //! and server-side apply treat lists and objects. Read from `facts/lists.txt`,
 //! which `facts/generate.py` takes from the types of a release of Kubernetes.
 //!
-//! A line `@package` opens a package. A line `Type.field word…` tells about a
+//! A line `@package` opens a package. A line `Type.field word…` describes a
 //! field, `Type word…` about every object of the type. Words: `patch=` the
 //! strategies of strategic merge, `key=` its merge key, `list=` the list type
 //! of server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
@@ -32,7 +32,7 @@ pub enum Strategy {
 /// The strategic-merge rule of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PatchRule {
-    /// The field that tells a list's items apart.
+    /// The field that identifies a list's items.
     pub merge_key: Option<&'static str>,
     /// How patches change the field.
     pub strategy: Strategy,

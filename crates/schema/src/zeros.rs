@@ -2,7 +2,7 @@
 //! are zero, and which are always there. Kubernetes' types say it; the table
 //! `facts/zeros.txt` holds it, which `facts/generate.py` takes from them.
 //!
-//! A line `@package` opens a package. A line `Type word…` tells about a type's
+//! A line `@package` opens a package. A line `Type word…` describes a type's
 //! fields: `field?` is left out when it is zero (an empty text, list or map, 0
 //! or false), `field=ZERO` is always there, as the JSON `ZERO` when nothing was
 //! said. Fields that are not named are there when they were given.

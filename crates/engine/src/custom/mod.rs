@@ -52,7 +52,7 @@ pub struct PrinterColumn {
     /// A hint at how to show it.
     #[serde(default)]
     pub format: String,
-    /// What it tells.
+    /// Its description.
     #[serde(default)]
     pub description: String,
     /// 0 is shown always, more only when there is place.

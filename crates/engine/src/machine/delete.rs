@@ -189,7 +189,7 @@ enum Grace {
     None,
     /// It has begun, or has been cut, to this many seconds.
     Seconds(i64),
-    /// It had begun before and goes on.
+    /// It had begun before and continues.
     Pending,
 }
 
@@ -235,7 +235,7 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
     Grace::Seconds(seconds)
 }
 
-/// So many seconds later; the last moment there is, if that is beyond it.
+/// So many seconds later; or the latest possible time, if that is earlier.
 fn after(now: Timestamp, seconds: i64) -> Timestamp {
     now.saturating_add(SignedDuration::from_secs(seconds))
         .unwrap_or(Timestamp::MAX)

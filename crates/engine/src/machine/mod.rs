@@ -79,7 +79,7 @@ pub(crate) struct Machine {
     /// for.
     wrote_event: bool,
     swept: Option<Timestamp>,
-    /// The key after which to go on to look for old ones.
+    /// The key after which the search for old ones continues.
     sweeping: Option<Arc<str>>,
 }
 

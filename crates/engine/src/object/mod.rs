@@ -1,4 +1,4 @@
-//! A stored object: its JSON bytes, and the few facts that reads need at hand.
+//! A stored object: its JSON bytes, and the few facts that reads need.
 
 mod read;
 mod write;
@@ -143,7 +143,7 @@ impl Object {
         }
     }
 
-    /// The same state under another version: what a watch tells of a deletion,
+    /// The same state under another version: what a watch reports for a deletion,
     /// or of an object that left its selection.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
         let at = self.version_at.start as usize..self.version_at.end as usize;

@@ -118,7 +118,7 @@ pub(crate) fn finalized(kind: &KindInfo, namespace: &Object) -> Vec<StatusCause>
     causes
 }
 
-/// What is wrong with a new object alone: later it is let be.
+/// What is wrong with a new object alone: updates do not check it.
 pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     match (&*kind.gvk.group, &*kind.gvk.kind) {

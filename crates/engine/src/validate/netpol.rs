@@ -88,7 +88,7 @@ fn ip_block(block: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whose the address is.
+/// The object that the address belongs to.
 pub(super) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     let parent = At::field(object, "spec").get("parentRef");

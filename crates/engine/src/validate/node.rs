@@ -112,8 +112,8 @@ pub(super) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a namespace whose finalizers are written. Here they are
-/// told apart.
+/// What is wrong with a namespace whose finalizers are written. Each of
+/// them has a path of its own here.
 pub(super) fn finalized_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
     for finalizer in At::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer, causes);

@@ -34,7 +34,7 @@ pub(super) fn selecting(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     }
 }
 
-/// Pods of a workload start again and again, for ever.
+/// Pods of a workload always restart.
 pub(super) fn endless(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     let pod = spec.get("template").get("spec");
     causes.one_of(&pod.get("restartPolicy"), &["Always"]);

@@ -26,8 +26,8 @@ const PATCH_TYPES: [&str; 4] = [
 ];
 
 /// The index at `/openapi/v3`: where each group and version has its document.
-/// The hash in an address changes with the document, so that it may be kept
-/// for ever.
+/// The hash in an address changes with the document, so that it may be
+/// cached forever.
 #[must_use]
 pub fn v3_index<K: Describe>(kinds: &[K]) -> Value {
     let mut paths = Map::new();

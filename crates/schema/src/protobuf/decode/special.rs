@@ -29,7 +29,7 @@ pub(super) fn special(
             Some(bytes) => text(place, bytes)?,
             None => "0".into(),
         })),
-        // 1 tells which: 0 the number in 2, else the text in 3.
+        // Field 1 is the type: 0 for the number in 2, 1 for the text in 3.
         Special::IntOrString => Ok(Some(match fields.number(1) {
             Some(1) => text(place, fields.bytes(3).unwrap_or_default())?,
             _ => fields.number(2).unwrap_or(0).into(),
