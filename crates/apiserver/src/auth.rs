@@ -1,20 +1,19 @@
 //! Authentication: who sends a request. The administrator shows the cluster's
 //! bearer token or a client certificate of the cluster's authority, a service
 //! account a token of its own. Until there is authorization, every
-//! authenticated user may do everything. A few paths tell nothing private and
+//! authenticated user may do everything. A few paths show nothing private and
 //! are open, as probes need them.
 
 use std::sync::{Arc, LazyLock};
 
 use http::{HeaderMap, header};
+use longshore_engine::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::{
     fault::Fault,
     route::Route,
-    server::Shared,
-    service::ApiService,
-    tokens::{self, ISSUER, Refusal},
+    tokens::{self, ISSUER, Refusal, TokenKey},
     user::User,
 };
 
@@ -47,32 +46,61 @@ pub(crate) enum Caller {
     Network(Option<Arc<User>>),
 }
 
-/// The user of a request; 401 when it shows no valid credentials. A token
-/// decides alone; the connection's certificate counts for requests without.
-pub(crate) fn authenticate(
-    service: &ApiService,
-    headers: &HeaderMap,
-    route: Option<&Route>,
-) -> Result<Arc<User>, Fault> {
-    let Caller::Network(certified) = &service.caller else {
-        return Ok(User::administrator());
-    };
-    let shared = &*service.shared;
-    if shared.token.is_none() {
-        return Ok(User::administrator());
-    }
-    let user = match headers.get(header::AUTHORIZATION) {
-        Some(value) => {
-            let token = value.to_str().ok().and_then(bearer);
-            let found = token.and_then(|token| user_of(shared, token, own_audience()).ok());
-            found.map(|(user, _)| user)
+/// Knows the credentials that the server accepts.
+pub(crate) struct Authenticator {
+    /// Has the service accounts, and the objects that their tokens are bound to.
+    pub(crate) engine: Engine,
+    /// The administrator's; the network's clients need none without it.
+    pub(crate) token: Option<Token>,
+    /// Signs the tokens of service accounts.
+    pub(crate) token_key: Option<TokenKey>,
+}
+
+impl Authenticator {
+    /// The user of a request; 401 when it shows no valid credentials. A token
+    /// decides alone; the connection's certificate counts for requests without.
+    pub(crate) fn authenticate(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        route: Option<&Route>,
+    ) -> Result<Arc<User>, Fault> {
+        let Caller::Network(certified) = caller else {
+            return Ok(User::administrator());
+        };
+        if self.token.is_none() {
+            return Ok(User::administrator());
         }
-        None => certified.clone(),
-    };
-    match user {
-        Some(user) => Ok(user),
-        None if matches!(route, Some(Route::Health(..) | Route::Version)) => Ok(User::anonymous()),
-        None => Err(Fault::unauthorized()),
+        let user = match headers.get(header::AUTHORIZATION) {
+            Some(value) => {
+                let token = value.to_str().ok().and_then(bearer);
+                let found = token.and_then(|token| self.user_of(token, own_audience()).ok());
+                found.map(|(user, _)| user)
+            }
+            None => certified.clone(),
+        };
+        match user {
+            Some(user) => Ok(user),
+            None if matches!(route, Some(Route::Health(..) | Route::Version)) => {
+                Ok(User::anonymous())
+            }
+            None => Err(Fault::unauthorized()),
+        }
+    }
+
+    /// The user of a token for one of `audiences`, and which of these it is for.
+    pub(crate) fn user_of(
+        &self,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<(Arc<User>, Vec<String>), Refusal> {
+        if self.token.as_ref().is_some_and(|own| own.matches(token)) {
+            // It is for every audience.
+            return Ok((User::administrator(), audiences.to_vec()));
+        }
+        let key = self.token_key.as_ref().ok_or(Refusal::Foreign)?;
+        let found = tokens::authenticate(&self.engine, key, token, audiences);
+        found.map(|(user, common)| (Arc::new(user), common))
     }
 }
 
@@ -86,21 +114,6 @@ fn bearer(value: &str) -> Option<&str> {
 pub(crate) fn own_audience() -> &'static [String] {
     static OWN: LazyLock<[String; 1]> = LazyLock::new(|| [ISSUER.to_owned()]);
     &*OWN
-}
-
-/// The user of a token for one of `audiences`, and which of these it is for.
-pub(crate) fn user_of(
-    shared: &Shared,
-    token: &str,
-    audiences: &[String],
-) -> Result<(Arc<User>, Vec<String>), Refusal> {
-    if shared.token.as_ref().is_some_and(|own| own.matches(token)) {
-        // It is for every audience.
-        return Ok((User::administrator(), audiences.to_vec()));
-    }
-    let key = shared.token_key.as_ref().ok_or(Refusal::Foreign)?;
-    let found = tokens::authenticate(&shared.engine, key, token, audiences);
-    found.map(|(user, common)| (Arc::new(user), common))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Connections: accepted up to a limit, shaken hands with, served until the
 //! client leaves or the server stops. An idle one costs little memory, and
-//! one that dawdles costs nobody else anything.
+//! a slow one costs the others nothing.
 
 use std::{
     pin::{Pin, pin},
@@ -22,12 +22,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tower::Service as _;
 
 use crate::{
-    auth::{self, Caller},
-    certificate, leftover, limits,
-    service::{ApiService, ConnectionDropped, stopped},
+    auth::Caller,
+    body::Body,
+    certificate, input, leftover, limits,
+    respond::{ConnectionDropped, Responder},
+    stopping::stopped,
     tls::ServerTls,
     unauthenticated::{Entry, Unauthenticated},
 };
@@ -45,19 +46,19 @@ const SEND_BUFFER: usize = 64 << 10;
 /// All connections of a listener.
 pub(crate) struct Connections {
     acceptor: TlsAcceptor,
-    service: ApiService,
+    responder: Responder,
     tasks: JoinSet<()>,
     room: Arc<Semaphore>,
     unauthenticated: Arc<Unauthenticated>,
 }
 
 impl Connections {
-    pub(crate) fn new(tls: ServerTls, service: ApiService) -> Self {
+    pub(crate) fn new(tls: ServerTls, responder: Responder) -> Self {
         let files = getrlimit(Resource::Nofile).current;
         let (all, unauthenticated) = limits::connections(files);
         Self {
             acceptor: TlsAcceptor::from(tls.0),
-            service,
+            responder,
             tasks: JoinSet::new(),
             room: Arc::new(Semaphore::new(all)),
             unauthenticated: Unauthenticated::new(unauthenticated, limits::UNAUTHENTICATED_TIME),
@@ -77,8 +78,8 @@ impl Connections {
                 (permit, accepted) = accepted => match (permit, accepted) {
                     (Ok(permit), Ok((stream, _))) => {
                         let entry = Arc::new(self.unauthenticated.enter());
-                        let (acceptor, service) = (self.acceptor.clone(), self.service.clone());
-                        let serving = connection(stream, acceptor, service, (permit, entry));
+                        let (acceptor, responder) = (self.acceptor.clone(), self.responder.clone());
+                        let serving = connection(stream, acceptor, responder, (permit, entry));
                         self.tasks.spawn(serving);
                     }
                     (_, Err(error)) => {
@@ -106,12 +107,12 @@ impl Connections {
 async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    service: ApiService,
+    responder: Responder,
     (_room, entry): (OwnedSemaphorePermit, Arc<Entry>),
 ) {
     // Events are small and must not wait for more.
     let _ = stream.set_nodelay(true);
-    let stopping = service.stopping.clone();
+    let stopping = responder.stopping.clone();
     // Boxed: the handshake's state is gone when the connection lies idle.
     let shaken = Box::pin(timeout(limits::HANDSHAKE_TIME, acceptor.accept(stream)));
     let stream = tokio::select! {
@@ -129,27 +130,27 @@ async fn connection(
     if user.is_some() {
         entry.authenticated();
     }
-    let service = ApiService {
+    let responder = Responder {
         caller: Caller::Network(user.map(Arc::new)),
-        ..service
+        ..responder
     };
-    // The protocol is settled by TLS, so nobody waits for a preface.
+    // The protocol is settled by TLS, so no preface is awaited.
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        Box::pin(http2(stream, service, entry)).await;
+        Box::pin(http2(stream, responder, entry)).await;
     } else {
-        Box::pin(http1(stream, service, entry)).await;
+        Box::pin(http1(stream, responder, entry)).await;
     }
 }
 
-/// Calls the service for hyper; a dropped connection is told to its task, as
+/// Answers requests for hyper; a dropped connection is reported to its task, as
 /// HTTP/2 would end the one stream only.
 fn handler(
-    service: ApiService,
+    responder: Responder,
     entry: Arc<Entry>,
     dropped: Arc<Notify>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
-    Response = http::Response<crate::Body>,
+    Response = http::Response<Body>,
     Error = ConnectionDropped,
     Future: Send + 'static,
 > {
@@ -157,14 +158,17 @@ fn handler(
         // Streams of HTTP/2 end one by one.
         let one_by_one = request.version() == Version::HTTP_2;
         if !entry.is_authenticated() {
-            match auth::authenticate(&service, request.headers(), None) {
+            let authenticator = &responder.shared.authenticator;
+            match authenticator.authenticate(&responder.caller, request.headers(), None) {
                 Ok(_) => entry.authenticated(),
                 Err(_) => entry.count(),
             }
         }
         let (head, body) = request.into_parts();
         let (body, leftover) = leftover::lend(body);
-        let answering = service.clone().call(Request::from_parts(head, body));
+        let request = Request::from_parts(head, input::boxed(body));
+        // Boxed: a request's state is gone when the connection lies idle.
+        let answering = Box::pin(responder.clone().respond(request));
         let dropped = dropped.clone();
         async move {
             let answer = answering.await;
@@ -178,8 +182,8 @@ fn handler(
     })
 }
 
-async fn http1(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Entry>) {
-    let stopping = service.stopping.clone();
+async fn http1(stream: TlsStream<TcpStream>, responder: Responder, entry: Arc<Entry>) {
+    let stopping = responder.stopping.clone();
     let dropped = Arc::new(Notify::new());
     let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -187,15 +191,15 @@ async fn http1(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Ent
         .max_buf_size(HTTP1_BUFFER)
         .serve_connection(
             TokioIo::new(stream),
-            handler(service, entry.clone(), dropped.clone()),
+            handler(responder, entry.clone(), dropped.clone()),
         )
         .with_upgrades();
     let end = |serving: Pin<&mut _>| UpgradeableConnection::graceful_shutdown(serving);
     drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-async fn http2(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Entry>) {
-    let stopping = service.stopping.clone();
+async fn http2(stream: TlsStream<TcpStream>, responder: Responder, entry: Arc<Entry>) {
+    let stopping = responder.stopping.clone();
     let dropped = Arc::new(Notify::new());
     let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -208,14 +212,15 @@ async fn http2(stream: TlsStream<TcpStream>, service: ApiService, entry: Arc<Ent
         .max_send_buf_size(SEND_BUFFER)
         .serve_connection(
             TokioIo::new(stream),
-            handler(service, entry.clone(), dropped.clone()),
+            handler(responder, entry.clone(), dropped.clone()),
         );
     let end = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
     drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
 /// Serves until the client leaves, does not authenticate in time or has to make
-/// room for others, a fault drops the connection, or the server stops: then what has begun is still answered, and `end` tells it so.
+/// room for others, a fault drops the connection, or the server stops: then `end`
+/// starts a graceful shutdown, and what has begun is still answered.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     serving: C,
     end: impl FnOnce(Pin<&mut C>),

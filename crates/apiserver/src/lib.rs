@@ -35,12 +35,14 @@
 
 mod auth;
 mod body;
+mod call;
 mod certificate;
 mod connection;
 mod discovery;
+mod documents;
+mod event_line;
 mod fault;
 mod handlers;
-mod in_process;
 mod inject;
 mod input;
 mod leftover;
@@ -48,16 +50,19 @@ pub mod limits;
 mod logs;
 mod metrics;
 mod negotiate;
+mod node_streams;
 mod params;
 mod present;
 mod pretty;
 mod query;
 mod reply;
+mod respond;
 mod review;
 mod route;
 mod server;
 mod service;
 mod spdy;
+mod stopping;
 mod streams;
 mod table;
 pub mod tls;
@@ -65,6 +70,7 @@ mod tokens;
 mod twice;
 mod unauthenticated;
 mod user;
+mod verb;
 mod yaml;
 
 pub use body::Body;
@@ -73,11 +79,12 @@ pub use inject::{
     Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
 };
 pub use logs::{LogError, LogRequest, LogStream, NoLogs, NodeLogs};
-pub use server::{ApiServer, Options};
-pub use service::{ApiService, ConnectionDropped};
-pub use streams::{
+pub use node_streams::{
     BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NoStreams, NodeStreams, Opening,
     Session, StreamError, StreamsWanted,
 };
+pub use respond::ConnectionDropped;
+pub use server::{ApiServer, Options};
+pub use service::ApiService;
 pub use tls::{Authority, ServerTls, TlsError};
 pub use tokens::TokenKey;

@@ -14,9 +14,9 @@ use std::{
 use http::Method;
 
 use crate::{
-    inject::asked,
     query::Query,
     route::{Resource, Route},
+    verb::verb,
 };
 
 /// Rows of different labels, at most: clients choose the paths. What is beyond
@@ -194,7 +194,7 @@ impl<'a> Labels<'a> {
             subresource,
             ..
         } = resource;
-        let verb = match asked::verb(method, resource, query) {
+        let verb = match verb(method, resource, query) {
             "watch" => "WATCH",
             "list" => "LIST",
             "deletecollection" => "DELETECOLLECTION",
@@ -268,7 +268,7 @@ fn path_word(route: &Route) -> &'static str {
 
 type Sample = (&'static str, &'static str, &'static str, String);
 
-/// What the process uses, as far as the system tells.
+/// What the process uses, as far as the system reports it.
 #[cfg(target_os = "linux")]
 fn process() -> Vec<Sample> {
     let mut samples = Vec::new();
@@ -323,7 +323,7 @@ fn process() -> Vec<Sample> {
     samples
 }
 
-/// What the process uses is told on Linux only.
+/// What the process uses is reported on Linux only.
 #[cfg(not(target_os = "linux"))]
 fn process() -> Vec<Sample> {
     Vec::new()

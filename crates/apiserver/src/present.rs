@@ -12,9 +12,9 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     body::{Body, coalesce},
+    call::Call,
     fault::Fault,
     negotiate::Shape,
-    service::Call,
     table::{self, Printer},
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct Presenter {
     /// What stored objects begin with and lists leave out: their kind, which
     /// the list says already. Custom objects keep it (as in Kubernetes).
     told: Option<String>,
-    /// Tells the time for ages.
+    /// Has the clock for ages.
     engine: Engine,
 }
 

@@ -1,16 +1,5 @@
-//! Reviews: questions about who a user is and what a user may do. Until there
-//! is authorization, every authenticated user may do everything.
-
-use longshore_model::StatusCause;
-use serde_json::{Value, json};
-
-use crate::{
-    auth,
-    fault::{Fault, invalid},
-    route::Route,
-    service::Call,
-    user::{AUTHENTICATED, UNAUTHENTICATED, User},
-};
+//! The reviews that are served: questions about who a user is and what a user
+//! may do.
 
 /// A review that can be asked for.
 #[derive(Debug, Clone, Copy)]
@@ -58,157 +47,12 @@ pub(crate) const REVIEWS: &[Review] = &[
     review(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
 ];
 
-/// The review at a path.
-pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<Review> {
-    REVIEWS
-        .iter()
-        .copied()
-        .find(|r| version == "v1" && r.group == group && r.plural == plural)
-}
-
 impl Review {
-    /// Answers the review: its body with a status.
-    pub(crate) fn answer(
-        self,
-        call: &Call,
-        namespace: Option<&str>,
-        mut asked: Value,
-    ) -> Result<Value, Fault> {
-        let given = asked["kind"].as_str().unwrap_or_default();
-        if !given.is_empty() && given != self.kind {
-            return Err(Fault::bad_request(format!(
-                "{given} in version \"v1\" cannot be handled as a {}",
-                self.kind
-            )));
-        }
-        asked["apiVersion"] = format!("{}/v1", self.group).into();
-        asked["kind"] = self.kind.into();
-        if !asked["metadata"].is_object() {
-            asked["metadata"] = json!({});
-        }
-        asked["status"] = match self.kind {
-            "SelfSubjectReview" => json!({"userInfo": call.user.info()}),
-            "TokenReview" => token(call, &asked["spec"])?,
-            "SelfSubjectAccessReview" => {
-                self.check_attributes(&asked["spec"])?;
-                decision(call.user.groups.iter().map(String::as_str), &asked["spec"])
-            }
-            "SelfSubjectRulesReview" => {
-                if asked["spec"]["namespace"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .is_empty()
-                {
-                    return Err(Fault::bad_request("no namespace on request"));
-                }
-                json!({
-                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                    "incomplete": false,
-                })
-            }
-            _ => self.access(namespace, &asked)?,
-        };
-        Ok(asked)
+    /// The review at a path.
+    pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<Self> {
+        REVIEWS
+            .iter()
+            .copied()
+            .find(|r| version == "v1" && r.group == group && r.plural == plural)
     }
-
-    fn refused(self, cause: StatusCause) -> Fault {
-        Fault::invalid_review(self.kind, self.group, "", vec![cause])
-    }
-
-    /// What another user may do.
-    fn access(self, namespace: Option<&str>, asked: &Value) -> Result<Value, Fault> {
-        let spec = &asked["spec"];
-        if let Some(namespace) = namespace {
-            let given = asked["metadata"]["namespace"].as_str().unwrap_or_default();
-            if !given.is_empty() && given != namespace {
-                return Err(Fault::bad_request(format!(
-                    "namespace in URL does not match namespace in {} object",
-                    self.kind
-                )));
-            }
-            if !spec["nonResourceAttributes"].is_null() {
-                let shown = spec["nonResourceAttributes"].to_string();
-                let why = "disallowed on this kind of request";
-                return Err(self.refused(invalid("spec.nonResourceAttributes", shown, why)));
-            }
-            let about = &spec["resourceAttributes"]["namespace"];
-            let about = about.as_str().unwrap_or_default();
-            if !spec["resourceAttributes"].is_null() && about != namespace {
-                let why = "must match metadata.namespace";
-                let field = "spec.resourceAttributes.namespace";
-                return Err(self.refused(invalid(field, about, why)));
-            }
-        }
-        self.check_attributes(spec)?;
-        let user = spec["user"].as_str().unwrap_or_default();
-        let groups = spec["groups"].as_array().into_iter().flatten();
-        let groups: Vec<&str> = groups.filter_map(Value::as_str).collect();
-        if user.is_empty() && groups.is_empty() {
-            let why = "at least one of user or group must be specified";
-            return Err(self.refused(invalid("spec.user", "", why)));
-        }
-        let is_anonymous = user == User::anonymous().name || groups.contains(&UNAUTHENTICATED);
-        let group = if is_anonymous {
-            UNAUTHENTICATED
-        } else {
-            AUTHENTICATED
-        };
-        Ok(decision([group].into_iter(), spec))
-    }
-
-    fn check_attributes(self, spec: &Value) -> Result<(), Fault> {
-        let given = ["resourceAttributes", "nonResourceAttributes"];
-        let given = given.map(|name| !spec[name].is_null());
-        let (field, why) = match given {
-            [true, true] => (
-                "spec.nonResourceAttributes",
-                "cannot be specified in combination with resourceAttributes",
-            ),
-            [false, false] => (
-                "spec.resourceAttributes",
-                "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-            ),
-            _ => return Ok(()),
-        };
-        let name = field.rsplit('.').next().unwrap_or_default();
-        Err(self.refused(invalid(field, spec[name].to_string(), why)))
-    }
-}
-
-/// Whether a user of these groups may do what a review is about.
-fn decision<'a>(mut groups: impl Iterator<Item = &'a str>, spec: &Value) -> Value {
-    let path = spec["nonResourceAttributes"]["path"].as_str();
-    let is_open = path
-        .is_some_and(|path| matches!(Route::parse(path), Ok(Route::Health(..) | Route::Version)));
-    if is_open || !groups.any(|group| group == UNAUTHENTICATED) {
-        json!({"allowed": true, "reason": "every authenticated user may do everything"})
-    } else {
-        json!({"allowed": false, "reason": "requests without credentials may do nothing"})
-    }
-}
-
-/// Whose token it is.
-fn token(call: &Call, spec: &Value) -> Result<Value, Fault> {
-    let token = spec["token"].as_str().unwrap_or_default();
-    if token.is_empty() {
-        return Err(Fault::bad_request(
-            "token is required for TokenReview in authentication",
-        ));
-    }
-    let audiences = spec["audiences"].as_array().into_iter().flatten();
-    let audiences = audiences.filter_map(Value::as_str).map(str::to_owned);
-    let mut audiences: Vec<String> = audiences.collect();
-    if audiences.is_empty() {
-        audiences = auth::own_audience().to_vec();
-    }
-    Ok(match auth::user_of(&call.shared, token, &audiences) {
-        Ok((user, common)) => {
-            json!({"authenticated": true, "user": user.info(), "audiences": common})
-        }
-        Err(refusal) => {
-            let error = format!("[invalid bearer token, {refusal}]");
-            json!({"user": {}, "error": error})
-        }
-    })
 }

@@ -1,8 +1,10 @@
 //! Paths into typed routes. Pure: which kinds exist is looked up later.
 
+mod fault_path;
+
 use percent_encoding::percent_decode_str;
 
-use crate::inject::endpoint::Path as OwnPath;
+pub(crate) use fault_path::FaultPath;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(crate) enum Route {
     /// Objects of a kind.
     Resource(Resource),
     /// Our own, under `/longshore.dev`: faults on demand.
-    Own(OwnPath),
+    Own(FaultPath),
 }
 
 /// Why a path has no route.
@@ -105,7 +107,7 @@ impl Route {
             ["healthz", rest @ ..] => check("healthz", rest),
             ["livez", rest @ ..] => check("livez", rest),
             ["readyz", rest @ ..] => check("readyz", rest),
-            ["longshore.dev", rest @ ..] => OwnPath::parse(rest).map(Self::Own),
+            ["longshore.dev", rest @ ..] => FaultPath::parse(rest).map(Self::Own),
             ["metrics"] => Some(Self::Metrics),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(Route::parse("/openid/v1/jwks"), Ok(Route::OpenIdKeys));
         assert_eq!(
             Route::parse("/longshore.dev/v1/expire"),
-            Ok(Route::Own(OwnPath::Expire))
+            Ok(Route::Own(FaultPath::Expire))
         );
         for (path, problem) in [
             ("/nonsense", BadPath::Unknown),

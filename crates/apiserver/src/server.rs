@@ -2,31 +2,31 @@
 //! HTTP/2, the token, an end that comes promptly).
 
 use std::{
-    collections::BTreeMap,
     future::Future,
     io,
     pin::pin,
     sync::{Arc, Mutex},
 };
 
-use bytes::Bytes;
 use longshore_engine::Engine;
 use rustix::process::{Resource, getrlimit};
-use sha2::{Digest as _, Sha256};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
 };
 
 use crate::{
-    auth::{Caller, Token},
+    auth::{Authenticator, Caller, Token},
+    call::Shared,
     connection::Connections,
     inject::Faults,
     limits,
     logs::NodeLogs,
     metrics::Metrics,
-    service::{ApiService, stopped},
-    streams::NodeStreams,
+    node_streams::NodeStreams,
+    respond::Responder,
+    service::ApiService,
+    stopping::stopped,
     tls::ServerTls,
     tokens::TokenKey,
 };
@@ -57,67 +57,6 @@ pub struct ApiServer {
     shared: Arc<Shared>,
 }
 
-/// What all requests share.
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) node_logs: Arc<dyn NodeLogs>,
-    pub(crate) node_streams: Arc<dyn NodeStreams>,
-    /// Room for sessions.
-    pub(crate) sessions: Arc<Semaphore>,
-    /// Room for connections to pods' ports.
-    pub(crate) forwarded: Arc<Semaphore>,
-    /// Documents that are costly to make, by path.
-    pub(crate) documents: Mutex<Documents>,
-    pub(crate) faults: Faults,
-    pub(crate) metrics: Metrics,
-    pub(crate) faults_endpoint: bool,
-    pub(crate) warn_idle: bool,
-    /// The administrator's; the network's clients need none without it.
-    pub(crate) token: Option<Token>,
-    pub(crate) token_key: Option<TokenKey>,
-    closing: watch::Sender<bool>,
-}
-
-/// Documents about what is served, kept until that changes.
-#[derive(Debug, Default)]
-pub(crate) struct Documents {
-    epoch: u64,
-    by_name: BTreeMap<String, Document>,
-}
-
-/// A document and its `ETag`, each made once.
-#[derive(Debug, Clone)]
-pub(crate) struct Document {
-    pub(crate) bytes: Bytes,
-    pub(crate) tag: Arc<str>,
-}
-
-impl Document {
-    pub(crate) fn new(bytes: Bytes) -> Self {
-        let digest = Sha256::digest(&bytes);
-        let hex: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
-        let tag = format!("\"{hex}\"").into();
-        Self { bytes, tag }
-    }
-}
-
-impl Documents {
-    pub(crate) fn get(&self, epoch: u64, name: &str) -> Option<Document> {
-        let known = self.by_name.get(name).filter(|_| self.epoch == epoch);
-        known.cloned()
-    }
-
-    pub(crate) fn put(&mut self, epoch: u64, name: &str, document: Document) {
-        if self.epoch < epoch {
-            self.by_name.clear();
-            self.epoch = epoch;
-        }
-        if self.epoch == epoch {
-            self.by_name.insert(name.to_owned(), document);
-        }
-    }
-}
-
 impl std::fmt::Debug for ApiServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApiServer").finish_non_exhaustive()
@@ -129,7 +68,13 @@ impl ApiServer {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let (sessions, forwarded) = limits::sessions(getrlimit(Resource::Nofile).current);
+        let authenticator = Authenticator {
+            engine: options.engine.clone(),
+            token: options.token.as_deref().map(Token::new),
+            token_key: options.token_key,
+        };
         let shared = Shared {
+            authenticator,
             faults: Faults::new(options.engine.clone()),
             metrics: Metrics::default(),
             faults_endpoint: options.faults,
@@ -140,8 +85,6 @@ impl ApiServer {
             sessions: Arc::new(Semaphore::new(sessions)),
             forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
-            token: options.token.as_deref().map(Token::new),
-            token_key: options.token_key,
             closing: watch::Sender::new(false),
         };
         Self {
@@ -152,22 +95,22 @@ impl ApiServer {
     /// The server in process: no sockets, no authentication.
     #[must_use]
     pub fn service(&self) -> ApiService {
-        ApiService {
-            shared: self.shared.clone(),
-            caller: Caller::InProcess,
-            feels_faults: true,
-            in_process: true,
-            stopping: self.shared.closing.subscribe(),
-        }
+        ApiService(self.in_process(true))
     }
 
     /// As [`ApiServer::service`], for parts of the cluster itself: no fault on
     /// demand reaches it.
     #[must_use]
     pub fn sheltered_service(&self) -> ApiService {
-        ApiService {
-            feels_faults: false,
-            ..self.service()
+        ApiService(self.in_process(false))
+    }
+
+    fn in_process(&self, feels_faults: bool) -> Responder {
+        Responder {
+            shared: self.shared.clone(),
+            caller: Caller::InProcess,
+            feels_faults,
+            stopping: self.shared.closing.subscribe(),
         }
     }
 
@@ -204,14 +147,13 @@ impl ApiServer {
             ));
         }
         let stop = watch::Sender::new(false);
-        let service = ApiService {
+        let responder = Responder {
             shared: self.shared.clone(),
             caller: Caller::Network(None),
             feels_faults: true,
-            in_process: false,
             stopping: stop.subscribe(),
         };
-        let mut connections = Connections::new(tls, service);
+        let mut connections = Connections::new(tls, responder);
         let mut shutdown = pin!(shutdown);
         let mut closing = pin!(stopped(self.shared.closing.subscribe()));
         tokio::select! {

@@ -1,299 +1,31 @@
-//! The server as a tower service: one request in, one response out. Faults
-//! become `Status` objects here, and so do panics and requests that take too
-//! long; rules about faults on demand come in here as well.
+//! The server in process, as a tower service.
+//!
+//! An upgraded connection is hyper's own, so a request for another protocol gets
+//! a connection made of memory: hyper's client at one end, its server at the
+//! other.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::{FutureExt as _, future::BoxFuture};
-use http::{HeaderMap, Method, Request, Response, request::Parts};
-use hyper::upgrade::OnUpgrade;
-use tokio::{sync::watch, time::timeout};
+use futures::future::BoxFuture;
+use http::{Request, Response, header};
+use hyper::{body::Incoming, client, server, service::service_fn};
+use hyper_util::rt::TokioIo;
 
 use crate::{
-    auth::{self, Caller},
     body::Body,
-    fault::Fault,
-    handlers, in_process,
-    inject::{self, Effect, Verdict, endpoint},
     input::{self, RequestBody},
-    params, pretty,
-    query::Query,
-    reply,
-    route::{BadPath, Resource, Route},
-    server::Shared,
-    user::User,
+    respond::{ConnectionDropped, Responder},
 };
 
 /// Answers requests in process: no sockets, no authentication. Cheap to clone.
 #[derive(Clone)]
-pub struct ApiService {
-    pub(crate) shared: Arc<Shared>,
-    /// Where its requests come from, which says how they are authenticated.
-    pub(crate) caller: Caller,
-    /// Whether faults on demand apply to it.
-    pub(crate) feels_faults: bool,
-    /// Whether its requests come without a connection: upgrades need one made.
-    pub(crate) in_process: bool,
-    /// Becomes true when streams are to end.
-    pub(crate) stopping: watch::Receiver<bool>,
-}
+pub struct ApiService(pub(crate) Responder);
 
 impl std::fmt::Debug for ApiService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApiService").finish_non_exhaustive()
     }
-}
-
-/// A fault on demand took the connection away before there was an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the connection was dropped by a fault on demand")]
-pub struct ConnectionDropped;
-
-/// Why there is no answer of the usual kind.
-enum Failure {
-    Fault(Fault),
-    Dropped,
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-/// A request on its way through the handlers.
-pub(crate) struct Call {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) method: Method,
-    pub(crate) headers: HeaderMap,
-    pub(crate) query: Query,
-    /// The server's name and port, as the client of HTTP/2 gives them.
-    pub(crate) authority: Option<http::uri::Authority>,
-    /// Who asks.
-    pub(crate) user: Arc<User>,
-    pub(crate) stopping: watch::Receiver<bool>,
-    /// How to take over the connection, where it can be.
-    pub(crate) upgrade: Option<OnUpgrade>,
-    /// The kind the path names.
-    pub(crate) custom: Option<longshore_engine::Served>,
-    /// Whether a part of the cluster itself asks.
-    pub(crate) sheltered: bool,
-}
-
-impl Call {
-    /// The client's name: its user agent up to the first slash.
-    pub(crate) fn user_agent(&self) -> Option<&str> {
-        let agent = self.headers.get(http::header::USER_AGENT)?.to_str().ok()?;
-        agent
-            .split('/')
-            .next()
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-    }
-}
-
-/// Done when the server is stopping.
-pub(crate) async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // An error means that the server is gone, which is the same.
-    let _ = stopping.wait_for(|stop| *stop).await;
-}
-
-impl ApiService {
-    async fn respond(
-        self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Body>, ConnectionDropped> {
-        let (parts, body) = request.into_parts();
-        let is_pretty = pretty::is_wanted(&parts.uri, &parts.headers);
-        let head = parts.method == Method::HEAD;
-        let headers = parts.headers.clone();
-        let answered = AssertUnwindSafe(self.answer(parts, body))
-            .catch_unwind()
-            .await;
-        let mut response = match answered {
-            Ok(Ok(response)) => response,
-            Ok(Err(Failure::Fault(fault))) => reply::fault(&fault),
-            Ok(Err(Failure::Dropped)) => return Err(ConnectionDropped),
-            Err(_) => {
-                tracing::error!("a handler panicked");
-                reply::fault(&Fault::internal("the server met a fault of its own"))
-            }
-        };
-        if is_pretty {
-            reply::indent(&mut response);
-        }
-        reply::finish(&mut response, &headers);
-        if head {
-            *response.body_mut() = Body::empty();
-        }
-        Ok(response)
-    }
-
-    async fn answer(self, parts: Parts, body: RequestBody) -> Result<Response<Body>, Failure> {
-        let path = parts.uri.path();
-        let route = Route::parse(path);
-        let user = auth::authenticate(&self, &parts.headers, route.as_ref().ok())?;
-        let query = Query::parse(parts.uri.query())?;
-        let shared = self.shared.clone();
-        let tally = shared
-            .metrics
-            .begin(&parts.method, route.as_ref().ok(), &query);
-        let result = self.handle((parts, user), route, query, body).await;
-        match &result {
-            Ok(response) => tally.done(response.status().as_u16()),
-            Err(Failure::Fault(fault)) => tally.done(fault.status().code),
-            Err(Failure::Dropped) => {}
-        }
-        result
-    }
-
-    async fn handle(
-        self,
-        (mut parts, user): (Parts, Arc<User>),
-        route: Result<Route, BadPath>,
-        query: Query,
-        body: RequestBody,
-    ) -> Result<Response<Body>, Failure> {
-        let upgrade = parts.extensions.remove();
-        let path = parts.uri.path();
-        if let Ok(Route::Own(path)) = &route {
-            if !self.shared.faults_endpoint {
-                return Err(Fault::unknown_path().into());
-            }
-            return Ok(endpoint::handle(&self.shared.faults, &parts.method, path, body).await?);
-        }
-        // Most requests have no fault to fear: they are spared the copies.
-        let asked = self.may_fail(&query, path).then(|| {
-            Arc::new(inject::Request {
-                method: parts.method.clone(),
-                path: path.to_owned(),
-                query: query.clone(),
-                route: route.as_ref().ok().cloned(),
-                headers: parts.headers.clone(),
-            })
-        });
-        let faults = &self.shared.faults;
-        let verdict = asked
-            .as_ref()
-            .and_then(|asked| faults.judge(&asked.asked()));
-        let verdict = verdict.unwrap_or_default();
-        if let Some(asked) = &asked {
-            self.before(&verdict, asked).await?;
-        }
-        let call = Call {
-            shared: self.shared.clone(),
-            method: parts.method,
-            query,
-            headers: parts.headers,
-            authority: parts.uri.authority().cloned(),
-            user,
-            stopping: self.stopping.clone(),
-            upgrade,
-            custom: None,
-            sheltered: !self.feels_faults,
-        };
-        let response = in_time(call, route, body).await?;
-        match asked {
-            Some(asked) => self.after(verdict, asked, response),
-            None => Ok(response),
-        }
-    }
-
-    /// Whether a fault on demand may befall a request: there are rules, or it
-    /// asks for a watch, which those to come may reach.
-    fn may_fail(&self, query: &Query, path: &str) -> bool {
-        let watches = || query.flag("watch") == Some(true) || path.contains("/watch/");
-        self.feels_faults && (self.shared.faults.are_armed() || watches())
-    }
-
-    /// What rules do before a request is handled, or instead.
-    async fn before(&self, verdict: &Verdict, asked: &inject::Request) -> Result<(), Failure> {
-        if verdict.delay > Duration::ZERO {
-            tokio::select! {
-                () = tokio::time::sleep(verdict.delay) => {}
-                () = stopped(self.stopping.clone()) => {}
-            }
-        }
-        match &verdict.effect {
-            Some((effect, false)) => strike(effect, asked),
-            _ => Ok(()),
-        }
-    }
-
-    /// What rules do to an answer.
-    fn after(
-        &self,
-        verdict: Verdict,
-        asked: Arc<inject::Request>,
-        mut response: Response<Body>,
-    ) -> Result<Response<Body>, Failure> {
-        if let Some((effect, after)) = &verdict.effect {
-            if *after {
-                strike(effect, &asked)?;
-            }
-            if *effect == Effect::Garble {
-                let body = std::mem::replace(response.body_mut(), Body::empty());
-                *response.body_mut() = body.first_half();
-            }
-        }
-        if asked.asked().verb == "watch" && response.status().is_success() {
-            let body = std::mem::replace(response.body_mut(), Body::empty());
-            *response.body_mut() = inject::guard(
-                self.shared.faults.clone(),
-                asked,
-                (verdict.watch, verdict.seen),
-                body,
-                self.stopping.clone(),
-            );
-        }
-        Ok(response)
-    }
-}
-
-/// Does what a rule wants instead of an answer.
-fn strike(effect: &Effect, asked: &inject::Request) -> Result<(), Failure> {
-    match effect {
-        Effect::Drop => Err(Failure::Dropped),
-        effect => match inject::answer::fault(effect, &asked.asked()) {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
-        },
-    }
-}
-
-/// Handles a request within its time; streams have all the time they want.
-async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -> reply::Reply {
-    let route = route.map_err(|problem| match problem {
-        BadPath::Unknown => Fault::unknown_path(),
-        BadPath::Escape => Fault::bad_request("the path has a percent sign that begins no escape"),
-        BadPath::Name(name) => Fault::bad_request(format!(
-            "Name parameter invalid: {name:?}: may not be '{name}'"
-        )),
-    })?;
-    let streams = match &route {
-        Route::Resource(resource) => is_stream(&call, resource),
-        _ => false,
-    };
-    if streams {
-        return handlers::dispatch(call, route, body).await;
-    }
-    let _room = input::room(&body)?;
-    let patience = params::timeout(&call.query)?;
-    match timeout(patience, handlers::dispatch(call, route, body)).await {
-        Ok(reply) => reply,
-        Err(_) => Err(Fault::timeout()),
-    }
-}
-
-fn is_stream(call: &Call, resource: &Resource) -> bool {
-    let of_collection = resource.name.is_none() && call.query.flag("watch") == Some(true);
-    resource.watch || of_collection || resource.subresource.as_deref() == Some("log")
 }
 
 impl<B> tower::Service<Request<B>> for ApiService
@@ -312,10 +44,51 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let request = request.map(input::boxed);
-        let service = self.clone();
-        if self.in_process && in_process::wants_upgrade(&request) {
-            return Box::pin(in_process::upgrade(service, request));
+        let responder = self.0.clone();
+        if wants_upgrade(&request) {
+            return Box::pin(upgrade(responder, request));
         }
-        Box::pin(service.respond(request))
+        Box::pin(responder.respond(request))
     }
+}
+
+/// Bytes on their way on each side of the connection.
+const BUFFER: usize = 64 * 1024;
+
+/// Whether a request asks for another protocol.
+fn wants_upgrade<B>(request: &Request<B>) -> bool {
+    request.headers().contains_key(header::UPGRADE)
+}
+
+/// Answers a request that asks for another protocol. The answer leads to the
+/// upgraded connection, as one over a socket does.
+async fn upgrade(
+    responder: Responder,
+    mut request: Request<RequestBody>,
+) -> Result<Response<Body>, ConnectionDropped> {
+    let (near, far) = tokio::io::duplex(BUFFER);
+    let serving = server::conn::http1::Builder::new()
+        .serve_connection(
+            TokioIo::new(far),
+            service_fn(move |request: Request<Incoming>| {
+                Box::pin(responder.clone().respond(request.map(input::boxed)))
+            }),
+        )
+        .with_upgrades();
+    tokio::spawn(serving);
+    let failed = |error: hyper::Error| {
+        tracing::debug!(%error, "a connection in process ended early");
+        ConnectionDropped
+    };
+    let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(near))
+        .await
+        .map_err(failed)?;
+    tokio::spawn(connection.with_upgrades());
+    let host = http::HeaderValue::from_static("in-process");
+    request.headers_mut().entry(header::HOST).or_insert(host);
+    // Only the path goes over a connection.
+    let path = request.uri().path_and_query().cloned();
+    *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
+    let response = sender.send_request(request).await.map_err(failed)?;
+    Ok(response.map(Body::passed_on))
 }

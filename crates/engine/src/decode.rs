@@ -8,13 +8,12 @@ mod walk;
 use std::collections::HashSet;
 
 use longshore_model::KindInfo;
-use longshore_schema::registry;
+use longshore_schema::{Structural, registry};
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{
     FieldValidation,
     nesting::{NESTING, is_deeper, too_deep},
-    view::View,
 };
 pub(crate) use problem::Problem;
 use walk::Walk;
@@ -36,13 +35,13 @@ pub(crate) struct Decoded {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads an object of a kind.
+/// Reads an object of a kind; `schema` is that of a custom kind.
 pub(crate) fn decode(
-    view: &View,
+    kind: &KindInfo,
+    schema: Option<&Structural>,
     object: Value,
     validation: FieldValidation,
 ) -> Result<Decoded, Problem> {
-    let kind = &*view.info;
     let (api_version, name) = (kind.api_version(), &kind.gvk.kind);
     let cannot = |problem: String| {
         format!(
@@ -86,8 +85,8 @@ pub(crate) fn decode(
         return Err(Problem::Unreadable(cannot(too_deep())));
     }
     let mut walk = Walk::default();
-    match view.custom_kind() {
-        Some(custom) => walk.custom(&custom.schema, &mut object),
+    match schema {
+        Some(schema) => walk.custom(schema, &mut object),
         None => {
             if let Some(root) = registry().root(&kind.gvk) {
                 walk.object(root, &mut object);
@@ -210,13 +209,11 @@ mod tests {
     use super::*;
 
     fn pod(value: Value, validation: FieldValidation) -> Result<Decoded, Problem> {
-        let info = std::sync::Arc::new(builtin("", "Pod").unwrap().clone());
-        let view = View::stored(info, crate::facts::of("", "Pod").into());
-        decode(&view, value, validation)
+        decode(builtin("", "Pod").unwrap(), None, value, validation)
     }
 
     #[test]
-    fn unknown_fields_are_dropped_and_told_or_refused() {
+    fn unknown_fields_are_dropped_and_reported_or_refused() {
         let value = json!({"metadata": {"name": "a"}, "spec": {"foo": 1, "containers": []}});
         let decoded = pod(value.clone(), FieldValidation::Warn).unwrap();
         assert_eq!(decoded.warnings, [r#"unknown field "spec.foo""#]);

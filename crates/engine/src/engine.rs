@@ -12,7 +12,6 @@ use crate::{
     OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update, Watch,
     WatchRequest, Written,
     aside::{self, ASIDE, ATTEMPTS, Listed, Work},
-    decode::decode,
     journal::{Journal, NoJournal},
     kinds::Kinds,
     list,
@@ -376,9 +375,9 @@ impl Engine {
             let object = std::mem::take(&mut request.object);
             let validation = request.options.field_validation;
             let decoded = if scale {
-                decode(&machine::scale_view(), object, validation)?
+                machine::scale_view().decode(object, validation)?
             } else {
-                decode(&view, object, validation)?
+                view.decode(object, validation)?
             };
             let read = machine::ReadUpdate {
                 request,

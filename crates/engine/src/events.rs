@@ -5,10 +5,10 @@ use longshore_model::{Gvk, KindInfo, Scope, StatusCause, name};
 use serde_json::Value;
 
 use crate::{
+    cause::Cause,
     decode::complete,
     facts::{self, KindFacts},
     json,
-    validate::Cause,
 };
 
 /// Fields by their names in the core group and in events.k8s.io.

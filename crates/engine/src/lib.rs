@@ -8,6 +8,7 @@
 mod ages;
 mod aside;
 mod autoscaling;
+mod cause;
 mod custom;
 mod decode;
 mod defaults;

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, ListRequest, Page, ReadVersion,
     decode::illegal_base64,
+    object::Objects,
     select::Selection,
-    state::{Objects, State, Table, too_large},
+    state::{State, Table, too_large},
 };
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// The revision in a token that goes on with the newest state.
+/// The revision in a token that continues with the newest state.
 const NEWEST: i64 = -1;
 
 /// What a `continue` token says.
@@ -22,7 +23,7 @@ const NEWEST: i64 = -1;
 struct Token {
     v: String,
     rv: i64,
-    /// The key after which to go on, without the namespace of the list, ended by a NUL.
+    /// The key to continue after, without the namespace of the list, ended by a NUL.
     start: String,
 }
 

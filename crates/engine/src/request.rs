@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, PatchKind};
 use serde_json::Value;
 
-use crate::{Error, Object};
+use crate::{Error, Object, cause::Cause};
 
 /// One object: its kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,7 +212,7 @@ pub enum ReadVersion {
     /// The newest.
     #[default]
     Latest,
-    /// Whichever is at hand.
+    /// Any version that is available.
     Any,
     /// None older than this.
     AtLeast(u64),
@@ -233,7 +233,7 @@ pub struct ListRequest {
     pub fields: FieldSelector,
     /// At most so many.
     pub limit: Option<usize>,
-    /// Where to go on: the `continue` token of the page before.
+    /// Where to continue: the `continue` token of the page before.
     pub cursor: Option<String>,
     /// Which version of the state.
     pub version: ReadVersion,
@@ -271,7 +271,7 @@ pub struct Page {
 /// Where a watch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStart {
-    /// At the newest state, told as `Added` events.
+    /// At the newest state, reported as `Added` events.
     Latest,
     /// After this version.
     After(u64),
@@ -314,7 +314,7 @@ impl WatchRequest {
     }
 }
 
-/// What a watch tells.
+/// What a watch reports.
 #[derive(Debug, Clone)]
 pub enum WatchEvent {
     /// New, or newly selected.
@@ -324,9 +324,9 @@ pub enum WatchEvent {
     /// Gone, or no longer selected: the last selected state with the version
     /// of the change.
     Deleted(Arc<Object>),
-    /// All events up to this version have been told.
+    /// All events up to this version have been sent.
     Bookmark(u64),
-    /// The initial events are told; the state was of this version.
+    /// The initial events have been sent; the state was of this version.
     InitialEventsEnd(u64),
 }
 
@@ -391,7 +391,7 @@ fn dry_run<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Result<bool, Er
     let mut dry_run = false;
     for value in values {
         if value != Some("All") {
-            return Err(options_invalid(crate::validate::Cause::not_supported(
+            return Err(options_invalid(Cause::not_supported(
                 "dryRun",
                 value.unwrap_or_default(),
                 &["All"],
@@ -425,7 +425,7 @@ impl Propagation {
             "Background" => Ok(Self::Background),
             "Foreground" => Ok(Self::Foreground),
             "Orphan" => Ok(Self::Orphan),
-            _ => Err(options_invalid(crate::validate::Cause::not_supported(
+            _ => Err(options_invalid(Cause::not_supported(
                 "propagationPolicy",
                 word,
                 &["Foreground", "Background", "Orphan", "nil"],

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::state::Objects;
+use crate::object::Objects;
 
 /// States kept for each kind, at most: lists under way at the same time.
 const MOST: usize = 8;

@@ -12,6 +12,7 @@ use crate::{
     Error, Object,
     custom::Outline,
     kinds::{Entry, KindId, Kinds},
+    object::Objects,
     snapshots::Snapshots,
 };
 
@@ -39,8 +40,6 @@ impl Event {
             + deleted
     }
 }
-
-pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
 
 /// The objects of one kind and their recent events.
 #[derive(Debug, Clone, Default)]

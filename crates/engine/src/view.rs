@@ -9,8 +9,9 @@ use longshore_schema::{OwnedType, registry};
 use serde_json::Value;
 
 use crate::{
-    Error, Object, autoscaling,
+    Error, FieldValidation, Object, autoscaling,
     custom::{CustomKind, ScalePaths, builtin_scale},
+    decode::{Decoded, Problem, decode},
     events,
     facts::KindFacts,
     json,
@@ -101,6 +102,16 @@ impl View {
                 .root(&self.info.gvk)
                 .map_or(OwnedType::Any, OwnedType::Builtin),
         }
+    }
+
+    /// Reads an object of this view.
+    pub(crate) fn decode(
+        &self,
+        object: Value,
+        validation: FieldValidation,
+    ) -> Result<Decoded, Problem> {
+        let schema = self.custom_kind().map(|kind| &*kind.schema);
+        decode(&self.info, schema, object, validation)
     }
 
     /// Where its `/scale` is.

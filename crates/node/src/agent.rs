@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, Error, FillVolumes, ImageEntrypoint, LogLimits, LogReader, Sessions,
+    ApiAccess, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader, Sessions,
     address::Addresses,
     devices::{self, Devices},
     events::Events,
@@ -52,7 +52,7 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// A folder that comes first in the PATH of pods.
     pub path_prepend: Option<PathBuf>,
-    /// How pods reach the API; `None`: they are not told.
+    /// How pods reach the API; `None`: they get no access.
     pub access: Option<ApiAccess>,
     /// How much is kept of each container's log.
     pub log_limits: LogLimits,
@@ -64,15 +64,6 @@ pub struct Options {
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
     /// How the agent before this one ended on the same data, if that is known.
     pub last_end: Option<LastEnd>,
-}
-
-/// How an agent ended, and its containers with it.
-#[derive(Debug, Clone)]
-pub struct LastEnd {
-    /// When it was asked to end.
-    pub at: jiff::Timestamp,
-    /// What made it end, as a sentence.
-    pub cause: String,
 }
 
 /// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
@@ -257,7 +248,7 @@ async fn supervised<F: Future<Output = ()>>(what: &'static str, work: impl Fn() 
 }
 
 fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
-    // Secrets of pods are below: nobody else looks in.
+    // Secrets of pods are below: no other user may read them.
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -288,7 +279,7 @@ struct Handle {
     messages: mpsc::UnboundedSender<Message>,
 }
 
-/// Gives every pod of the node a task and tells it of changes.
+/// Gives every pod of the node a task and passes changes on to it.
 async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
     let mut tasks = JoinSet::new();
     let mut handles: HashMap<(String, String), Handle> = HashMap::new();

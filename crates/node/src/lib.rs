@@ -14,7 +14,7 @@
 //! 0.0.0.0, or two pods collide on a port), `HOSTNAME`, and of the agent's own
 //! environment only `PATH`, `HOME`, `LANG`, `LC_ALL`, `TZ`, `TMPDIR` and
 //! `LD_LIBRARY_PATH`. `/etc/hosts` names the pods that have a subdomain. Where
-//! mounts are possible and the agent was told how pods reach the API
+//! mounts are possible and the agent knows how pods reach the API
 //! ([`ApiAccess`]), clients find it as in every cluster: with a token of the pod's
 //! service account, which the agent requests, bound to the pod, and renews.
 //!
@@ -51,6 +51,7 @@ mod fields;
 mod fill;
 mod hosts;
 mod images;
+mod last_end;
 mod logs;
 mod machine;
 mod node;
@@ -58,15 +59,18 @@ mod pod;
 mod remover;
 mod sandbox;
 mod security;
+mod sessions;
 mod sources;
 mod streams;
 mod tokens;
 mod volumes;
 
 pub use access::ApiAccess;
-pub use agent::{LastEnd, NodeAgent, Options};
+pub use agent::{NodeAgent, Options};
 pub use error::Error;
 pub use fill::{FillVolumes, NewVolume};
 pub use images::{ImageEntrypoint, ImageEntrypointError};
+pub use last_end::LastEnd;
 pub use logs::{LogLimits, LogQuery, LogReadError, LogReader};
-pub use streams::{Session, SessionError, SessionInput, SessionOutput, Sessions, Wanted};
+pub use sessions::Sessions;
+pub use streams::{Session, SessionError, SessionInput, SessionOutput, Wanted};

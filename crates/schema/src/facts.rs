@@ -2,7 +2,7 @@
 //! and server-side apply treat lists and objects. Read from `facts/lists.txt`,
 //! which `facts/generate.py` takes from the types of a release of Kubernetes.
 //!
-//! A line `@package` opens a package. A line `Type.field word…` tells about a
+//! A line `@package` opens a package. A line `Type.field word…` describes a
 //! field, `Type word…` about every object of the type. Words: `patch=` the
 //! strategies of strategic merge, `key=` its merge key, `list=` the list type
 //! of server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
@@ -11,9 +11,43 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{ListType, PatchRule, Strategy};
-
 static LISTS: &str = include_str!("facts/lists.txt");
+
+/// How a strategic merge patch treats a list or an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Strategy {
+    /// Lists are replaced, objects merged field by field.
+    #[default]
+    Replace,
+    /// A list is merged: by the merge key, or as a set of plain values.
+    Merge,
+    /// An object: fields that `$retainKeys` does not name are dropped.
+    RetainKeys,
+    /// A list merged by its key, in whose items `$retainKeys` counts.
+    MergeRetainKeys,
+    /// An object that is replaced as a whole.
+    ReplaceObject,
+}
+
+/// The strategic-merge rule of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PatchRule {
+    /// The field that identifies a list's items.
+    pub merge_key: Option<&'static str>,
+    /// How patches change the field.
+    pub strategy: Strategy,
+}
+
+/// How server-side apply owns a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListType {
+    /// As a whole.
+    Atomic,
+    /// Value by value.
+    Set,
+    /// Item by item, identified by [`TypeRef::list_map_keys`](crate::TypeRef::list_map_keys).
+    Map,
+}
 
 /// What the table says of a field or a type.
 #[derive(Debug, Clone, Copy, Default)]

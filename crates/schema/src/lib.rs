@@ -7,6 +7,8 @@
 //! `src/facts`. Pure: no I/O, no clock. Everything is built once, when first
 //! used.
 
+mod complete;
+mod definitions;
 mod duplicates;
 mod facts;
 mod fields;
@@ -23,11 +25,13 @@ pub mod strategic;
 pub mod structural;
 mod zeros;
 
+pub use complete::complete;
 pub use duplicates::strict_mistakes;
+pub use facts::{ListType, PatchRule, Strategy};
 pub use fields::{prune, unknown_fields};
-pub use graph::{ListType, PatchRule, Shape, Strategy, TypeRef};
+pub use graph::{Shape, TypeRef};
 pub use ownership::{DeclaredType, OwnedType, Ownership};
 pub use parse::parse;
 pub use registry::{Registry, registry};
 pub use structural::Structural;
-pub use zeros::{complete, is_zero};
+pub use zeros::is_zero;

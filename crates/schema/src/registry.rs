@@ -3,30 +3,28 @@
 use std::sync::OnceLock;
 
 use longshore_model::Gvk;
-use schemars::{SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
-    facts,
-    graph::{Graph, TypeRef},
+    definitions::definitions,
+    graph::{Graph, TypeRef, graph},
     packages,
-    roots::{ROOTS, SHARED},
 };
-
-/// Where definitions stand in a document, as references name it.
-pub(crate) const DEFINITIONS: &str = "#/components/schemas/";
 
 /// The definitions of the built-in types, and the graph over them.
 #[derive(Debug)]
 pub struct Registry {
-    definitions: Map<String, Value>,
-    pub(crate) graph: Graph,
+    definitions: &'static Map<String, Value>,
+    graph: &'static Graph,
 }
 
 /// The registry; built by the first call, in some milliseconds.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(Registry::build)
+    REGISTRY.get_or_init(|| Registry {
+        definitions: definitions(),
+        graph: graph(),
+    })
 }
 
 impl Registry {
@@ -74,107 +72,6 @@ impl Registry {
     pub fn named(&self, name: &str) -> Option<TypeRef> {
         self.graph.definition(name)
     }
-
-    fn build() -> Self {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.definitions_path = DEFINITIONS.into();
-            settings.meta_schema = None;
-        });
-        let mut generator = SchemaGenerator::new(settings);
-        for add in SHARED {
-            add(&mut generator);
-        }
-        for root in ROOTS {
-            (root.add)(&mut generator);
-        }
-        let mut definitions = generator.take_definitions(false);
-        for root in ROOTS {
-            let Some(list_kind) = root.list_kind else {
-                continue;
-            };
-            let Some(package) = packages::of(root.group, root.version) else {
-                continue;
-            };
-            definitions.insert(
-                format!("{package}.{list_kind}"),
-                list_definition(&package, root.kind),
-            );
-        }
-        for (name, definition) in &mut definitions {
-            correct(name, definition);
-        }
-        let graph = Graph::build(&definitions, &facts::read());
-        Self { definitions, graph }
-    }
-}
-
-/// The definition of a kind's lists.
-fn list_definition(package: &str, kind: &str) -> Value {
-    json!({
-        "description": format!("A list of {kind} objects."),
-        "type": "object",
-        "properties": {
-            "apiVersion": {"description": "The version of the list's format.", "type": "string"},
-            "items": {
-                "description": format!("The {kind} objects."),
-                "type": "array",
-                "items": {"$ref": format!("{DEFINITIONS}{package}.{kind}")},
-            },
-            "kind": {"description": "The kind of the list.", "type": "string"},
-            "metadata": {
-                "description": "The list's version, and how to go on with it.",
-                "$ref": format!("{DEFINITIONS}{}.ListMeta", packages::META),
-            },
-        },
-        "required": ["items"],
-    })
-}
-
-/// Gives a definition the form that an API server publishes.
-fn correct(name: &str, definition: &mut Value) {
-    let Some(fields) = definition.as_object_mut() else {
-        return;
-    };
-    match name.rsplit('.').next() {
-        Some("Quantity") => {
-            fields.remove("x-kubernetes-int-or-string");
-            fields.insert(
-                "oneOf".to_owned(),
-                json!([{"type": "string"}, {"type": "number"}]),
-            );
-        }
-        Some("IntOrString") => {
-            fields.remove("x-kubernetes-int-or-string");
-            fields.insert("format".to_owned(), "int-or-string".into());
-            fields.insert(
-                "oneOf".to_owned(),
-                json!([{"type": "integer"}, {"type": "string"}]),
-            );
-        }
-        // Any JSON at all.
-        Some("JSON") => {
-            fields.remove("type");
-        }
-        _ => {}
-    }
-    // No type of Kubernetes asks for metadata, whatever Rust's types say.
-    if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|field| field != "metadata");
-        if required.is_empty() {
-            fields.remove("required");
-        }
-    }
-    let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) else {
-        return;
-    };
-    for property in properties.values_mut().filter_map(Value::as_object_mut) {
-        // Beside `$ref` every other word is ignored: a description needs `allOf`.
-        if property.len() > 1
-            && let Some(reference) = property.remove("$ref")
-        {
-            property.insert("allOf".to_owned(), json!([{"$ref": reference}]));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -184,6 +81,7 @@ mod tests {
     use longshore_model::kind::BUILTIN;
 
     use super::*;
+    use crate::{definitions::DEFINITIONS, roots::ROOTS};
 
     #[test]
     fn every_kind_served_has_a_definition_and_a_list() {

@@ -8,6 +8,7 @@ use longshore_model::{KindInfo, Status, StatusDetails};
 
 use super::{object_shape, plain_shape};
 use crate::{
+    call::Call,
     fault::Fault,
     input::{self, RequestBody},
     negotiate::Shape,
@@ -15,7 +16,6 @@ use crate::{
     present::Presenter,
     query::Query,
     reply::{self, Reply},
-    service::Call,
 };
 
 pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
@@ -23,7 +23,7 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let info = target.kind.clone();
-    // Only who asks in the old way not to orphan is told so by the code.
+    // Only the old option not to orphan is answered with 202.
     let pending = match options.orphan_dependents {
         Some(false) => StatusCode::ACCEPTED,
         _ => StatusCode::OK,
@@ -58,8 +58,7 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     }
 }
 
-/// The kinds whose deletes answer with the object that was, in place of a
-/// `Status`.
+/// A delete of these kinds returns the deleted object in place of a `Status`.
 const RETURNED: &[(&str, &[&str])] = &[
     (
         "",

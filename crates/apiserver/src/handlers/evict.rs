@@ -6,11 +6,11 @@ use longshore_model::Status;
 
 use super::plain_shape;
 use crate::{
+    call::Call,
     fault::Fault,
     input::{self, RequestBody},
     params,
     reply::{self, Reply},
-    service::Call,
 };
 
 /// The versions of `Eviction` that are understood.

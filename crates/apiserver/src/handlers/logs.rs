@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::{
     body::Body,
+    call::Call,
     fault::{Fault, forbidden, invalid},
     logs::{LogError, LogRequest},
     query::Query,
     reply::{self, Reply},
-    service::{Call, stopped},
+    stopping::stopped,
 };
 
 pub(super) async fn log(call: Call, target: Target) -> Reply {
@@ -93,7 +94,7 @@ pub(super) fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<
     }
 }
 
-/// The options of a log request, without saying whose log; `name` is for
+/// The options of a log request, without its pod and container; `name` is for
 /// messages.
 fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, Fault> {
     let mut causes: Vec<StatusCause> = Vec::new();

@@ -1,4 +1,4 @@
-//! What the server tells of itself: health, version, discovery, OpenAPI.
+//! Documents about the server itself: health, version, discovery, OpenAPI.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::plain_shape;
 use crate::{
     body::Body,
+    call::Call,
     discovery::Catalog,
+    documents::{Document, Documents},
     fault::Fault,
     input,
     negotiate::{self, Shape, negotiate},
     reply::{self, Reply},
     route::Route,
-    server::{Document, Documents},
-    service::Call,
     tokens::{ISSUER, TokenKey},
 };
 
@@ -241,10 +241,7 @@ fn discovery(
 
 /// Who issues service account tokens, for programs that verify them.
 fn openid_configuration(call: &Call) -> Reply {
-    call.shared
-        .token_key
-        .as_ref()
-        .ok_or_else(Fault::unknown_path)?;
+    token_key(call)?;
     let host = call
         .headers
         .get(header::HOST)
@@ -264,9 +261,13 @@ fn openid_configuration(call: &Call) -> Reply {
 
 /// The public keys of service account tokens.
 fn openid_keys(call: &Call) -> Reply {
-    let key = call.shared.token_key.as_ref();
-    let key = key.ok_or_else(Fault::unknown_path)?;
+    let key = token_key(call)?;
     Ok(for_an_hour("application/jwk-set+json", &key.public()))
+}
+
+fn token_key(call: &Call) -> Result<&TokenKey, Fault> {
+    let key = call.shared.authenticator.token_key.as_ref();
+    key.ok_or_else(Fault::unknown_path)
 }
 
 /// A document that may be kept for an hour (as in Kubernetes).

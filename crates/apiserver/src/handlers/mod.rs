@@ -3,9 +3,11 @@
 
 mod delete;
 mod evict;
+pub(crate) mod faults;
 mod logs;
 mod meta;
 mod read;
+mod review;
 mod streams;
 mod token;
 mod watch;
@@ -17,16 +19,14 @@ use http::Method;
 use longshore_engine::{Subresource, Target};
 use longshore_model::KindInfo;
 
-pub(crate) use watch::error_line;
-
 use crate::{
+    call::Call,
     fault::Fault,
     input::RequestBody,
     negotiate::{Shape, Wanted, negotiate},
     reply::{self, Reply},
-    review,
+    review::Review,
     route::{Resource, Route},
-    service::Call,
 };
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
@@ -46,10 +46,10 @@ pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) ->
 }
 
 async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
-    if let Some(review) = review::find(&path.group, &path.version, &path.plural) {
-        let in_place = path.name.is_none() && path.namespace.is_some() == review.namespaced;
+    if let Some(found) = Review::find(&path.group, &path.version, &path.plural) {
+        let in_place = path.name.is_none() && path.namespace.is_some() == found.namespaced;
         return match call.method {
-            Method::POST if in_place => write::review(call, review, path.namespace, body).await,
+            Method::POST if in_place => review::create(call, found, path.namespace, body).await,
             _ if in_place => Err(Fault::wrong_method(&["POST"])),
             _ => Err(Fault::unknown_path()),
         };

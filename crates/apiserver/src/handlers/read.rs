@@ -8,12 +8,12 @@ use longshore_model::KindInfo;
 
 use super::object_shape;
 use crate::{
+    call::Call,
     input, limits,
     negotiate::{Encoding, Shape, negotiate},
     params,
     present::Presenter,
     reply::{self, Reply},
-    service::Call,
 };
 
 pub(super) fn get(call: &Call, target: &Target) -> Reply {

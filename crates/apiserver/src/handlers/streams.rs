@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::logs::container;
 use crate::{
+    call::Call,
     fault::Fault,
+    node_streams::{ContainerRef, StreamError, StreamsWanted},
     query::Query,
     reply::Reply,
-    service::Call,
-    streams::{self, Command, ContainerRef, Forward, StreamError, StreamsWanted, Upgrade},
+    streams::{self, Command, Forward, Upgrade},
 };
 
 pub(super) fn exec(call: Call, target: Target) -> Reply {

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::plain_shape;
 use crate::{
+    call::Call,
     fault::{Fault, invalid},
     input::{self, RequestBody},
     limits, params,
     reply::{self, Reply},
-    service::Call,
     tokens::{Claims, ISSUER, Kubernetes, Reference},
 };
 
@@ -53,7 +53,7 @@ struct Bound {
 pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = plain_shape(&call)?;
     params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let key = call.shared.token_key.clone();
+    let key = call.shared.authenticator.token_key.clone();
     let key = key.ok_or_else(Fault::unknown_path)?;
     let (mut asked, _) = input::object(&call.headers, body, KIND).await?;
     check_type(&asked)?;

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::StatusCode;
 use longshore_engine::{Error, Watch, WatchEvent, WatchRequest, WatchStart};
-use longshore_model::{KindInfo, StatusReason};
+use longshore_model::KindInfo;
 use rand::Rng as _;
 use serde_json::json;
 use tokio::{
@@ -19,14 +19,15 @@ use tokio::{
 
 use crate::{
     body::{Body, COPIED},
+    call::{Call, Shared},
+    event_line::{LINE_END, error_line, line, line_start},
     fault::Fault,
     input, limits,
     negotiate::{Encoding, Shape, negotiate},
     params::{Selection, WatchParams},
     present::Presenter,
     reply::{self, Reply},
-    server::Shared,
-    service::{Call, stopped},
+    stopping::stopped,
 };
 
 /// How often a client that asked for bookmarks gets one.
@@ -156,7 +157,7 @@ impl Events {
             () = async { sleep_until(bookmark.unwrap_or(self.deadline)).await }, if bookmark.is_some() => {
                 self.bookmark = next_bookmark(Instant::now(), self.deadline);
                 match self.watch.bookmark() {
-                    // Initial events are still being told: they say more.
+                    // Initial events are still being sent: they say more.
                     Ok(0) => self.watch.next().await,
                     told => told.map(WatchEvent::Bookmark),
                 }
@@ -242,32 +243,6 @@ impl Writer {
         }
         reply::ordered(&bookmark)
     }
-}
-
-/// What ends the line of an event.
-const LINE_END: &[u8] = b"}\n";
-
-fn line_start(frame: &mut BytesMut, word: &str) {
-    frame.extend_from_slice(br#"{"type":""#);
-    frame.extend_from_slice(word.as_bytes());
-    frame.extend_from_slice(br#"","object":"#);
-}
-
-fn line(frame: &mut BytesMut, word: &str, object: &[u8]) {
-    frame.reserve(object.len() + 40);
-    line_start(frame, word);
-    frame.extend_from_slice(object);
-    frame.extend_from_slice(LINE_END);
-}
-
-pub(crate) fn error_line(fault: Fault) -> Bytes {
-    let status = serde_json::to_vec(fault.status()).unwrap_or_default();
-    if fault.status().reason == StatusReason::InternalError {
-        tracing::warn!(message = fault.status().message, "a watch ended early");
-    }
-    let mut frame = BytesMut::new();
-    line(&mut frame, "ERROR", &status);
-    frame.freeze()
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! POST, PUT and PATCH: create, update, patch, status, finalize, binding, and
-//! reviews.
+//! POST, PUT and PATCH: create, update, patch, status, finalize and binding.
 
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use serde_json::Value;
 use super::{object_shape, plain_shape};
 use crate::{
     body::Body,
+    call::Call,
     fault::Fault,
     input::{self, RequestBody},
     limits,
@@ -19,8 +19,6 @@ use crate::{
     params,
     present::Presenter,
     reply::{self, Reply},
-    review::Review,
-    service::Call,
     twice::Twice,
     yaml,
 };
@@ -50,8 +48,8 @@ pub(super) async fn create(
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
-/// A new certificate request tells who sent it; what it tells itself counts for
-/// nothing.
+/// Sets the requester in a new certificate request; values in the body are
+/// ignored.
 fn name_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
     let is_request = &*kind.gvk.group == "certificates.k8s.io";
     let spec = object.get_mut("spec").filter(|_| is_request);
@@ -81,10 +79,10 @@ fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(
     }
 }
 
-/// What is told who creates an object on which nothing here acts.
+/// The warning about an object on which no controller here acts.
 fn idle(call: &Call, kind: &KindInfo) -> Option<String> {
-    let tells = call.shared.warn_idle && !call.sheltered;
-    tells.then(|| kind::idle(kind)).flatten()
+    let warns = call.shared.warn_idle && !call.sheltered;
+    warns.then(|| kind::idle(kind)).flatten()
 }
 
 pub(super) async fn update(
@@ -156,7 +154,7 @@ pub(super) async fn patch(
     answer(code(&written), wanted, &presenter, &written)
 }
 
-/// Parses a patch, and tells the fields that it names twice. That of
+/// Parses a patch, and finds the fields that it names twice. That of
 /// server-side apply may be YAML.
 fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Twice), Fault> {
     if kind == PatchKind::Apply {
@@ -240,22 +238,6 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
     };
     let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
     reply::document(StatusCode::CREATED, Encoding::Json, status.into())
-}
-
-pub(super) async fn review(
-    call: Call,
-    review: Review,
-    namespace: Option<String>,
-    body: RequestBody,
-) -> Reply {
-    let wanted = plain_shape(&call)?;
-    let (asked, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(&call, namespace.as_deref(), asked)?;
-    reply::document(
-        StatusCode::CREATED,
-        wanted.encoding,
-        reply::ordered(&answer),
-    )
 }
 
 fn code(written: &Written) -> StatusCode {

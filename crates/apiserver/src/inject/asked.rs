@@ -6,6 +6,7 @@ use http::{HeaderMap, Method, header};
 use crate::{
     query::Query,
     route::{Resource, Route},
+    verb::verb,
 };
 
 /// What a request asks for.
@@ -60,27 +61,6 @@ impl<'a> Asked<'a> {
             }) => format!("{plural}/{sub}"),
             Some(resource) => resource.plural.clone(),
         }
-    }
-}
-
-/// The verb of a request about objects.
-pub(crate) fn verb(method: &Method, resource: &Resource, query: &Query) -> &'static str {
-    let one = resource.name.is_some();
-    match *method {
-        Method::GET | Method::HEAD if resource.watch => "watch",
-        Method::GET | Method::HEAD if one => "get",
-        Method::GET | Method::HEAD if query.flag("watch") == Some(true) => "watch",
-        Method::GET | Method::HEAD => "list",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if one => "delete",
-        Method::DELETE => "deletecollection",
-        // Of the others none is one of an API's.
-        Method::OPTIONS => "options",
-        Method::TRACE => "trace",
-        Method::CONNECT => "connect",
-        _ => "",
     }
 }
 

@@ -5,8 +5,7 @@
 //! order of the rules, by counts and by a seeded share: never by chance.
 
 pub(crate) mod answer;
-pub(crate) mod asked;
-pub(crate) mod endpoint;
+mod asked;
 mod rule;
 mod watches;
 
@@ -121,7 +120,7 @@ impl Faults {
         Ok(number.to_string())
     }
 
-    /// Removes a rule; tells what came of it, or `None` when there is none.
+    /// Removes a rule and returns its last report, or `None` when there is none.
     /// Watches that a rule has stalled stay stalled.
     pub fn remove(&self, id: &str) -> Option<FaultReport> {
         let mut state = self.state();
@@ -162,7 +161,7 @@ impl Faults {
     }
 
     /// Forgets the watch history now: a watch from an older version and a list
-    /// that goes on from an older page are told `410 Expired`. Watches that
+    /// that goes on from an older page get `410 Expired`. Watches that
     /// run and have read everything go on.
     pub async fn expire_history(&self) {
         self.0.engine.expire_history().await;

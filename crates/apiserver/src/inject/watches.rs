@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{Asked, Effect, Faults, WatchEnd};
 use crate::{
-    body::Body, fault::Fault, handlers::error_line, query::Query, route::Route, service::stopped,
+    body::Body, event_line::error_line, fault::Fault, query::Query, route::Route, stopping::stopped,
 };
 
 /// A connection that breaks takes along what has not been sent yet: events

@@ -5,8 +5,8 @@ use std::io;
 use bytes::Bytes;
 use tokio::{io::AsyncReadExt as _, sync::mpsc};
 
-use super::{BoxedRead, socket};
-use crate::{limits, spdy};
+use super::socket;
+use crate::{limits, node_streams::BoxedRead, spdy};
 
 /// What comes from a client on a channel or stream, until its end.
 pub(super) type Incoming = mpsc::Receiver<Bytes>;
@@ -35,7 +35,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends all there is to read; `note` hears of every piece.
+    /// Sends all there is to read; `note` is called for every piece.
     ///
     /// # Errors
     /// The client has gone; kind `TimedOut` when it was let go of.

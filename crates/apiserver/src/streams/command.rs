@@ -13,14 +13,19 @@ use tokio::{
 };
 
 use super::{
-    BoxedRead, BoxedWrite, ContainerRef, NodeStreams, Session, StreamError, StreamsWanted,
     activity::Activity,
     channel::{Incoming, Outgoing},
     protocol::{Framing, Report},
     socket::Socket,
     status::Outcome,
 };
-use crate::{limits, spdy};
+use crate::{
+    limits,
+    node_streams::{
+        BoxedRead, BoxedWrite, ContainerRef, NodeStreams, Session, StreamError, StreamsWanted,
+    },
+    spdy,
+};
 
 /// How long a command waits for the size of its terminal, so that it need not
 /// hear of a change at once.
@@ -45,7 +50,7 @@ struct Remote {
     errors: Option<Outgoing>,
 }
 
-/// The size of a terminal, as clients tell it.
+/// The size of a terminal, as clients send it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Size {
@@ -69,7 +74,7 @@ impl Command {
             errors: wanted.errors.then(|| writer(2)),
         };
         let report = writer(3);
-        // Tells clients that they are through.
+        // Shows clients that they are connected.
         let first = remote.output.as_ref().or(remote.errors.as_ref());
         let greeted = first.unwrap_or(&report).send(Bytes::new()).await;
         let what = self.what();

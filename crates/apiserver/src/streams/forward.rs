@@ -12,7 +12,6 @@ use tokio::{
 };
 
 use super::{
-    BoxedConnection, ContainerRef, NodeStreams, StreamError,
     activity::Activity,
     channel::{Incoming, Outgoing},
     protocol::Framing,
@@ -20,7 +19,9 @@ use super::{
 };
 use crate::{
     fault::{Fault, required},
-    limits, spdy,
+    limits,
+    node_streams::{BoxedConnection, ContainerRef, NodeStreams, StreamError},
+    spdy,
 };
 
 /// Which pod, and for websockets which ports.
@@ -33,7 +34,7 @@ pub(crate) struct Forward {
 /// One connection's streams.
 struct Pair {
     data: (Incoming, Outgoing),
-    /// Told when the client breaks off.
+    /// Done when the client breaks off.
     reset: Option<oneshot::Receiver<()>>,
     errors: Outgoing,
 }

@@ -23,7 +23,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{channel::Incoming, protocol::Framing, unread::Counted};
+use super::{protocol::Framing, unread::Counted};
 use crate::limits;
 
 /// Messages that may wait to be written.
@@ -51,8 +51,8 @@ where
     WebSocketStream::from_raw_socket(Counted::new(io), Role::Server, Some(config)).await
 }
 
-/// How a websocket is closed whose client broke the protocol or a limit; `None`
-/// when there is no one to be told.
+/// The close code for a client that broke the protocol or a limit; `None` when
+/// the client has gone.
 pub(super) fn close_code(error: &Error) -> Option<CloseCode> {
     match error {
         Error::Capacity(_) => Some(CloseCode::Size),
@@ -114,7 +114,11 @@ impl Writer {
 
 impl Socket {
     /// Opens channels; gives what comes on those of `reading`.
-    pub(super) async fn open<S>(io: S, framing: Framing, reading: &[u8]) -> (Self, Vec<Incoming>)
+    pub(super) async fn open<S>(
+        io: S,
+        framing: Framing,
+        reading: &[u8],
+    ) -> (Self, Vec<mpsc::Receiver<Bytes>>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -170,8 +174,8 @@ impl Socket {
             }
         });
         tasks.spawn(async move {
-            // The reader may be waiting for others: it is the pings that tell
-            // that nobody is there any more.
+            // The reader may be waiting for others: the pings show
+            // that the client has gone.
             match write_messages(sink, outgoing).await {
                 Ok(None) => {}
                 Ok(Some(sink)) => drain(sink, given_back).await,

@@ -1,8 +1,9 @@
-//! How a command ended, as the channel for errors tells it.
+//! How a command ended, as the channel for errors reports it.
 
 use serde_json::json;
 
-use super::{StreamError, protocol::Report};
+use super::protocol::Report;
+use crate::node_streams::StreamError;
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ impl From<StreamError> for Outcome {
 }
 
 impl Outcome {
-    /// The text for the channel; `None` when nothing is to be told.
+    /// The text for the channel; `None` when there is nothing to report.
     pub(super) fn report(&self, report: Report, what: &str) -> Option<String> {
         match (self, report) {
             (Self::Code(0), Report::Text) => None,

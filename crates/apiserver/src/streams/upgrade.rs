@@ -1,5 +1,5 @@
 //! From a request to a session: which protocol carries it, the answer that
-//! hands the connection over, and the task that lives on it.
+//! hands the connection over, and the task that serves it.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
@@ -12,12 +12,7 @@ use super::{
     socket,
     tunnel::Tunnel,
 };
-use crate::{
-    body::Body,
-    fault::Fault,
-    reply::Reply,
-    service::{Call, stopped},
-};
+use crate::{body::Body, call::Call, fault::Fault, reply::Reply, stopping::stopped};
 
 /// What the connection is wanted for.
 #[derive(Debug)]

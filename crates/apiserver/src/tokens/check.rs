@@ -6,23 +6,12 @@ use longshore_engine::{Engine, Object, ReadVersion};
 use longshore_model::kind::builtin;
 use serde::Deserialize;
 
-use super::{Claims, Reference, TokenKey};
+use super::{Claims, Reference, TokenKey, refusal::Refusal};
 use crate::user::{AUTHENTICATED, User};
 
 /// How long after an object's deletion timestamp its tokens are still accepted
 /// (as in Kubernetes): pods send requests while they end.
 const DELETION_LEEWAY: SignedDuration = SignedDuration::from_secs(60);
-
-/// Why a token is not accepted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    /// It is none of this server's tokens.
-    #[error("invalid bearer token")]
-    Foreign,
-    /// It was one, and does not count here and now.
-    #[error("{0}")]
-    Invalid(String),
-}
 
 /// The user of a token for one of `audiences`, and the audiences it is for.
 pub(crate) fn authenticate(

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ISSUER, Refusal};
+use super::{ISSUER, refusal::Refusal};
 
 /// How far a token's begin may lie in the future, in seconds: the machine's
 /// clock may have been set back a little.

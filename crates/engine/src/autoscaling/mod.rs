@@ -5,8 +5,6 @@ mod metric;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use longshore_model::{Gvk, KindInfo, kind::builtin};
 use serde_json::{Map, Value, json};
 
@@ -14,9 +12,7 @@ use self::metric::{SPEC, STATUS, metric, target};
 use crate::{
     FieldValidation,
     decode::{complete, decode},
-    facts,
     json::Object,
-    view::View,
 };
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -169,12 +165,11 @@ pub(crate) fn stored(mut object: Object) -> Object {
     object
 }
 
-/// A field of v2 that an annotation tells of, where it has the form of its type.
+/// A field of v2 that an annotation holds, where it has the form of its type.
 fn readable([part, field]: [&str; 2], value: Value) -> Option<Value> {
     let info = builtin("autoscaling", "HorizontalPodAutoscaler")?;
-    let view = View::stored(Arc::new(info.clone()), facts::plain().into());
     let object = json!({part: {field: value}});
-    let decoded = decode(&view, object, FieldValidation::Ignore).ok()?;
+    let decoded = decode(info, None, object, FieldValidation::Ignore).ok()?;
     decoded.object.get(part)?.get(field).cloned()
 }
 

@@ -1,6 +1,8 @@
 //! Custom kinds: what a CustomResourceDefinition says, brought to a form the
 //! engine works with.
 
+mod conditions;
+mod deletion;
 mod names;
 mod outline;
 mod scale;
@@ -13,23 +15,27 @@ use std::{
     },
 };
 
-use longshore_model::{Gvk, KindInfo, Scope, StatusCause, kind::Words};
+use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub(crate) use names::{accept, set_condition};
+pub(crate) use conditions::{holds, set_condition};
+pub(crate) use deletion::{CLEANUP, begin_deletion};
+pub(crate) use names::accept;
 pub(crate) use outline::Outline;
 pub(crate) use scale::{ScalePaths, builtin_scale};
 
-use crate::{
-    facts::{self, KindFacts},
-    json,
-    kinds::Entry,
-    view::View,
-};
+use crate::json;
 
-/// The finalizer that keeps a definition until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// The group of definitions.
+pub(crate) const DEFINITION_GROUP: &str = "apiextensions.k8s.io";
+/// The kind of definitions.
+pub(crate) const DEFINITION_KIND: &str = "CustomResourceDefinition";
+
+/// Whether a kind is that of definitions.
+pub(crate) fn is_definition(group: &str, kind: &str) -> bool {
+    group == DEFINITION_GROUP && kind == DEFINITION_KIND
+}
 
 /// Bytes of compiled patterns up to which a small object is validated in a few
 /// milliseconds, whatever the patterns.
@@ -46,7 +52,7 @@ pub struct PrinterColumn {
     /// A hint at how to show it.
     #[serde(default)]
     pub format: String,
-    /// What it tells.
+    /// Its description.
     #[serde(default)]
     pub description: String,
     /// 0 is shown always, more only when there is place.
@@ -54,6 +60,13 @@ pub struct PrinterColumn {
     pub priority: i32,
     /// Where its value stands in an object.
     pub json_path: String,
+}
+
+/// The schema of a version, and that of the version that is stored, if that is
+/// another.
+pub(crate) struct Schemas {
+    pub(crate) own: Arc<Structural>,
+    pub(crate) storage: Option<Arc<Structural>>,
 }
 
 /// A version of a custom kind.
@@ -80,6 +93,53 @@ pub struct CustomKind {
 }
 
 impl CustomKind {
+    /// What a version of a definition says; its objects are stored as `stored`.
+    pub(crate) fn of_version(
+        version: &json::Object,
+        info: &KindInfo,
+        stored: &KindInfo,
+        since: u64,
+        alone: bool,
+        webhook: bool,
+        schemas: Schemas,
+    ) -> Self {
+        let openapi = json::at(version, "schema.openAPIV3Schema")
+            .cloned()
+            .unwrap_or_default();
+        let columns = version
+            .get("additionalPrinterColumns")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|column| serde_json::from_value(column.clone()).ok());
+        let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
+        let warning = json::text(version, "deprecationWarning");
+        Self {
+            is_costly: schemas.own.pattern_size() > COSTLY,
+            schema: schemas.own,
+            storage: schemas.storage,
+            columns: columns.collect(),
+            scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
+            has_status: info.has_subresource("status"),
+            deprecation: deprecated.then(|| match warning {
+                "" => format!("{} {} is deprecated", info.api_version(), info.gvk.kind),
+                warning => warning.to_owned(),
+            }),
+            stored_as: stored.api_version(),
+            since: AtomicU64::new(since),
+            alone,
+            unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
+                format!(
+                    "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
+                    stored.api_version(),
+                    stored.gvk.kind,
+                    stored.gvk.version,
+                )
+            }),
+            openapi,
+        }
+    }
+
     /// The schema as the definition has it.
     #[must_use]
     pub fn openapi(&self) -> &Value {
@@ -179,172 +239,11 @@ fn at_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     Some(at)
 }
 
-/// The rows of a list of objects.
+/// The versions of a definition.
 pub(crate) fn versions(definition: &json::Object) -> impl Iterator<Item = &json::Object> {
     json::at(definition, "spec.versions")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter_map(Value::as_object)
-}
-
-/// Whether a condition of a definition is `True`.
-pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
-    json::at(definition, "status.conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .any(|one| one["type"] == condition && one["status"] == "True")
-}
-
-fn words(names: &Value, field: &str) -> Words {
-    names[field]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|word| word.as_str().map(str::to_owned))
-        .collect()
-}
-
-/// The kind that an established definition makes; `since` is the revision its
-/// schemas are of.
-pub(crate) fn entry(definition: &json::Object, since: u64) -> Entry {
-    let names = json::at(definition, "status.acceptedNames")
-        .cloned()
-        .unwrap_or_default();
-    let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
-    let group = json::text(definition, "spec.group").to_owned();
-    let info = |version: &json::Object| {
-        let kind = text("kind");
-        let list_kind = text("listKind");
-        let subresources = version.get("subresources").and_then(Value::as_object);
-        let has = |name: &&str| subresources.is_some_and(|all| all.contains_key(*name));
-        KindInfo {
-            gvk: Gvk {
-                group: group.clone().into(),
-                version: json::text(version, "name").to_owned().into(),
-                kind: kind.into(),
-            },
-            plural: text("plural").into(),
-            singular: text("singular").into(),
-            short_names: words(&names, "shortNames"),
-            categories: words(&names, "categories"),
-            scope: if json::text(definition, "spec.scope") == "Cluster" {
-                Scope::Cluster
-            } else {
-                Scope::Namespaced
-            },
-            subresources: ["scale", "status"]
-                .into_iter()
-                .filter(has)
-                .map(str::to_owned)
-                .collect(),
-            list_kind: (!list_kind.is_empty()).then(|| list_kind.into()),
-        }
-    };
-    let nothing = Map::new();
-    let stored = versions(definition)
-        .find(|version| version.get("storage") == Some(&Value::Bool(true)))
-        .unwrap_or(&nothing);
-    let schema = |version: &json::Object| {
-        let schema = json::at(version, "schema.openAPIV3Schema");
-        Arc::new(Structural::parse(schema.unwrap_or(&Value::Null)))
-    };
-    let stored_schema = schema(stored);
-    let stored = Arc::new(info(stored));
-    let alone = versions(definition).count() == 1;
-    let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
-    let views = versions(definition)
-        .filter(|version| version.get("served") == Some(&Value::Bool(true)))
-        .map(|version| {
-            let info = Arc::new(info(version));
-            let facts = KindFacts::with_fields(facts::custom(), selectable(version));
-            let is_stored = info.gvk == stored.gvk;
-            let schemas = Schemas {
-                own: match is_stored {
-                    true => stored_schema.clone(),
-                    false => schema(version),
-                },
-                storage: (!is_stored).then(|| stored_schema.clone()),
-            };
-            let custom = custom(version, &info, &stored, since, alone, webhook, schemas);
-            Arc::new(View::custom(info, facts, Arc::new(custom)))
-        })
-        .collect();
-    Entry {
-        store_name: stored.qualified(),
-        facts: facts::custom().into(),
-        info: stored,
-        views,
-        news: Arc::default(),
-        uid: json::text(definition, "metadata.uid").into(),
-        live: true,
-        definition: Some(json::text(definition, "metadata.name").into()),
-        terminating: holds(definition, "Terminating"),
-        made_of: json::at(definition, "spec").cloned().map(Arc::new),
-        outline: Some(Arc::new(Outline::of(definition))),
-    }
-}
-
-fn selectable(version: &json::Object) -> Arc<[String]> {
-    json::items(version, "selectableFields")
-        .map(|field| {
-            json::text(field, "jsonPath")
-                .trim_start_matches('.')
-                .to_owned()
-        })
-        .collect()
-}
-
-/// The schema of a version, and that of the version that is stored, if that is
-/// another.
-struct Schemas {
-    own: Arc<Structural>,
-    storage: Option<Arc<Structural>>,
-}
-
-fn custom(
-    version: &json::Object,
-    info: &KindInfo,
-    stored: &KindInfo,
-    since: u64,
-    alone: bool,
-    webhook: bool,
-    schemas: Schemas,
-) -> CustomKind {
-    let openapi = json::at(version, "schema.openAPIV3Schema")
-        .cloned()
-        .unwrap_or_default();
-    let columns = version
-        .get("additionalPrinterColumns")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|column| serde_json::from_value(column.clone()).ok());
-    let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
-    let warning = json::text(version, "deprecationWarning");
-    CustomKind {
-        is_costly: schemas.own.pattern_size() > COSTLY,
-        schema: schemas.own,
-        storage: schemas.storage,
-        columns: columns.collect(),
-        scale: json::at(version, "subresources.scale").map(ScalePaths::parse),
-        has_status: info.has_subresource("status"),
-        deprecation: deprecated.then(|| match warning {
-            "" => format!("{} {} is deprecated", info.api_version(), info.gvk.kind),
-            warning => warning.to_owned(),
-        }),
-        stored_as: stored.api_version(),
-        since: AtomicU64::new(since),
-        alone,
-        unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
-            format!(
-                "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
-                stored.api_version(),
-                stored.gvk.kind,
-                stored.gvk.version,
-            )
-        }),
-        openapi,
-    }
 }

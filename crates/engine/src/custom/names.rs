@@ -4,10 +4,9 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use longshore_model::time;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::Outline;
+use super::{Outline, holds, set_condition};
 use crate::json;
 
 /// Names that definitions of a group have.
@@ -96,7 +95,7 @@ pub(crate) fn accept<'a>(
         problem = Some((reason.to_owned(), message));
     }
     set(&mut names, "categories", &asked);
-    let established = super::holds(definition, "Established");
+    let established = holds(definition, "Established");
     let before = definition.get("status").cloned();
     json::child(definition, "status").insert("acceptedNames".into(), Value::Object(names));
     let (reason, message) = match &problem {
@@ -136,38 +135,4 @@ fn set(names: &mut Map<String, Value>, field: &str, asked: &Value) {
         Some(value) => names.insert(field.to_owned(), value.clone()),
         None => names.remove(field),
     };
-}
-
-/// Sets a condition; its time changes with its status alone.
-pub(crate) fn set_condition(
-    definition: &mut json::Object,
-    kind: &str,
-    status: bool,
-    reason: &str,
-    message: &str,
-    now: Timestamp,
-) {
-    let status = if status { "True" } else { "False" };
-    let conditions = json::child(definition, "status")
-        .entry("conditions")
-        .or_insert_with(|| json!([]));
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else {
-        return;
-    };
-    let mut new = json!({
-        "type": kind, "status": status, "reason": reason, "message": message,
-        "lastTransitionTime": time::seconds(now),
-    });
-    match conditions.iter_mut().find(|old| old["type"] == kind) {
-        Some(old) => {
-            if old["status"] == status {
-                new["lastTransitionTime"] = old["lastTransitionTime"].clone();
-            }
-            *old = new;
-        }
-        None => conditions.push(new),
-    }
 }

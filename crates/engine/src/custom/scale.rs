@@ -4,7 +4,7 @@
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Map, Value, json};
 
-use crate::{Object, json as js, validate::Cause};
+use crate::{Object, cause::Cause, json as js};
 
 /// Where the parts of a `Scale` stand in an object.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! Why an object cannot be read, as what sent it is told.
+//! Why an object cannot be read: the error that the client gets.
 
 use longshore_model::PatchKind;
 use serde_json::Value;
 
-use crate::{Error, Subject, json, validate::Cause};
+use crate::{Error, Subject, cause::Cause, json};
 
 /// Why an object cannot be read.
 #[derive(Debug, PartialEq)]

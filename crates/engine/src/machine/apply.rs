@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::{
     Transaction, create,
     ownership::{Author, with_scope},
-    update,
+    replace,
 };
 use crate::{
     Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
-    decode::{Decoded, decode, word},
+    decode::{Decoded, word},
     json,
     managed::{self, Applied, Applier, Conflict, Refusal},
     object,
@@ -79,15 +79,16 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let object = Value::Object(object);
     let Decoded {
         object: mut new, ..
-    } = decode(&view, object, FieldValidation::Ignore)
+    } = view
+        .decode(object, FieldValidation::Ignore)
         .map_err(|problem| problem.of_patch(PatchKind::Apply, &Value::Object(config.clone())))?;
     let author = Author::Applied(entries);
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");
         if given.is_empty() {
-            return Err(update::nameless(name));
+            return Err(replace::nameless(name));
         }
-        update::check_place(&info, namespace, name, &mut new)?;
+        replace::check_place(&info, namespace, name, &mut new)?;
         let metadata = json::child(&mut new, "metadata");
         let uid = json::text(metadata, "uid");
         if !uid.is_empty() {
@@ -109,13 +110,13 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         return create::create(tx, draft);
     };
     let mut new = view.stored_form(new);
-    update::check_place(&info, namespace, name, &mut new)?;
-    let place = update::Place {
+    replace::check_place(&info, namespace, name, &mut new)?;
+    let place = replace::Place {
         kind,
         view: &view,
         subresource: request.subresource,
     };
-    let object = update::replace(tx, place, &old, before, new, author)?;
+    let object = replace::replace(tx, place, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,

@@ -3,8 +3,8 @@
 use longshore_model::time;
 use serde_json::{Value, json};
 
-use super::{Transaction, update};
-use crate::{Bind, Error, Subject, json as js, object, validate::Cause};
+use super::{Transaction, replace};
+use crate::{Bind, Error, Subject, cause::Cause, json as js, object};
 
 /// Sets the node's name and the condition `PodScheduled`.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {
@@ -70,5 +70,5 @@ pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error
             "lastProbeTime": null, "lastTransitionTime": time::seconds(tx.now),
         }));
     }
-    update::store(tx, kind, &old, &before, &pod).map(drop)
+    replace::store(tx, kind, &old, &before, &pod).map(drop)
 }

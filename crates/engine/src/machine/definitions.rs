@@ -4,59 +4,25 @@
 
 use std::{collections::HashMap, ops::Bound, sync::Arc};
 
-use longshore_model::time;
 use serde_json::Value;
 
-use super::{Draftable, Machine, SLICE, SLICE_BYTES, Transaction, delete, update};
+use super::{Machine, SLICE, SLICE_BYTES, Transaction, delete, replace};
 use crate::{
     DeleteOptions, Error, Object,
-    custom::{self, CLEANUP, Outline},
+    custom::{self, CLEANUP, DEFINITION_GROUP, DEFINITION_KIND, Outline},
     json,
-    kinds::KindId,
+    kinds::{Entry, KindId},
     state::{Cleaning, State},
 };
 
-const GROUP: &str = "apiextensions.k8s.io";
-const KIND: &str = "CustomResourceDefinition";
-
-/// Whether a kind is that of definitions.
-pub(super) fn is_definition(group: &str, kind: &str) -> bool {
-    group == GROUP && kind == KIND
-}
-
 fn kind(state: &State) -> Option<KindId> {
-    state.kinds.builtin_id(GROUP, KIND)
-}
-
-/// What the first delete of a definition does to it: as in Kubernetes neither
-/// a policy for dependents nor the generation counts.
-pub(super) fn begin_deletion(definition: &mut Draftable, now: jiff::Timestamp) {
-    let metadata = json::child(definition, "metadata");
-    metadata.insert("deletionTimestamp".into(), time::seconds(now).into());
-    let finalizers = metadata
-        .entry("finalizers")
-        .or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(list) = finalizers
-        && !list.iter().any(|name| name == CLEANUP)
-    {
-        list.push(CLEANUP.into());
-    }
-    let message =
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    custom::set_condition(
-        definition,
-        "Terminating",
-        true,
-        "InstanceDeletionPending",
-        message,
-        now,
-    );
+    state.kinds.builtin_id(DEFINITION_GROUP, DEFINITION_KIND)
 }
 
 /// Whether a kind is that of definitions.
 pub(super) fn is_kind_of_definitions(state: &State, id: KindId) -> bool {
     let gvk = &state.kinds.entry(id).info.gvk;
-    is_definition(&gvk.group, &gvk.kind)
+    custom::is_definition(&gvk.group, &gvk.kind)
 }
 
 /// Makes the kinds of the definitions in a loaded state.
@@ -67,7 +33,7 @@ pub(crate) fn load(state: &mut State) {
         let definition = object.map();
         let outline = Arc::new(Outline::of(&definition));
         if outline.is_established {
-            let mut entry = custom::entry(&definition, object.revision());
+            let mut entry = Entry::custom(&definition, object.revision());
             entry.outline = Some(outline.clone());
             state.add_kind(entry);
         }
@@ -120,7 +86,7 @@ fn accept_names(tx: &mut Transaction<'_>, kind: KindId) -> Result<(), Error> {
             .map(|other| &**other)
             .filter(|other| other.group == outline.group);
         if custom::accept(&mut new, group, tx.now) {
-            update::store(tx, kind, &object, &before, &new)?;
+            replace::store(tx, kind, &object, &before, &new)?;
         }
     }
     Ok(())
@@ -153,7 +119,7 @@ fn sync_kinds(machine: &mut Machine, kind: KindId) {
         let Some(object) = state.table(kind).objects.get(name).cloned() else {
             continue;
         };
-        let mut made = custom::entry(&object.map(), object.revision());
+        let mut made = Entry::custom(&object.map(), object.revision());
         made.outline = Some(outline.clone());
         let Some(id) = own else {
             state.add_kind(made);
@@ -174,7 +140,7 @@ fn sync_kinds(machine: &mut Machine, kind: KindId) {
     }
 }
 
-fn same_names(old: &crate::kinds::Entry, new: &crate::kinds::Entry) -> bool {
+fn same_names(old: &Entry, new: &Entry) -> bool {
     old.views.len() == new.views.len()
         && old
             .views
@@ -263,7 +229,7 @@ fn clean_up(tx: &mut Transaction<'_>, kind: KindId, slice: &mut Slice) -> Result
                 }
             }
         }
-        update::store(tx, kind, &object, &before, &new)?;
+        replace::store(tx, kind, &object, &before, &new)?;
     }
     Ok(())
 }

@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, SLICE, SLICE_BYTES, Transaction, definitions, namespace};
+use super::{Draftable, SLICE, SLICE_BYTES, Transaction, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
-    facts::Facts, json, kinds::KindId, list, object, request::options_invalid, validate::Cause,
+    cause::Cause, custom, facts::Facts, json, kinds::KindId, list, object,
+    request::options_invalid,
 };
 
 const ORPHAN: &str = "orphan";
@@ -141,10 +142,10 @@ pub(super) fn one(
     let before = old.map();
     let mut object = before.clone();
     let gvk = &tx.kinds().entry(kind).info.gvk;
-    if definitions::is_definition(&gvk.group, &gvk.kind)
+    if custom::is_definition(&gvk.group, &gvk.kind)
         && json::at(&before, "metadata.deletionTimestamp").is_none()
     {
-        definitions::begin_deletion(&mut object, tx.now);
+        custom::begin_deletion(&mut object, tx.now);
         return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
     let grace = begin_grace(&mut object, tx.now, options);
@@ -188,7 +189,7 @@ enum Grace {
     None,
     /// It has begun, or has been cut, to this many seconds.
     Seconds(i64),
-    /// It had begun before and goes on.
+    /// It had begun before and continues.
     Pending,
 }
 
@@ -234,7 +235,7 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
     Grace::Seconds(seconds)
 }
 
-/// So many seconds later; the last moment there is, if that is beyond it.
+/// So many seconds later; or the latest possible time, if that is earlier.
 fn after(now: Timestamp, seconds: i64) -> Timestamp {
     now.saturating_add(SignedDuration::from_secs(seconds))
         .unwrap_or(Timestamp::MAX)

@@ -4,6 +4,7 @@
 mod api_services;
 mod apply;
 mod bind;
+mod bootstrap;
 mod create;
 pub(crate) mod definitions;
 mod delete;
@@ -13,6 +14,7 @@ mod namespace;
 mod ownership;
 mod prepared;
 mod priority;
+mod replace;
 mod runtime_class;
 mod scale;
 mod service;
@@ -24,10 +26,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 pub(crate) use bind::bind;
+pub(crate) use bootstrap::bootstrap;
 pub(crate) use create::{admit, create};
 pub(crate) use delete::{check_options, delete, delete_collection, delete_listed};
 pub(crate) use evict::evict;
-pub(crate) use namespace::bootstrap;
 pub(crate) use prepared::{Prepared, Rebase, commit, prepare};
 pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
@@ -69,7 +71,7 @@ pub(crate) struct Machine {
     unsettled: bool,
     /// Whether objects of a kind that is being deleted have gone.
     drained: bool,
-    /// Whether work is left that nobody waits for: see [`Machine::chore`].
+    /// Whether work is left that no request waits for: see [`Machine::chore`].
     chores: bool,
     /// What has been done, where it is done to a copy of the state.
     writes: Option<Vec<(KindId, Event)>>,
@@ -77,7 +79,7 @@ pub(crate) struct Machine {
     /// for.
     wrote_event: bool,
     swept: Option<Timestamp>,
-    /// The key after which to go on to look for old ones.
+    /// The key after which the search for old ones continues.
     sweeping: Option<Arc<str>>,
 }
 
@@ -115,12 +117,12 @@ impl Machine {
         }
     }
 
-    /// Whether work is left that nobody waits for.
+    /// Whether work is left that no request waits for.
     pub(crate) fn has_chores(&self) -> bool {
         self.chores
     }
 
-    /// Does some of the work that nobody waits for: deletes objects of
+    /// Does some of the work that no request waits for: deletes objects of
     /// definitions that are being deleted, and old Events. It takes little time,
     /// so that writes need not wait for all of it.
     pub(crate) fn chore(&mut self) {
@@ -275,7 +277,7 @@ impl Transaction<'_> {
             return Err(Error::ObjectTooLarge);
         }
         // What is not kept gets no version of its own.
-        let told = self.dry_run.then(|| {
+        let reported = self.dry_run.then(|| {
             let revision = before.as_ref().map_or(0, |before| before.revision());
             Object::encode(value, managed, facts, revision, before.as_deref())
         });
@@ -295,7 +297,7 @@ impl Transaction<'_> {
             deleted: false,
         };
         self.apply(kind, event);
-        Ok(told.map_or(after, Arc::new))
+        Ok(reported.map_or(after, Arc::new))
     }
 
     /// Takes an object away; the answer has the deletion's version.

@@ -1,13 +1,8 @@
-//! Namespaces: what may be made in them, what comes with them, which stay.
+//! Rules of namespaces: what may be made in them, and which stay.
 
 use longshore_model::{KindInfo, StatusCause};
-use serde_json::{Value, json};
 
-use super::{Machine, Transaction, api_services, create, ownership::Author};
 use crate::{Error, Subject, state::State};
-
-/// The namespaces every cluster has.
-const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Whether an object may be made in a namespace: it is there, and stays.
 pub(super) fn check(
@@ -44,83 +39,7 @@ pub(super) fn check(
     })
 }
 
-/// Makes what comes with a new namespace: its service account.
-pub(super) fn furnish(tx: &mut Transaction<'_>, namespace: &str) -> Result<(), Error> {
-    let Some(id) = tx.kinds().builtin_id("", "ServiceAccount") else {
-        return Ok(());
-    };
-    let info = tx.kinds().entry(id).info.clone();
-    let account = json!({"metadata": {"name": "default"}});
-    match create::create_here(tx, &info, Some(namespace), account, Author::server()) {
-        // Left over from a namespace of this name that was finalized by hand.
-        Ok(_) | Err(Error::AlreadyExists(_) | Error::StillThere(_)) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Fills an empty store.
-pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
-    let Some(id) = machine.state.kinds.builtin_id("", "Namespace") else {
-        return Ok(());
-    };
-    if !machine.state.table(id).objects.is_empty() {
-        return Ok(());
-    }
-    let info = machine.state.kinds.entry(id).info.clone();
-    machine.execute(false, |tx| {
-        for name in INITIAL {
-            let namespace = json!({"metadata": {"name": name}});
-            create::create_here(tx, &info, None, namespace, Author::server())?;
-        }
-        let services = api_services::initial().into_iter();
-        let services =
-            services.map(|object| ("apiregistration.k8s.io", "APIService", None, object));
-        for (group, kind, namespace, object) in initial().into_iter().chain(services) {
-            let Some(id) = tx.kinds().builtin_id(group, kind) else {
-                continue;
-            };
-            let info = tx.kinds().entry(id).info.clone();
-            create::create_here(tx, &info, namespace, object, Author::server())?;
-        }
-        Ok(())
-    })
-}
-
-/// What else every cluster has: group, kind, namespace, object.
-fn initial() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
-    let class = |name: &str, value: i64, word: &str| {
-        let description = format!("Used for system critical pods that must {word}.");
-        let object = json!({
-            "metadata": {"name": name}, "value": value, "description": description,
-        });
-        ("scheduling.k8s.io", "PriorityClass", None, object)
-    };
-    let service = json!({
-        "metadata": {
-            "name": "kubernetes",
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {
-            "clusterIP": "10.96.0.1",
-            "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
-        },
-    });
-    vec![
-        class(
-            "system-cluster-critical",
-            2_000_000_000,
-            "run in the cluster, but can be moved to another node if necessary",
-        ),
-        class(
-            "system-node-critical",
-            2_000_001_000,
-            "not be moved from their current node",
-        ),
-        ("", "Service", Some("default"), service),
-    ]
-}
-
-/// Whether a namespace must stay for ever.
+/// Whether a namespace must stay forever.
 pub(super) fn is_protected(name: &str) -> bool {
     matches!(name, "default" | "kube-system" | "kube-public")
 }

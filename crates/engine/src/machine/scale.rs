@@ -4,16 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Transaction, apply, ownership::Author, update};
+use super::{Transaction, apply, ownership::Author, replace};
 use crate::{
-    Error, Object, Patch, Subject, Subresource, Update, Written,
-    custom::ScalePaths,
-    decode::{Decoded, decode},
-    facts, json,
-    kinds::KindId,
-    object, patch as patches,
-    validate::Cause,
-    view::View,
+    Error, Object, Patch, Subject, Subresource, Update, Written, cause::Cause, custom::ScalePaths,
+    decode::Decoded, facts, json, kinds::KindId, object, patch as patches, view::View,
 };
 
 /// The kind of what `/scale` takes and answers: `Scale` of autoscaling/v1.
@@ -116,7 +110,8 @@ pub(super) fn patch(
     let patched = patches::apply(&view_of_scale.info, request.kind, scale, &request.body)?;
     let Decoded {
         object, warnings, ..
-    } = decode(&view_of_scale, patched, request.options.field_validation)
+    } = view_of_scale
+        .decode(patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
     let author = Author::new(&request.options, None);
     let object = store(tx, (kind, view), old, &object, author)?;
@@ -175,7 +170,7 @@ fn store(
     author: Author,
 ) -> Result<Arc<Object>, Error> {
     let paths = paths(view, old.name())?;
-    update::check_preconditions(&Subject::new(&view.info, old.name()), old, scale)?;
+    replace::check_preconditions(&Subject::new(&view.info, old.name()), old, scale)?;
     let custom = view.custom_kind().is_some();
     let replicas = match json::number(scale, "spec.replicas") {
         Some(replicas) => replicas,
@@ -199,12 +194,12 @@ fn store(
     let mut new = view.shown(before.clone());
     paths.set(&mut new, replicas);
     let new = view.stored_form(new);
-    let place = update::Place {
+    let place = replace::Place {
         kind,
         view,
         subresource: Subresource::Scale,
     };
-    let stored = update::replace(tx, place, old, before, new, author)?;
+    let stored = replace::replace(tx, place, old, before, new, author)?;
     let shown = view.present(&stored).map();
     let scale = paths.scale(&stored, &shown).map_err(Error::Internal)?;
     Ok(as_object(&stored, scale))

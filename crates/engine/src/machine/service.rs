@@ -7,7 +7,7 @@ use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
 use super::{Draftable, Transaction};
-use crate::{Error, Object, Subject, json as js, kinds::KindId, validate::Cause};
+use crate::{Error, Object, Subject, cause::Cause, json as js, kinds::KindId};
 
 /// 10.96.0.0/12, without its first two addresses (the network and the API
 /// server's own Service) and its last (broadcast).

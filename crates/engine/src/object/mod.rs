@@ -1,4 +1,4 @@
-//! A stored object: its JSON bytes, and the few facts that reads need at hand.
+//! A stored object: its JSON bytes, and the few facts that reads need.
 
 mod read;
 mod write;
@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use imbl::OrdMap;
 use serde_json::{Map, Value};
 
 pub(crate) use self::write::kind_first;
@@ -19,6 +20,9 @@ use crate::facts::{Facts, KindFacts};
 
 /// Labels of an object; shared by its versions as long as they do not change.
 pub(crate) type Labels = Arc<BTreeMap<String, String>>;
+
+/// The objects of a kind, by key.
+pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
 
 /// An immutable snapshot of an object.
 #[derive(Debug, Clone)]
@@ -139,7 +143,7 @@ impl Object {
         }
     }
 
-    /// The same state under another version: what a watch tells of a deletion,
+    /// The same state under another version: what a watch reports for a deletion,
     /// or of an object that left its selection.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
         let at = self.version_at.start as usize..self.version_at.end as usize;

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use longshore_model::{Quantity, StatusCause};
 use serde_json::{Map, Value};
 
-use super::{Cause, meta};
-use crate::json::Object;
+use super::meta;
+use crate::{cause::Cause, json::Object};
 
-/// The path of a field. Rules name many paths that no message ever tells, so
+/// The path of a field. Rules name many paths that no message ever names, so
 /// they are put together without the formatter.
 pub(super) fn below(path: &str, name: &str) -> String {
     [path, ".", name].concat()

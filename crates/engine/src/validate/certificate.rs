@@ -8,11 +8,13 @@ use longshore_model::{StatusCause, name};
 use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta, pem,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const USAGES: &[&str] = &[
     "any",

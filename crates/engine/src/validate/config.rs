@@ -3,8 +3,10 @@
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::Cause;
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// Bytes of data in a Secret or ConfigMap, decoded.
 const LIMIT: usize = 1 << 20;

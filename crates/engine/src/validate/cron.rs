@@ -6,11 +6,13 @@ use longshore_model::{
 };
 
 use super::{
-    Cause,
     at::{At, Causes},
     job,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// What is left of a name's 63 characters for a Job's suffix.
 const LONGEST_NAME: usize = 52;

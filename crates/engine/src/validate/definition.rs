@@ -4,8 +4,9 @@ use longshore_model::StatusCause;
 use longshore_schema::{Structural, structural::rules};
 use serde_json::Value;
 
-use super::{Cause, cause::one_of, meta};
+use super::meta;
 use crate::{
+    cause::{Cause, one_of},
     custom::{holds, versions},
     json::{self, Object},
 };
@@ -140,7 +141,7 @@ fn is_label(text: &str) -> bool {
         && text.bytes().all(plain)
 }
 
-/// What all versions say alike is told of once, as if it stood in the spec.
+/// What all versions say alike is reported once, as if it stood in the spec.
 fn shared<'a>(definition: &'a Object, field: &str) -> Option<&'a Value> {
     let mut values = versions(definition).map(|version| version.get(field));
     let first = values.next()??;

@@ -5,11 +5,13 @@ use std::{collections::HashSet, net::IpAddr};
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 

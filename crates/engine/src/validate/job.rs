@@ -3,12 +3,11 @@
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::{
-    Cause,
-    cause::{not_negative, one_of},
-    meta, pod,
+use super::{meta, pod};
+use crate::{
+    cause::{Cause, not_negative, one_of},
+    json::{self, Object},
 };
-use crate::json::{self, Object};
 
 /// What is wrong with a Job.
 pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
@@ -205,10 +204,10 @@ mod tests {
             let (job, mut causes) = (job.as_object().unwrap().clone(), Vec::new());
             let spec = job["spec"].as_object().unwrap().clone();
             generated(&job, &spec, &mut causes);
-            let told = causes
+            let reported = causes
                 .iter()
                 .map(|cause| format!("{}: {}", cause.field, cause.message));
-            told.collect::<Vec<String>>()
+            reported.collect::<Vec<String>>()
         };
         let labels = json!({
             "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
@@ -218,16 +217,18 @@ mod tests {
         assert_eq!(problems(labels.clone(), selector.clone()), [""; 0]);
         let mut of_another = labels.clone();
         of_another["job-name"] = "b".into();
-        let told = problems(of_another, selector);
-        assert!(told[0].starts_with("spec.template.metadata.labels[job-name]: Invalid value: "));
+        let reported = problems(of_another, selector);
         assert!(
-            told[0].ends_with(": must be 'a'") && told.len() == 1,
-            "{told:?}"
+            reported[0].starts_with("spec.template.metadata.labels[job-name]: Invalid value: ")
         );
-        let told = problems(labels, json!({"x": "y"}));
         assert!(
-            told[0].ends_with("`selector` not auto-generated"),
-            "{told:?}"
+            reported[0].ends_with(": must be 'a'") && reported.len() == 1,
+            "{reported:?}"
+        );
+        let reported = problems(labels, json!({"x": "y"}));
+        assert!(
+            reported[0].ends_with("`selector` not auto-generated"),
+            "{reported:?}"
         );
     }
 }

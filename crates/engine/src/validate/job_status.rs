@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::{Cause, cause::not_negative};
-use crate::json::{self, Object};
+use crate::{
+    cause::{Cause, not_negative},
+    json::{self, Object},
+};
 
 /// What is wrong with the change of a Job's status.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 /// Resources whose names have no prefix, of all kinds and of containers.
 pub(super) const STANDARD: &[&str] = &[

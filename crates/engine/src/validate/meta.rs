@@ -4,8 +4,8 @@ use longshore_model::{KindInfo, StatusCause, name};
 use longshore_schema::registry;
 use serde_json::Value;
 
-use super::Cause;
 use crate::{
+    cause::Cause,
     facts::{self, NameRule},
     json::{self, Object},
 };

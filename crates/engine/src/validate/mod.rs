@@ -5,12 +5,12 @@ mod address;
 mod at;
 mod autoscaling;
 mod backing;
-mod cause;
 mod certificate;
 mod config;
 mod cron;
 mod definition;
 mod endpoints;
+mod immutable;
 mod ingress;
 mod job;
 mod job_status;
@@ -18,6 +18,7 @@ mod limits;
 mod meta;
 mod netpol;
 mod node;
+mod node_selector;
 mod pem;
 mod pod;
 mod policy;
@@ -35,10 +36,12 @@ mod zero;
 
 use longshore_model::{KindInfo, StatusCause};
 
-pub(crate) use cause::Cause;
 pub(crate) use meta::deletion;
 
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// What is wrong with an object by itself.
 pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
@@ -115,7 +118,7 @@ pub(crate) fn finalized(kind: &KindInfo, namespace: &Object) -> Vec<StatusCause>
     causes
 }
 
-/// What is wrong with a new object alone: later it is let be.
+/// What is wrong with a new object alone: updates do not check it.
 pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     match (&*kind.gvk.group, &*kind.gvk.kind) {
@@ -140,10 +143,10 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("", "PersistentVolumeClaim") => volume::claim_change(before, after, &mut causes),
         ("", "ResourceQuota") => quota::change(before, after, &mut causes),
         ("apps", "ControllerRevision") => {
-            workload::fixed(before, after, &["data"], &mut causes);
+            immutable::fixed(before, after, &["data"], &mut causes);
         }
         ("apps", "DaemonSet" | "Deployment" | "ReplicaSet") => {
-            workload::fixed(before, after, &["spec.selector"], &mut causes);
+            immutable::fixed(before, after, &["spec.selector"], &mut causes);
         }
         ("apps", "StatefulSet") => stateful::change(before, after, &mut causes),
         ("batch", "Job") => job::change(before, after, &mut causes),
@@ -154,16 +157,16 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
             autoscaling::change(before, after, &mut causes);
         }
         ("node.k8s.io", "RuntimeClass") => {
-            workload::fixed_unshown(before, after, &["handler"], &mut causes);
+            immutable::fixed_unshown(before, after, &["handler"], &mut causes);
         }
         ("discovery.k8s.io", "EndpointSlice") => {
-            workload::fixed_unshown(before, after, &["addressType"], &mut causes);
+            immutable::fixed_unshown(before, after, &["addressType"], &mut causes);
         }
         ("networking.k8s.io", "IPAddress") => {
-            workload::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
+            immutable::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
         }
         ("networking.k8s.io", "IngressClass") => {
-            workload::fixed(before, after, &["spec.controller"], &mut causes);
+            immutable::fixed(before, after, &["spec.controller"], &mut causes);
         }
         ("networking.k8s.io", "ServiceCIDR") => {
             netpol::service_cidr_change(before, after, &mut causes);
@@ -178,11 +181,11 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("storage.k8s.io", "CSINode") => storage::node_change(before, after, &mut causes),
         ("storage.k8s.io", "CSIStorageCapacity") => {
             let fixed = ["nodeTopology", "storageClassName"];
-            workload::fixed(before, after, &fixed, &mut causes);
+            immutable::fixed(before, after, &fixed, &mut causes);
         }
         ("storage.k8s.io", "StorageClass") => storage::class_change(before, after, &mut causes),
         ("storage.k8s.io", "VolumeAttachment") => {
-            workload::fixed_unshown(before, after, &["spec"], &mut causes);
+            immutable::fixed_unshown(before, after, &["spec"], &mut causes);
         }
         ("storage.k8s.io", "VolumeAttributesClass") => {
             storage::attributes_class_change(before, after, &mut causes);

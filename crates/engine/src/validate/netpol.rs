@@ -3,12 +3,11 @@
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     address::{is_inside, network},
     at::{At, Causes},
     selector,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
@@ -89,7 +88,7 @@ fn ip_block(block: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whose the address is.
+/// The object that the address belongs to.
 pub(super) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     let parent = At::field(object, "spec").get("parentRef");

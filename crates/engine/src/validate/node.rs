@@ -6,11 +6,13 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     address::network,
     at::{At, Causes},
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -110,8 +112,8 @@ pub(super) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a namespace whose finalizers are written. Here they are
-/// told apart.
+/// What is wrong with a namespace whose finalizers are written. Each of
+/// them has a path of its own here.
 pub(super) fn finalized_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
     for finalizer in At::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer, causes);

@@ -3,11 +3,13 @@
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
-    selector,
+    immutable, selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 /// The greatest priority that is not the system's.
 const GREATEST: i64 = 1_000_000_000;
@@ -80,5 +82,5 @@ pub(super) fn priority_change(before: &Object, after: &Object, causes: &mut Vec<
             "may not be changed in an update.",
         ));
     }
-    super::workload::fixed(before, after, &["preemptionPolicy"], causes);
+    immutable::fixed(before, after, &["preemptionPolicy"], causes);
 }

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
+    immutable,
     limits::{STANDARD, is_huge_pages, resource_name},
-    workload,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 const SCOPES: &[&str] = &[
     "Terminating",
@@ -145,5 +144,5 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    workload::fixed(before, after, &["spec.scopes"], causes);
+    immutable::fixed(before, after, &["spec.scopes"], causes);
 }

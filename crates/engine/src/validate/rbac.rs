@@ -3,11 +3,10 @@
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta, selector,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -6,11 +6,13 @@ use longshore_model::StatusCause;
 use serde_json::json;
 
 use super::{
-    Cause,
     at::{At, Causes},
     limits, meta, pod, webhook,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 pub(super) fn api_service(object: &Object, causes: &mut Vec<StatusCause>) {
     let name = json::text(object, "metadata.name");

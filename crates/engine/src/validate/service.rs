@@ -6,13 +6,14 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     address::network,
     at::{At, Causes},
-    cause::one_of,
     meta,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::{Cause, one_of},
+    json::{self, Object},
+};
 
 /// What is wrong with a Service.
 pub(super) fn object(service: &Object, causes: &mut Vec<StatusCause>) {

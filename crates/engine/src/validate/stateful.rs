@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     at::{At, Causes},
-    pod, workload,
+    immutable, pod, workload,
 };
 use crate::json::{self, Object};
 
@@ -67,6 +67,6 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
         "spec.serviceName",
         "spec.podManagementPolicy",
     ];
-    workload::fixed(before, after, &shown, causes);
-    workload::fixed_unshown(before, after, &["spec.volumeClaimTemplates"], causes);
+    immutable::fixed(before, after, &shown, causes);
+    immutable::fixed_unshown(before, after, &["spec.volumeClaimTemplates"], causes);
 }

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
-    selector, workload,
+    immutable, selector,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 /// Bytes of all parameters together.
 const PARAMETERS: usize = 256 << 10;
@@ -76,7 +75,7 @@ pub(super) fn class_change(before: &Object, after: &Object, causes: &mut Vec<Sta
         "reclaimPolicy",
         "volumeBindingMode",
     ];
-    workload::fixed_unshown(before, after, &fields, causes);
+    immutable::fixed_unshown(before, after, &fields, causes);
 }
 
 /// The name of a driver.
@@ -180,7 +179,7 @@ pub(super) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<St
     // The real server's path.
     let shown = required(after).called("spec.attachedRequired");
     Causes(causes).immutable(&required(before), &shown);
-    workload::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
+    immutable::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
 }
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {

@@ -4,13 +4,13 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes},
-    backing,
-    pod::node_term,
-    selector,
+    backing, node_selector, selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 const MODES: &[&str] = &[
     "ReadOnlyMany",
@@ -213,7 +213,9 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
         if terms.len() == 0 {
             causes.required(&terms, "must have at least one node selector term");
         }
-        terms.items().for_each(|term| node_term(&term, causes));
+        terms
+            .items()
+            .for_each(|term| node_selector::term(&term, causes));
     }
     if spec.get("local").is_set() && !spec.get("nodeAffinity").get("required").is_set() {
         causes.required(

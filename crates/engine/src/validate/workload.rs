@@ -2,14 +2,12 @@
 //! ControllerRevisions. Those of StatefulSets are in `stateful.rs`.
 
 use longshore_model::StatusCause;
-use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes, is_none},
     pod, selector,
 };
-use crate::json::{self, Object};
+use crate::{cause::Cause, json::Object};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 
@@ -36,7 +34,7 @@ pub(super) fn selecting(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     }
 }
 
-/// Pods of a workload start again and again, for ever.
+/// Pods of a workload always restart.
 pub(super) fn endless(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     let pod = spec.get("template").get("spec");
     causes.one_of(&pod.get("restartPolicy"), &["Always"]);
@@ -201,38 +199,6 @@ pub(super) fn controller_revision(object: &Object, causes: &mut Vec<StatusCause>
         causes.required(&data, "data is mandatory");
     }
     causes.not_negative(&At::field(object, "revision"));
-}
-
-/// Fields that stay, of the spec or of the object.
-pub(super) fn fixed(
-    before: &Object,
-    after: &Object,
-    paths: &[&str],
-    causes: &mut Vec<StatusCause>,
-) {
-    let causes = &mut Causes(causes);
-    for path in paths {
-        let walk = |object| {
-            let mut parts = path.split('.');
-            let first = At::field(object, parts.next().unwrap_or_default());
-            parts.fold(first, |at, part| at.get(part))
-        };
-        causes.immutable(&walk(before), &walk(after));
-    }
-}
-
-/// As [`fixed`]; the new value is not shown.
-pub(super) fn fixed_unshown(
-    before: &Object,
-    after: &Object,
-    paths: &[&str],
-    causes: &mut Vec<StatusCause>,
-) {
-    for path in paths {
-        if json::at(before, path) != json::at(after, path) {
-            causes.push(Cause::invalid(path, Value::Null, "field is immutable"));
-        }
-    }
 }
 
 /// Numbers of a status: none is negative, and none is greater than `replicas`.

@@ -4,33 +4,10 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use super::{
     SelectorError,
+    condition::Condition,
     parse::{self, Problem},
 };
 use crate::name;
-
-/// What one requirement asks of a label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    Absent,
-    Greater(i64),
-    Less(i64),
-}
-
-impl Test {
-    /// What holds where this or the other does; `None` for what cannot be said.
-    fn or(&self, other: &Self) -> Option<Self> {
-        match (self, other) {
-            (Self::In(own), Self::In(others)) => {
-                let new = others.iter().filter(|value| !own.contains(value));
-                Some(Self::In(own.iter().chain(new).cloned().collect()))
-            }
-            (own, other) => (own == other).then(|| own.clone()),
-        }
-    }
-}
 
 /// A label selector: requirements that must all hold; empty matches everything.
 ///
@@ -47,7 +24,7 @@ impl Test {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    requirements: Vec<(String, Test)>,
+    requirements: Vec<(String, Condition)>,
 }
 
 impl LabelSelector {
@@ -68,7 +45,7 @@ impl LabelSelector {
     {
         let requirements = labels
             .into_iter()
-            .map(|(key, value)| (key.into(), Test::In(vec![value.into()])))
+            .map(|(key, value)| (key.into(), Condition::In(vec![value.into()])))
             .collect();
         let selector = Self { requirements };
         selector.check(&selector.to_string())?;
@@ -76,9 +53,9 @@ impl LabelSelector {
     }
 
     /// One requirement.
-    pub(super) fn of(key: String, test: Test) -> Result<Self, SelectorError> {
+    pub(super) fn of(key: String, condition: Condition) -> Result<Self, SelectorError> {
         let selector = Self {
-            requirements: vec![(key, test)],
+            requirements: vec![(key, condition)],
         };
         selector.check(&selector.to_string())?;
         Ok(selector)
@@ -111,8 +88,8 @@ impl LabelSelector {
         let one_of = self
             .requirements
             .iter()
-            .filter_map(|(key, test)| match test {
-                Test::In(values) => Some((key.as_str(), values.as_slice())),
+            .filter_map(|(key, condition)| match condition {
+                Condition::In(values) => Some((key.as_str(), values.as_slice())),
                 _ => None,
             });
         one_of.min_by_key(|(_, values)| values.len())
@@ -134,17 +111,17 @@ impl LabelSelector {
     /// ```
     pub fn alternatives(text: &str) -> Result<Vec<Self>, SelectorError> {
         let mut all = vec![Self::default()];
-        for (key, test) in text.parse::<Self>()?.requirements {
+        for (key, condition) in text.parse::<Self>()?.requirements {
             let last = all.last().map_or(&[][..], |last| &last.requirements);
-            let is_value = |test: &Test| matches!(test, Test::In(_));
+            let is_value = |condition: &Condition| matches!(condition, Condition::In(_));
             let stands = last
                 .iter()
-                .any(|(known, test)| *known == key && is_value(test));
-            if stands && is_value(&test) {
+                .any(|(known, condition)| *known == key && is_value(condition));
+            if stands && is_value(&condition) {
                 all.push(Self::default());
             }
             if let Some(last) = all.last_mut() {
-                last.requirements.push((key, test));
+                last.requirements.push((key, condition));
             }
         }
         Ok(all)
@@ -168,15 +145,15 @@ impl LabelSelector {
     #[must_use]
     pub fn covering(selectors: &[Self]) -> Option<Self> {
         let (first, others) = selectors.split_first()?;
-        let mut requirements: Vec<(String, Test)> = Vec::new();
-        for (key, test) in &first.requirements {
-            let shared = others.iter().try_fold(test.clone(), |shared, other| {
+        let mut requirements: Vec<(String, Condition)> = Vec::new();
+        for (key, condition) in &first.requirements {
+            let shared = others.iter().try_fold(condition.clone(), |shared, other| {
                 let of_key = other.requirements.iter().filter(|(own, _)| own == key);
                 of_key
-                    .map(|(_, test)| test)
-                    .find_map(|test| shared.or(test))
+                    .map(|(_, condition)| condition)
+                    .find_map(|condition| shared.or(condition))
             });
-            let shared = shared.map(|test| (key.clone(), test));
+            let shared = shared.map(|condition| (key.clone(), condition));
             requirements.extend(shared.filter(|shared| !requirements.contains(shared)));
         }
         (!requirements.is_empty()).then_some(Self { requirements })
@@ -190,16 +167,16 @@ impl LabelSelector {
 
     /// As [`LabelSelector::matches`], over any way to look a label up.
     pub fn matches_with<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.requirements.iter().all(|(key, test)| {
+        self.requirements.iter().all(|(key, condition)| {
             let value = get(key);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
-            match test {
-                Test::In(values) => value.is_some_and(|v| values.iter().any(|x| x == v)),
-                Test::NotIn(values) => !value.is_some_and(|v| values.iter().any(|x| x == v)),
-                Test::Exists => value.is_some(),
-                Test::Absent => value.is_none(),
-                Test::Greater(bound) => number().is_some_and(|n| n > *bound),
-                Test::Less(bound) => number().is_some_and(|n| n < *bound),
+            match condition {
+                Condition::In(values) => value.is_some_and(|v| values.iter().any(|x| x == v)),
+                Condition::NotIn(values) => !value.is_some_and(|v| values.iter().any(|x| x == v)),
+                Condition::Exists => value.is_some(),
+                Condition::Absent => value.is_none(),
+                Condition::Greater(bound) => number().is_some_and(|n| n > *bound),
+                Condition::Less(bound) => number().is_some_and(|n| n < *bound),
             }
         })
     }
@@ -210,9 +187,9 @@ impl LabelSelector {
             opening: String::new(),
             problem: problem.to_string(),
         };
-        for (key, test) in &self.requirements {
+        for (key, condition) in &self.requirements {
             name::label_key(key).map_err(error)?;
-            if let Test::In(values) | Test::NotIn(values) = test {
+            if let Condition::In(values) | Condition::NotIn(values) = condition {
                 values
                     .iter()
                     .try_for_each(|value| name::label_value(value))
@@ -225,19 +202,19 @@ impl LabelSelector {
 
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (key, test)) in self.requirements.iter().enumerate() {
+        for (i, (key, condition)) in self.requirements.iter().enumerate() {
             if i > 0 {
                 f.write_str(",")?;
             }
-            match test {
-                Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0])?,
-                Test::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0])?,
-                Test::In(values) => write!(f, "{key} in ({})", values.join(","))?,
-                Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
-                Test::Exists => write!(f, "{key}")?,
-                Test::Absent => write!(f, "!{key}")?,
-                Test::Greater(bound) => write!(f, "{key}>{bound}")?,
-                Test::Less(bound) => write!(f, "{key}<{bound}")?,
+            match condition {
+                Condition::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0])?,
+                Condition::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0])?,
+                Condition::In(values) => write!(f, "{key} in ({})", values.join(","))?,
+                Condition::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
+                Condition::Exists => write!(f, "{key}")?,
+                Condition::Absent => write!(f, "!{key}")?,
+                Condition::Greater(bound) => write!(f, "{key}>{bound}")?,
+                Condition::Less(bound) => write!(f, "{key}<{bound}")?,
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Label and field selectors, as they stand in a query string.
 
+mod condition;
 mod field;
 mod label;
 mod parse;

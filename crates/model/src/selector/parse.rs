@@ -3,10 +3,10 @@
 
 use crate::name;
 
-use super::label::Test;
+use super::condition::Condition;
 
 /// The requirements of a text: a key and what is asked of it.
-pub(super) fn requirements(text: &str) -> Result<Vec<(String, Test)>, Problem> {
+pub(super) fn requirements(text: &str) -> Result<Vec<(String, Condition)>, Problem> {
     let mut parser = Parser {
         tokens: tokens(text),
         next: 0,
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn requirement(&mut self) -> Result<(String, Test), String> {
+    fn requirement(&mut self) -> Result<(String, Condition), String> {
         let is_absent = self.peek() == Token::Symbol("!");
         if is_absent {
             self.take();
@@ -120,24 +120,24 @@ impl<'a> Parser<'a> {
         if let Some(problem) = key_problem(key) {
             return Err(format!("<nil>: Invalid value: {key:?}: {problem}"));
         }
-        let test = if is_absent {
-            Test::Absent
+        let condition = if is_absent {
+            Condition::Absent
         } else if matches!(self.peek(), Token::End | Token::Symbol(",")) {
-            Test::Exists
+            Condition::Exists
         } else {
-            self.test(key)?
+            self.condition(key)?
         };
-        Ok((key.to_owned(), test))
+        Ok((key.to_owned(), condition))
     }
 
-    fn test(&mut self, key: &str) -> Result<Test, String> {
-        let make: fn(Vec<String>) -> Test = match self.take() {
-            Token::Word("in") => return self.set(key).map(Test::In),
-            Token::Word("notin") => return self.set(key).map(Test::NotIn),
-            Token::Symbol("=" | "==") => Test::In,
-            Token::Symbol("!=") => Test::NotIn,
-            Token::Symbol(">") => return self.number(key).map(Test::Greater),
-            Token::Symbol("<") => return self.number(key).map(Test::Less),
+    fn condition(&mut self, key: &str) -> Result<Condition, String> {
+        let make: fn(Vec<String>) -> Condition = match self.take() {
+            Token::Word("in") => return self.set(key).map(Condition::In),
+            Token::Word("notin") => return self.set(key).map(Condition::NotIn),
+            Token::Symbol("=" | "==") => Condition::In,
+            Token::Symbol("!=") => Condition::NotIn,
+            Token::Symbol(">") => return self.number(key).map(Condition::Greater),
+            Token::Symbol("<") => return self.number(key).map(Condition::Less),
             other => return Err(found(other, OPERATORS)),
         };
         let value = self.value()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{LabelSelector, SelectorError, label::Test};
+use super::{LabelSelector, SelectorError, condition::Condition};
 
 /// A label selector as it stands in an object's spec.
 ///
@@ -49,11 +49,11 @@ impl TryFrom<StructuredSelector> for LabelSelector {
             values,
         } in structured.match_expressions
         {
-            let test = match operator.as_str() {
-                "In" => Test::In(values),
-                "NotIn" => Test::NotIn(values),
-                "Exists" => Test::Exists,
-                "DoesNotExist" => Test::Absent,
+            let condition = match operator.as_str() {
+                "In" => Condition::In(values),
+                "NotIn" => Condition::NotIn(values),
+                "Exists" => Condition::Exists,
+                "DoesNotExist" => Condition::Absent,
                 other => {
                     return Err(SelectorError {
                         selector: format!("{key} {other}"),
@@ -64,7 +64,7 @@ impl TryFrom<StructuredSelector> for LabelSelector {
                     });
                 }
             };
-            selector = selector.and(Self::of(key, test)?);
+            selector = selector.and(Self::of(key, condition)?);
         }
         Ok(selector)
     }

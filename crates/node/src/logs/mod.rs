@@ -1,18 +1,21 @@
 //! Logs of containers: written from their pipes, one record a line, kept per
 //! pod, container and restart until the pod is deleted, and read back.
 
-mod file;
-mod place;
+mod limits;
+mod log_file;
+mod query;
 mod reader;
 mod reading;
 mod record;
 mod retention;
+mod segments;
+mod store;
 mod writer;
 
-pub(crate) use file::{LogStore, Progress};
-pub use place::LogLimits;
-pub use reader::{LogQuery, LogReadError, LogReader};
-pub(crate) use record::Stream;
+pub use limits::LogLimits;
+pub use query::LogQuery;
+pub use reader::{LogReadError, LogReader};
+pub(crate) use store::{LogStore, Progress};
 pub(crate) use writer::{LogWriter, capture};
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::{
-    LogQuery,
-    file::Progress,
-    place,
+    query::LogQuery,
     record::{self, Filter},
     retention::{Reader, Retention},
+    segments,
+    store::Progress,
 };
 
 /// Bytes read from a file at once.
@@ -140,7 +140,7 @@ impl Reading {
     /// Goes to the next segment.
     fn turn_over(&mut self) -> io::Result<bool> {
         let next = self.segment + 1;
-        match File::open(place::path(&self.folder, self.run, next)) {
+        match File::open(segments::path(&self.folder, self.run, next)) {
             Ok(file) => {
                 (self.segment, self.file, self.position) = (next, file, 0);
                 if let Some(reader) = &self.reader {
@@ -207,8 +207,8 @@ impl Reading {
 /// The files of a run, oldest first, as far as they are still there.
 fn open_all(folder: &Path, run: u32) -> io::Result<Vec<(u32, File)>> {
     let mut files = Vec::new();
-    for segment in place::segments(folder, run) {
-        match File::open(place::path(folder, run, segment)) {
+    for segment in segments::segments(folder, run) {
+        match File::open(segments::path(folder, run, segment)) {
             Ok(file) => files.push((segment, file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

@@ -3,15 +3,10 @@
 
 use jiff::Timestamp;
 
+use crate::sandbox::Stream;
+
 /// A line longer than this is split into records.
 pub(super) const LONGEST: usize = 16 * 1024;
-
-/// Which stream a record came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
-    Output,
-    Errors,
-}
 
 /// One record, borrowed from its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::place::{self, LogLimits};
+use super::{limits::LogLimits, segments};
 
 /// For slow readers up to so many times `max_files` are kept.
 const READER_FILES: u32 = 10;
@@ -40,15 +40,15 @@ const SPARE_SPACE: u64 = 1 << 30;
 /// How often files that were kept longer than usual are looked at again.
 const TRIM_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How patient the retention is; shorter in tests.
+/// How long files are kept for readers; shorter in tests.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct RetentionTimes {
     pub(super) connect: Duration,
     pub(super) reader: Duration,
     pub(super) trim: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetentionTimes {
     fn default() -> Self {
         Self {
             connect: CONNECT_TIME,
@@ -67,7 +67,7 @@ struct Inner {
     folder: PathBuf,
     run: u32,
     limits: LogLimits,
-    patience: Patience,
+    times: RetentionTimes,
     state: Mutex<State>,
     /// A reader moved on or left.
     moved: Notify,
@@ -120,13 +120,13 @@ impl Retention {
         run: u32,
         (first, current): (u32, u32),
         limits: LogLimits,
-        patience: Patience,
+        times: RetentionTimes,
     ) -> Self {
         Self(Arc::new(Inner {
             folder,
             run,
             limits,
-            patience,
+            times,
             state: Mutex::new(State {
                 first,
                 current,
@@ -184,7 +184,7 @@ impl Retention {
                 let now = Instant::now();
                 if seen != slowest {
                     seen = slowest;
-                    give_up_at = now + self.0.patience.reader;
+                    give_up_at = now + self.0.times.reader;
                 } else if now >= give_up_at {
                     let before = state.readers.len();
                     state.readers.retain(|_, file| *file >= needed);
@@ -222,10 +222,10 @@ impl Retention {
     fn trim(&self) -> bool {
         let (usual, most) = self.bounds();
         let mut state = self.0.state.lock();
-        let first = state.first_kept(usual, most, self.0.patience.connect, Instant::now());
+        let first = state.first_kept(usual, most, self.0.times.connect, Instant::now());
         // With the lock held, so that no reader joins for a file that goes.
         for file in state.first..first {
-            let _ = fs::remove_file(place::path(&self.0.folder, self.0.run, file));
+            let _ = fs::remove_file(segments::path(&self.0.folder, self.0.run, file));
         }
         state.first = first;
         while state
@@ -255,7 +255,7 @@ impl Retention {
         let retention = self.clone();
         runtime.spawn(async move {
             loop {
-                sleep(retention.0.patience.trim).await;
+                sleep(retention.0.times.trim).await;
                 if !retention.trim() {
                     let mut state = retention.0.state.lock();
                     state.trimming = false;

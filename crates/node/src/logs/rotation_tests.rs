@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{
     LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture, record::LONGEST,
-    retention::Patience,
+    retention::RetentionTimes,
 };
 use crate::{sandbox::Output, streams::Attachment};
 
@@ -18,7 +18,7 @@ const LIMITS: LogLimits = LogLimits {
 };
 
 /// Nothing is kept for readers that may come, and those there are have long.
-const PATIENCE: Patience = Patience {
+const TIMES: RetentionTimes = RetentionTimes {
     connect: Duration::ZERO,
     reader: Duration::from_secs(60),
     trim: Duration::from_millis(5),
@@ -33,12 +33,12 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        Self::with(PATIENCE)
+        Self::with(TIMES)
     }
 
-    fn with(patience: Patience) -> Self {
+    fn with(times: RetentionTimes) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::with_patience(folder.path().to_owned(), LIMITS, patience);
+        let store = LogStore::with_times(folder.path().to_owned(), LIMITS, times);
         store.add_pod("u", vec!["c".to_owned()]);
         let reader = LogReader::new(store.clone());
         Self {
@@ -216,17 +216,17 @@ async fn a_container_waits_for_a_slow_reader_and_no_line_is_lost() {
 
 #[tokio::test]
 async fn a_reader_that_never_reads_is_given_up_and_told() {
-    let stage = Stage::with(Patience {
+    let stage = Stage::with(RetentionTimes {
         reader: Duration::from_millis(20),
-        ..PATIENCE
+        ..TIMES
     });
     let (sender, progress) = watch::channel(Progress::default());
     let file = stage.store.create("u", "c", 0, progress).unwrap();
     let (end, pipe) = io::pipe().unwrap();
     let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (report, mut given_up) = tokio::sync::mpsc::unbounded_channel();
     let writer = LogWriter::new(file, sender).on_given_up(move |readers| {
-        let _ = tell.send(readers);
+        let _ = report.send(readers);
     });
     let capturing = tokio::spawn(async move {
         let (_keep, stop) = watch::channel(false);
@@ -242,10 +242,10 @@ async fn a_reader_that_never_reads_is_given_up_and_told() {
     let mut idle = Box::pin(stage.reader.open(following()).await.unwrap());
     write_fast(pipe, MANY).await.unwrap();
     capturing.await.unwrap();
-    assert_eq!(told.recv().await, Some(1));
+    assert_eq!(given_up.recv().await, Some(1));
     // It neither stopped the container nor filled the disk.
     stage.files_at_most(3).await;
-    // What it still gets is without a gap, and then it is told, once.
+    // What it still gets is without a gap, and then it is reported, once.
     let (mut got, mut failure) = (Vec::new(), None);
     while let Some(chunk) = idle.next().await {
         match chunk {
@@ -265,9 +265,9 @@ async fn a_reader_that_never_reads_is_given_up_and_told() {
 
 #[tokio::test]
 async fn what_was_just_written_is_kept_for_readers_that_come() {
-    let stage = Stage::with(Patience {
+    let stage = Stage::with(RetentionTimes {
         connect: Duration::from_secs(3600),
-        ..PATIENCE
+        ..TIMES
     });
     let (pipe, capturing) = stage.run(0);
     drop(write(pipe, 0..1000).await);

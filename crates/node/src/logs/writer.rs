@@ -5,16 +5,19 @@ use jiff::Timestamp;
 use tokio::{io::AsyncReadExt, sync::watch};
 
 use super::{
-    file::Progress,
-    place::LogFile,
-    record::{self, LONGEST, Stream},
+    log_file::LogFile,
+    record::{self, LONGEST},
+    store::Progress,
 };
-use crate::{sandbox::Output, streams::Attachment};
+use crate::{
+    sandbox::{Output, Stream},
+    streams::Attachment,
+};
 
 /// How much of the end is remembered, for explaining a failure.
 const TAIL: usize = 2048;
 
-/// Writes one run's records and tells followers.
+/// Writes one run's records and notifies followers.
 pub(crate) struct LogWriter {
     file: LogFile,
     progress: watch::Sender<Progress>,
@@ -192,7 +195,7 @@ pub(crate) async fn capture(
             source.pipe = None;
         }
         let new = &source.pending[source.pending.len() - count..];
-        attachment.tell(source.stream, new).await;
+        attachment.send(source.stream, new).await;
         source
             .record(count, &mut writer, &mut records, &ended)
             .await;
@@ -256,7 +259,7 @@ impl Source {
         while let Some(pipe) = &self.pipe {
             match pipe.read_now(&mut chunk) {
                 Ok(count) if count > 0 => {
-                    attachment.tell(self.stream, &chunk[..count]).await;
+                    attachment.send(self.stream, &chunk[..count]).await;
                     self.pending.extend_from_slice(&chunk[..count]);
                     self.record(count, writer, &mut records, stop).await;
                 }
@@ -324,19 +327,24 @@ mod tests {
     }
 
     /// What was written just before the stop is in the pipe, but the reactor
-    /// has had no chance to hear of it.
+    /// has had no chance to notice it.
     #[tokio::test]
     async fn a_stop_takes_what_is_in_the_pipes() {
         use std::io::Write as _;
 
         use tokio::net::unix::pipe::Receiver;
 
-        use crate::logs::{LogLimits, retention::Patience};
+        use crate::logs::{LogLimits, retention::RetentionTimes};
 
         let folder = tempfile::tempdir().unwrap();
         let limits = LogLimits::default();
-        let file =
-            LogFile::create(folder.path().to_owned(), 0, limits, Patience::default()).unwrap();
+        let file = LogFile::create(
+            folder.path().to_owned(),
+            0,
+            limits,
+            RetentionTimes::default(),
+        )
+        .unwrap();
         let (progress, _) = watch::channel(Progress::default());
         let writer = LogWriter::new(file, progress);
         let pipe = || {
@@ -386,12 +394,17 @@ mod tests {
     /// between them.
     #[tokio::test]
     async fn a_line_of_another_stream_ends_a_progress_bar() {
-        use crate::logs::{LogLimits, retention::Patience};
+        use crate::logs::{LogLimits, retention::RetentionTimes};
 
         let folder = tempfile::tempdir().unwrap();
         let limits = LogLimits::default();
-        let file =
-            LogFile::create(folder.path().to_owned(), 0, limits, Patience::default()).unwrap();
+        let file = LogFile::create(
+            folder.path().to_owned(),
+            0,
+            limits,
+            RetentionTimes::default(),
+        )
+        .unwrap();
         let (progress, _) = watch::channel(Progress::default());
         let (_stop, stop) = watch::channel(false);
         let mut writer = LogWriter::new(file, progress);

@@ -3,9 +3,8 @@
 use std::{ffi::CString, io, path::Path};
 
 use super::{
-    child::{self, Limits, Program, Step, Strings},
+    child::{self, Limits, Program, Step, Strings, c_string},
     privileges::Privileges,
-    spawner::{c_string, user_map},
 };
 
 /// What the kernel allows.
@@ -83,7 +82,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> i
     let program = Program {
         namespaces,
         enter: None,
-        user_map: user.then(|| user_map(&Privileges::default())),
+        user_map: user.then(|| Privileges::default().user_map()),
         steps,
         hostname: None,
         limits: Limits::default(),

@@ -17,10 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{
-    privileges::Privileges,
-    spawner::{Command, c_string},
-};
+use super::{child::c_string, command::Command, privileges::Privileges};
 
 /// The program, compiled by `build.rs`.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/longshore-init"));
@@ -34,7 +31,7 @@ const USER: u64 = 1 << 4;
 const GROUP: u64 = 1 << 5;
 const CAPABILITIES: u64 = 1 << 6;
 
-/// Makes the file. In memory and sealed, so that nobody writes to it by way of
+/// Makes the file. In memory and sealed, so that no one writes to it by way of
 /// `/proc/1/exe`; where the system forbids to execute such a file, one without a
 /// name in `folder`.
 pub(super) fn file(folder: &Path) -> io::Result<OwnedFd> {

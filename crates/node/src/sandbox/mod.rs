@@ -3,12 +3,15 @@
 //! the agent.
 
 mod child;
+mod command;
 mod features;
 mod filter;
 mod init;
 mod privileges;
 mod process;
 mod spawner;
+mod start_error;
+mod steps;
 mod stream;
 mod until_end;
 pub(crate) mod view;
@@ -16,8 +19,10 @@ pub(crate) mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use command::Command;
 pub(crate) use privileges::Privileges;
-pub(crate) use process::{Process, StartError};
-pub(crate) use spawner::{Command, Spawner};
-pub(crate) use stream::{Input, Output, Terminal, Wiring};
+pub(crate) use process::Process;
+pub(crate) use spawner::Spawner;
+pub(crate) use start_error::StartError;
+pub(crate) use stream::{Input, Output, Stream, Terminal, Wiring};
 pub(crate) use until_end::UntilEnd;

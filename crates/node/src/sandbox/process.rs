@@ -1,188 +1,14 @@
-//! A container's process from outside: waiting for its end, signals, and why it
-//! did not start.
+//! A container's process from outside: waiting for its end, and signals.
 
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
-    path::PathBuf,
 };
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
-use tokio::{
-    io::{AsyncReadExt, Interest, unix::AsyncFd},
-    net::unix::pipe::Receiver,
-};
+use tokio::io::{Interest, unix::AsyncFd};
 
-use super::{
-    child::{KILL_ALL, Stage, register},
-    spawner::Command,
-    view::{Operation, Walk},
-};
-
-/// Why a command did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(crate) enum StartError {
-    /// The command cannot be executed; worded as container runtimes do.
-    #[error("exec: {program:?}: {reason}")]
-    Execute {
-        /// The command's first word.
-        program: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The working folder cannot be entered.
-    #[error("workingDir {path:?}: {source}; give a folder that exists on this machine")]
-    WorkingFolder {
-        /// The folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The view of the files cannot be made.
-    #[error("mounting the container's files failed ({operation}): {}", mounting(.source))]
-    View {
-        /// What was tried.
-        operation: String,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The container to run it in cannot be entered.
-    #[error("{}", entering(.source))]
-    Entered {
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another step between clone and execve failed.
-    #[error("starting the container failed ({stage}): {source}")]
-    Stage {
-        /// The step.
-        stage: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The machine has no room for another process, or the like.
-    #[error("the process could not be started: {0}")]
-    System(#[source] io::Error),
-}
-
-/// Reads the error pipe until it ends: nothing means that the command runs.
-pub(super) async fn read_report(
-    report: &mut Receiver,
-    command: &Command,
-) -> Result<(), StartError> {
-    let mut record = Vec::with_capacity(12);
-    report
-        .read_to_end(&mut record)
-        .await
-        .map_err(StartError::System)?;
-    let Ok(record) = <[u8; 12]>::try_from(record.as_slice()) else {
-        return Ok(());
-    };
-    let number = |at: usize| {
-        u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
-    };
-    let code = number(8).cast_signed();
-    let source = io::Error::from_raw_os_error(code);
-    let stage = |stage| StartError::Stage {
-        stage,
-        source: io::Error::from_raw_os_error(code),
-    };
-    Err(match Stage::from_number(number(0)) {
-        Some(Stage::Execute) => execute_error(command, code),
-        Some(Stage::WorkingFolder) => StartError::WorkingFolder {
-            path: command.working_folder.clone(),
-            source,
-        },
-        Some(Stage::View) => {
-            let operation = command.operations.get(number(4) as usize);
-            StartError::View {
-                operation: operation.map_or_else(String::new, describe),
-                source,
-            }
-        }
-        Some(Stage::Session) => stage("tying it to the agent"),
-        Some(Stage::Descriptors) => stage("its streams"),
-        Some(Stage::UserMap) => stage("its user namespace"),
-        Some(Stage::Hostname) => stage("its host name"),
-        Some(Stage::Fork) => stage("its first process"),
-        Some(Stage::User) => stage("changing to its user"),
-        Some(Stage::Groups) => stage("changing to its groups"),
-        Some(Stage::NoNewPrivileges) => stage("forbidding it more privileges"),
-        Some(Stage::SystemCalls) => stage("filtering its system calls"),
-        Some(Stage::Capabilities) => stage("limiting its capabilities"),
-        Some(Stage::Terminal) => stage("its terminal"),
-        Some(Stage::Init) => stage("executing its init"),
-        Some(Stage::Enter) => StartError::Entered { source },
-        None => StartError::System(source),
-    })
-}
-
-fn mounting(source: &io::Error) -> String {
-    match source.raw_os_error() {
-        Some(libc::ELOOP) => "a symbolic link in a volume is not followed, since a container \
-                              may have made it; give the path without links"
-            .to_owned(),
-        Some(libc::ENOSYS) => "a subPath, and a volume in a volume, need Linux 5.2 and \
-                               readOnlyRootFilesystem needs Linux 5.12"
-            .to_owned(),
-        _ => source.to_string(),
-    }
-}
-
-fn entering(source: &io::Error) -> String {
-    match source.raw_os_error() {
-        Some(libc::ESRCH) => "the container has ended".to_owned(),
-        _ => format!("the container cannot be entered: {source}"),
-    }
-}
-
-fn execute_error(command: &Command, code: i32) -> StartError {
-    let program = command
-        .arguments
-        .first()
-        .map(|word| word.to_string_lossy().into_owned());
-    let program = program.unwrap_or_default();
-    let reason = match code {
-        libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
-            format!("stat {program}: no such file or directory")
-        }
-        // A search goes on past what it may not run, and finds nothing.
-        libc::ENOENT | libc::ENOTDIR | libc::EACCES if !program.contains('/') => {
-            "executable file not found in $PATH".to_owned()
-        }
-        libc::EACCES => "permission denied".to_owned(),
-        libc::ENOEXEC => "exec format error".to_owned(),
-        _ => io::Error::from_raw_os_error(code).to_string(),
-    };
-    StartError::Execute { program, reason }
-}
-
-fn below(walk: &Walk) -> String {
-    walk.from.join(&walk.below).display().to_string()
-}
-
-fn describe(operation: &Operation) -> String {
-    match operation {
-        Operation::Private => "separating mounts".to_owned(),
-        Operation::Tmpfs { at, .. } => format!("tmpfs on {}", at.display()),
-        Operation::Folder { at } => format!("folder {}", at.display()),
-        Operation::File { at } => format!("file {}", at.display()),
-        Operation::Link { at, .. } => format!("link {}", at.display()),
-        Operation::Bind { from, at, .. } => format!("{} on {}", from.display(), at.display()),
-        Operation::Make { walk, .. } => format!("making {}", below(walk)),
-        Operation::Attach { from, at, .. } => format!("{} on {}", below(from), below(at)),
-        Operation::ReadOnly { at } | Operation::ReadOnlyTree { at } | Operation::Protect { at } => {
-            format!("read-only {}", at.display())
-        }
-        Operation::Writable { at } => format!("writable {}", at.display()),
-        Operation::Mask { at } => format!("hiding {}", at.display()),
-        Operation::Processes { at } => format!("processes on {}", at.display()),
-        Operation::Pivot { root, .. } | Operation::Enter { root } => {
-            format!("root {}", root.display())
-        }
-    }
-}
+use super::child::{KILL_ALL, register};
 
 /// A container's init process. Dropping it kills and reaps the container.
 #[derive(Debug)]
@@ -233,7 +59,7 @@ impl Process {
                 (None, Some(signal)) => 128 + signal,
                 (None, None) => 137,
             },
-            // Reaped by somebody else in this process: the code is lost.
+            // Reaped elsewhere in this process: the code is lost.
             _ => 137,
         }
     }

@@ -4,13 +4,10 @@
 //! process "with its parent" when the parent's *thread* ends.
 
 use std::{
-    ffi::{CString, OsStr, OsString},
+    ffi::OsStr,
     io,
-    os::{
-        fd::{AsRawFd, OwnedFd, RawFd},
-        unix::ffi::OsStrExt,
-    },
-    path::{Path, PathBuf},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    path::Path,
     sync::mpsc,
     thread::JoinHandle,
 };
@@ -19,34 +16,16 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
-    child::{self, Limits, Program, Step, Strings, Walk},
+    child::{self, Limits, Program, Strings, c_string},
+    command::Command,
     features::Features,
     filter,
     init::{self, Duties},
-    privileges::Privileges,
-    process::{Process, StartError},
+    process::Process,
+    start_error::{StartError, read_report},
+    steps::steps,
     stream::{Ends, Wiring},
-    view::{self, Found, Operation},
 };
-
-/// A command to run in a container.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Command {
-    /// Program and arguments; empty: wait for TERM.
-    pub(crate) arguments: Vec<OsString>,
-    /// The whole environment.
-    pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Where it starts.
-    pub(crate) working_folder: PathBuf,
-    /// Its host name.
-    pub(crate) hostname: String,
-    /// How its view of the files is made; ignored without mount namespaces.
-    pub(crate) operations: Vec<Operation>,
-    /// Its user, and what it gives up.
-    pub(crate) privileges: Privileges,
-    /// Its streams.
-    pub(crate) wiring: Wiring,
-}
 
 /// A process that was started, and what it writes.
 pub(crate) struct Started {
@@ -179,7 +158,7 @@ impl Spawner {
         let process =
             Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
-        super::process::read_report(&mut report, command).await?;
+        read_report(&mut report, command).await?;
         Ok(Started { process, ends })
     }
 
@@ -220,7 +199,7 @@ impl Spawner {
         };
         if enter.is_none() {
             program.namespaces = features.namespaces;
-            program.user_map = in_user_namespace.then(|| user_map(privileges));
+            program.user_map = in_user_namespace.then(|| privileges.user_map());
             if features.has_mounts() {
                 program.steps = steps(&command.operations)?;
                 let name = Some(&command.hostname).filter(|name| !name.is_empty());
@@ -264,90 +243,4 @@ fn start_child(program: &Program) -> Result<Child, StartError> {
             Err(StartError::System(refused.into()))
         }
     }
-}
-
-fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
-    let text = |path: &Path| c_string(path.as_os_str());
-    let walk = |walk: &view::Walk| -> io::Result<Walk> {
-        let names = walk.below.iter();
-        Ok(Walk {
-            from: text(&walk.from)?,
-            names: names.map(c_string).collect::<io::Result<_>>()?,
-        })
-    };
-    let step = |operation: &Operation| {
-        Ok(match operation {
-            Operation::Private => Step::Private,
-            Operation::Tmpfs { at, mode } => Step::Tmpfs {
-                at: text(at)?,
-                options: CString::new(format!("mode={mode:o}"))?,
-            },
-            Operation::Folder { at } => Step::Folder { at: text(at)? },
-            Operation::File { at } => Step::File { at: text(at)? },
-            Operation::Link { to, at } => Step::Link {
-                to: text(to)?,
-                at: text(at)?,
-            },
-            Operation::Bind { from, at, optional } => Step::Bind {
-                from: text(from)?,
-                at: text(at)?,
-                optional: *optional,
-            },
-            Operation::Make {
-                walk: path,
-                kind,
-                mode,
-            } => Step::Make {
-                walk: walk(path)?,
-                is_folder: *kind == Found::Folder,
-                mode: *mode,
-            },
-            Operation::Attach {
-                from,
-                at,
-                read_only,
-                descriptors,
-            } => Step::Attach {
-                from: walk(from)?,
-                at: walk(at)?,
-                read_only: *read_only,
-                descriptors: text(descriptors)?,
-            },
-            Operation::ReadOnly { at } => Step::ReadOnly { at: text(at)? },
-            Operation::ReadOnlyTree { at } => Step::ReadOnlyTree { at: text(at)? },
-            Operation::Writable { at } => Step::Writable { at: text(at)? },
-            Operation::Mask { at } => Step::Mask { at: text(at)? },
-            Operation::Protect { at } => Step::Protect { at: text(at)? },
-            Operation::Processes { at } => Step::Processes { at: text(at)? },
-            Operation::Pivot { root, old } => Step::Pivot {
-                root: text(root)?,
-                old: text(old)?,
-            },
-            Operation::Enter { root } => Step::Enter { root: text(root)? },
-        })
-    };
-    operations
-        .iter()
-        .map(step)
-        .collect::<io::Result<_>>()
-        .map_err(StartError::System)
-}
-
-/// The text as a C string; an error if it has a zero byte.
-pub(super) fn c_string(text: &OsStr) -> io::Result<CString> {
-    Ok(CString::new(text.as_bytes())?)
-}
-
-/// Shows this process's user and group in a new user namespace as those of
-/// `privileges`, or as themselves.
-pub(super) fn user_map(privileges: &Privileges) -> (CString, CString) {
-    let (user, group) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
-    let line = |seen: Option<u32>, id: u32| {
-        let seen = seen.unwrap_or(id);
-        CString::new(format!("{seen} {id} 1")).unwrap_or_default()
-    };
-    (line(privileges.user, user), line(privileges.group, group))
 }

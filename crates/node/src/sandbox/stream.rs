@@ -23,6 +23,13 @@ use tokio::{
 
 use super::child::register;
 
+/// Which stream a process wrote to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Output,
+    Errors,
+}
+
 /// Which streams a process gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wiring {
@@ -123,7 +130,7 @@ fn terminal(user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
 pub(crate) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Tells its size; its programs hear of a change.
+    /// Sets its size; its programs are notified of a change.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize {
             ws_row: rows,
@@ -131,7 +138,7 @@ impl Terminal {
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        // Nothing to be done for a terminal that nobody has open any more.
+        // Nothing to be done for a terminal that is no longer open.
         let _ = tcsetwinsize(self.0.get_ref(), size);
     }
 }
@@ -191,7 +198,7 @@ pub(crate) enum Output {
 impl Output {
     /// What is there now: `Err(AGAIN)` when that is nothing, 0 at the end. Asks
     /// the kernel itself: tokio says that there is nothing as long as its
-    /// reactor has not heard.
+    /// reactor has not noticed.
     pub(crate) fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let descriptor = match self {
             Self::Pipe(pipe) => pipe.as_fd(),

@@ -7,8 +7,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use tokio::io::AsyncReadExt;
 
 use super::{
-    Command, Spawner,
-    process::StartError,
+    Command, Spawner, StartError,
     view::{self, Mount, Restrictions, Source, ThisMachine},
 };
 
@@ -407,7 +406,7 @@ fn family(pid: &str) -> Vec<String> {
     all
 }
 
-/// Whether the process runs, so is not a zombie that nobody reaps.
+/// Whether the process runs, so is not a zombie that is not reaped.
 fn runs(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))

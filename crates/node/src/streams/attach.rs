@@ -1,5 +1,5 @@
 //! Attaching to a container: many may listen to its output, and write to its
-//! input. A listener that takes nothing for long is let go of, and is told so, so
+//! input. A listener that takes nothing for long is dropped with an error, so
 //! that neither the container waits for ever nor what it writes piles up.
 
 use std::{
@@ -22,10 +22,7 @@ use tokio::{
 };
 
 use super::{Session, SessionInput, SessionOutput, Wanted};
-use crate::{
-    logs::Stream,
-    sandbox::{Input, Terminal},
-};
+use crate::sandbox::{Input, Stream, Terminal};
 
 /// Chunks that may wait for a listener.
 const WAITING: usize = 16;
@@ -43,7 +40,7 @@ pub(crate) struct Attachment {
     listener_timeout: Duration,
     listeners: Mutex<Vec<Listener>>,
     next: AtomicUsize,
-    /// Comes true when the container has ended and all it wrote is told.
+    /// Comes true when the container has ended and all it wrote is sent.
     ended: watch::Sender<bool>,
 }
 
@@ -75,8 +72,8 @@ impl Attachment {
         }
     }
 
-    /// Tells all listeners what the container wrote.
-    pub(crate) async fn tell(&self, stream: Stream, bytes: &[u8]) {
+    /// Sends all listeners what the container wrote.
+    pub(crate) async fn send(&self, stream: Stream, bytes: &[u8]) {
         let concerned: Vec<_> = {
             let listeners = self.listeners.lock();
             let concerned = listeners.iter().filter(|one| one.stream == stream);
@@ -87,7 +84,7 @@ impl Attachment {
         }
         let chunk = Bytes::copy_from_slice(bytes);
         // All at a time: many that are slow cost no more time than one.
-        let telling = concerned.into_iter().map(|(id, chunks)| {
+        let sending = concerned.into_iter().map(|(id, chunks)| {
             let chunk = chunk.clone();
             async move {
                 let sent = tokio::time::timeout(self.listener_timeout, chunks.send(chunk));
@@ -98,7 +95,7 @@ impl Attachment {
                 }
             }
         });
-        join_all(telling).await;
+        join_all(sending).await;
     }
 
     fn forget(&self, id: usize, lost: bool) {
@@ -121,7 +118,7 @@ impl Attachment {
         self.ended.subscribe()
     }
 
-    pub(super) fn open(self: &Arc<Self>, wanted: Wanted) -> Session {
+    pub(crate) fn open(self: &Arc<Self>, wanted: Wanted) -> Session {
         let mut ended = self.ended.subscribe();
         let end = async move {
             let _ = ended.wait_for(|ended| *ended).await;
@@ -141,7 +138,7 @@ impl Attachment {
     }
 
     fn listen(&self, stream: Stream) -> SessionOutput {
-        let (chunks, told) = mpsc::channel(WAITING);
+        let (chunks, received) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicBool::new(false));
         let listener = Listener {
             id: self.next.fetch_add(1, Ordering::Relaxed),
@@ -151,12 +148,12 @@ impl Attachment {
         };
         let mut listeners = self.listeners.lock();
         listeners.retain(|one| !one.chunks.is_closed());
-        // After its end nobody is told anything.
+        // After its end nothing is sent.
         if !*self.ended.borrow() {
             listeners.push(listener);
         }
-        Box::pin(Told {
-            told,
+        Box::pin(ListenerOutput {
+            received,
             left: Bytes::new(),
             lost,
             after: self.listener_timeout,
@@ -185,22 +182,22 @@ impl Attachment {
     }
 }
 
-/// What a listener is told.
-struct Told {
-    told: mpsc::Receiver<Bytes>,
+/// What a listener reads.
+struct ListenerOutput {
+    received: mpsc::Receiver<Bytes>,
     left: Bytes,
     lost: Arc<AtomicBool>,
     after: Duration,
 }
 
-impl AsyncRead for Told {
+impl AsyncRead for ListenerOutput {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.left.is_empty() {
-            match ready!(self.told.poll_recv(context)) {
+            match ready!(self.received.poll_recv(context)) {
                 Some(chunk) => self.left = chunk,
                 None if self.lost.load(Ordering::Acquire) => {
                     let text = format!(
@@ -245,7 +242,7 @@ mod tests {
         let (chunk, number) = ([0; 1024], WAITING * 3);
         let begin = Instant::now();
         for _ in 0..number {
-            attachment.tell(Stream::Output, &chunk).await;
+            attachment.send(Stream::Output, &chunk).await;
         }
         // The container waited once, not for each of them.
         assert!(begin.elapsed() < SHORT * 10, "{:?}", begin.elapsed());
@@ -264,7 +261,7 @@ mod tests {
         let gone = attachment.listen(Stream::Output);
         drop(gone);
         let begin = Instant::now();
-        attachment.tell(Stream::Output, &chunk).await;
+        attachment.send(Stream::Output, &chunk).await;
         assert!(begin.elapsed() < SHORT);
     }
 }

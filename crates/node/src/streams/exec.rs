@@ -49,7 +49,7 @@ impl Drop for Drained {
     }
 }
 
-pub(super) async fn exec(
+pub(crate) async fn exec(
     spawner: &Spawner,
     container: &Container,
     words: &[String],

@@ -46,7 +46,7 @@ impl Default for Live {
 
 impl Live {
     /// Room for commands that are run by exec.
-    pub(super) fn commands(&self) -> Arc<Semaphore> {
+    pub(crate) fn commands(&self) -> Arc<Semaphore> {
         self.commands.clone()
     }
 
@@ -74,7 +74,7 @@ impl Live {
         self.pods.lock().remove(uid);
     }
 
-    pub(super) fn container(&self, uid: &str, name: &str) -> Result<Arc<Container>, SessionError> {
+    pub(crate) fn container(&self, uid: &str, name: &str) -> Result<Arc<Container>, SessionError> {
         let pods = self.pods.lock();
         let found = pods.get(uid).and_then(|pod| pod.containers.get(name));
         found

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{Graph, Inside, Node, Shape, TypeRef};
 use crate::{
+    definitions::reference,
     facts::{Fact, Facts},
-    registry::DEFINITIONS,
     zeros,
 };
 
 impl Graph {
-    pub(crate) fn build(definitions: &Map<String, Value>, facts: &Facts) -> Self {
+    pub(super) fn build(definitions: &Map<String, Value>, facts: &Facts) -> Self {
         let zeros = zeros::read();
         let mut graph = Self::default();
         // All definitions get their node first: they refer to one another.
@@ -105,14 +105,6 @@ impl Graph {
             always: Vec::new(),
         })
     }
-}
-
-/// The definition that a schema refers to, plainly or through `allOf`.
-pub(crate) fn reference(schema: &Value) -> Option<&str> {
-    schema["$ref"]
-        .as_str()
-        .or_else(|| schema["allOf"][0]["$ref"].as_str())?
-        .strip_prefix(DEFINITIONS)
 }
 
 /// Definitions whose JSON is not what their schema's type says.

@@ -3,12 +3,14 @@
 
 mod build;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::OnceLock};
 
 use serde_json::Value;
 
-use crate::{facts::Fact, registry::registry};
-pub(crate) use build::reference;
+use crate::{
+    definitions::definitions,
+    facts::{self, Fact, ListType, PatchRule},
+};
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,42 +43,6 @@ pub enum Shape {
     Any,
 }
 
-/// How a strategic merge patch treats a list or an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Strategy {
-    /// Lists are replaced, objects merged field by field.
-    #[default]
-    Replace,
-    /// A list is merged: by the merge key, or as a set of plain values.
-    Merge,
-    /// An object: fields that `$retainKeys` does not name are dropped.
-    RetainKeys,
-    /// A list merged by its key, in whose items `$retainKeys` counts.
-    MergeRetainKeys,
-    /// An object that is replaced as a whole.
-    ReplaceObject,
-}
-
-/// The strategic-merge rule of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct PatchRule {
-    /// The field that tells a list's items apart.
-    pub merge_key: Option<&'static str>,
-    /// How patches change the field.
-    pub strategy: Strategy,
-}
-
-/// How server-side apply owns a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ListType {
-    /// As a whole.
-    Atomic,
-    /// Value by value.
-    Set,
-    /// Item by item, told apart by [`TypeRef::list_map_keys`].
-    Map,
-}
-
 /// A node of the type graph: the type of a value at one place. Two fields of
 /// the same type can be different nodes, since patch rules belong to fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,13 +50,13 @@ pub struct TypeRef(u32);
 
 impl TypeRef {
     fn node(self) -> &'static Node {
-        &registry().graph.nodes[self.0 as usize]
+        &graph().nodes[self.0 as usize]
     }
 
     /// The type of the field `name`; of any key's value in a map.
     #[must_use]
     pub fn field(self, name: &str) -> Option<Self> {
-        let graph = &registry().graph;
+        let graph = graph();
         match graph.inside(self.node()) {
             Inside::Fields(fields) => fields.get(name).copied(),
             Inside::Items(item) if self.shape() == Shape::Map => Some(*item),
@@ -100,7 +66,7 @@ impl TypeRef {
 
     /// The fields of an object, in order of name; empty for all else.
     pub fn fields(self) -> impl Iterator<Item = (&'static str, Self)> {
-        let mut fields: Vec<_> = match registry().graph.inside(self.node()) {
+        let mut fields: Vec<_> = match graph().inside(self.node()) {
             Inside::Fields(fields) => fields.iter().map(|(k, v)| (k.as_str(), *v)).collect(),
             _ => Vec::new(),
         };
@@ -111,7 +77,7 @@ impl TypeRef {
     /// The type of a list's elements, or of a map's values.
     #[must_use]
     pub fn items(self) -> Option<Self> {
-        match registry().graph.inside(self.node()) {
+        match graph().inside(self.node()) {
             Inside::Items(item) => Some(*item),
             _ => None,
         }
@@ -181,7 +147,7 @@ impl TypeRef {
     /// The fields of an object that are always there, with their zero values.
     #[must_use]
     pub fn always(self) -> &'static [(&'static str, Value)] {
-        let graph = &registry().graph;
+        let graph = graph();
         match &self.node().inside {
             Inside::SameAs(target) => &graph.nodes[target.0 as usize].always,
             _ => &self.node().always,
@@ -193,6 +159,12 @@ impl TypeRef {
     pub fn definition(self) -> Option<&'static str> {
         self.node().definition.as_deref()
     }
+}
+
+/// The type graph; built by the first call.
+pub(crate) fn graph() -> &'static Graph {
+    static GRAPH: OnceLock<Graph> = OnceLock::new();
+    GRAPH.get_or_init(|| Graph::build(definitions(), &facts::read()))
 }
 
 /// The type graph over all definitions.

@@ -5,6 +5,7 @@
 use longshore_model::Gvk;
 
 use super::*;
+use crate::{Strategy, registry};
 
 fn at(api_version: &str, kind: &str, path: &str) -> TypeRef {
     let root = registry()

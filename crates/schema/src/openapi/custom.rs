@@ -4,8 +4,8 @@
 use longshore_model::KindInfo;
 use serde_json::{Map, Value, json};
 
-use super::schemas::{KIND, kind_value};
-use crate::{packages, registry, registry::DEFINITIONS};
+use super::extension::{KIND, kind_value};
+use crate::{definitions::DEFINITIONS, packages, registry};
 
 /// A kind to describe in a document.
 pub trait Describe {

@@ -5,6 +5,7 @@
 //! learn whether `PATCH` takes the parameters `dryRun` and `fieldValidation`.
 
 mod custom;
+mod extension;
 mod gnostic;
 mod parameters;
 mod paths;

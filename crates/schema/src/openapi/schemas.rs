@@ -5,19 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::custom::{self, Describe};
-use crate::{ListType, Strategy, TypeRef, graph::reference, packages, registry, roots::ROOTS};
-
-/// The word under which a definition, an operation says its kind.
-pub(super) const KIND: &str = "x-kubernetes-group-version-kind";
+use super::{
+    custom::{self, Describe},
+    extension::{KIND, kind_value},
+};
+use crate::{
+    ListType, Strategy, TypeRef, definitions::reference, packages, registry, roots::ROOTS,
+};
 
 /// The schema types of bodies that every group has.
 pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
-
-/// A kind as OpenAPI extensions write it.
-pub(super) fn kind_value(group: &str, version: &str, kind: &str) -> Value {
-    json!({"group": group, "kind": kind, "version": version})
-}
 
 /// The name of the definition of an object of a subresource, where it differs
 /// from that of the kind itself: group, version, kind.

@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::{
     custom::{self, Describe},
+    extension::{KIND, kind_value},
     gnostic::{
         AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
         NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterValue, ParametersItem,
         PathItem, PathParameter, Paths, Place, QueryParameter, Schema, TypeItem,
     },
-    paths,
-    schemas::{self, KIND, kind_value},
+    paths, schemas,
 };
-use crate::graph::reference;
+use crate::definitions::reference;
 
 /// The content type to answer with. The one that clients ask for has an `@`,
 /// which is no valid content type: kubectl itself cannot read such an answer.

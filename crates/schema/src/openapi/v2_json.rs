@@ -4,7 +4,7 @@ use longshore_model::release;
 use serde_json::{Map, Value, json};
 
 use super::{custom::Describe, paths, v2::v2_definitions, v3::path_value};
-use crate::registry::DEFINITIONS;
+use crate::definitions::DEFINITIONS;
 
 /// The document for all kinds.
 #[must_use]

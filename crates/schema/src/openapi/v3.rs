@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     custom::Describe,
+    extension::{KIND, kind_value},
     parameters::Parameter,
     paths::{self, Answer, Body, Operation, Path},
-    schemas::{self, KIND, kind_value},
+    schemas,
 };
-use crate::{packages, registry::DEFINITIONS};
+use crate::{definitions::DEFINITIONS, packages};
 
 /// The media types of patches; custom kinds have all but the last.
 const PATCH_TYPES: [&str; 4] = [
@@ -25,8 +26,8 @@ const PATCH_TYPES: [&str; 4] = [
 ];
 
 /// The index at `/openapi/v3`: where each group and version has its document.
-/// The hash in an address changes with the document, so that it may be kept
-/// for ever.
+/// The hash in an address changes with the document, so that it may be
+/// cached forever.
 #[must_use]
 pub fn v3_index<K: Describe>(kinds: &[K]) -> Value {
     let mut paths = Map::new();

@@ -1,12 +1,13 @@
 //! From messages to JSON objects, driven by the table.
 
+mod special;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
 
 use super::{
     DecodeError,
     table::{Field, Many, Message, Type, table},
-    values,
     wire::{Reader, Wire},
 };
 
@@ -143,7 +144,7 @@ fn entry(place: Place<'_>, bytes: &[u8]) -> Result<(String, Value), DecodeError>
         (None, Type::Boolean) => false.into(),
         (None, Type::Message(_)) => Value::Object(Map::new()),
         (None, Type::Special(special)) => {
-            values::special(place, special, &[])?.unwrap_or(Value::Null)
+            special::special(place, special, &[])?.unwrap_or(Value::Null)
         }
     };
     Ok((key, value))
@@ -171,7 +172,7 @@ fn single(place: Place<'_>, wire: Wire<'_>) -> Result<Option<Value>, DecodeError
             object.into()
         }
         (Type::Special(special), _) => {
-            return values::special(place, special, bytes(place, wire)?);
+            return special::special(place, special, bytes(place, wire)?);
         }
     }))
 }

@@ -5,7 +5,6 @@
 
 mod decode;
 mod table;
-mod values;
 mod wire;
 
 use serde_json::{Map, Value};

@@ -1,10 +1,12 @@
 //! Rules of the metrics of HorizontalPodAutoscalers.
 
 use super::{reference, version};
-use crate::validate::{
-    Cause,
-    at::{At, Causes},
-    limits, meta,
+use crate::{
+    cause::Cause,
+    validate::{
+        at::{At, Causes},
+        limits, meta,
+    },
 };
 
 /// Each source of a metric: its type, its field.

@@ -5,11 +5,10 @@ mod metrics;
 use longshore_model::StatusCause;
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta,
 };
-use crate::json::Object;
+use crate::{cause::Cause, json::Object};
 
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));

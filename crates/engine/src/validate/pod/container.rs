@@ -6,9 +6,9 @@ use longshore_model::StatusCause;
 
 use super::{security, sources};
 use crate::{
+    cause::Cause,
     json::Object,
     validate::{
-        Cause,
         at::{At, Causes},
         config,
     },

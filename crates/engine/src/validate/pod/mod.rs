@@ -7,7 +7,7 @@ mod security;
 mod sources;
 pub(super) mod status;
 
-pub(super) use placement::{node_term, toleration};
+pub(super) use placement::toleration;
 
 use std::collections::HashSet;
 
@@ -15,12 +15,13 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    Cause,
     at::{At, Causes, below},
-    cause::one_of,
     meta,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::{Cause, one_of},
+    json::{self, Object},
+};
 
 const CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

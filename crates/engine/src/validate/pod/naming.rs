@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use longshore_model::StatusCause;
 
 use crate::{
+    cause::Cause,
     json::Object,
     validate::{
-        Cause,
         at::{At, Causes},
         meta,
     },

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use longshore_model::StatusCause;
 
 use crate::{
+    cause::Cause,
     json::Object,
     validate::{
-        Cause,
         at::{At, Causes},
-        selector,
+        node_selector, selector,
     },
 };
 
@@ -91,10 +91,12 @@ fn node_affinity(affinity: &At<'_>, causes: &mut Causes<'_>) {
     if required.is_set() && terms.len() == 0 {
         causes.required(&terms, "must have at least one node selector term");
     }
-    terms.items().for_each(|one| node_term(&one, causes));
+    terms
+        .items()
+        .for_each(|one| node_selector::term(&one, causes));
     for preferred in affinity.get(PREFERRED).items() {
         weight(&preferred, causes);
-        node_term(&preferred.get("preference"), causes);
+        node_selector::term(&preferred.get("preference"), causes);
     }
 }
 
@@ -107,53 +109,6 @@ fn weight(preferred: &At<'_>, causes: &mut Causes<'_>) {
             value,
             "must be in the range 1-100",
         ));
-    }
-}
-
-/// What labels or fields a node must have.
-pub(in crate::validate) fn node_term(term: &At<'_>, causes: &mut Causes<'_>) {
-    for requirement in term.get("matchExpressions").items() {
-        let (operator, values) = (requirement.get("operator"), requirement.get("values"));
-        match operator.text() {
-            "In" | "NotIn" if values.len() == 0 => {
-                causes.required(
-                    &values,
-                    "must be specified when `operator` is 'In' or 'NotIn'",
-                );
-            }
-            "Exists" | "DoesNotExist" if values.len() > 0 => {
-                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                causes.forbidden(&values, detail);
-            }
-            "Gt" | "Lt" if values.len() != 1 => {
-                let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
-                causes.required(&values, detail);
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
-            _ => causes.0.push(Cause::invalid(
-                &operator.path,
-                operator.text(),
-                "not a valid selector operator",
-            )),
-        }
-        let key = requirement.get("key");
-        crate::validate::meta::qualified(&key.path, key.text(), causes.0);
-    }
-    for requirement in term.get("matchFields").items() {
-        let (operator, values) = (requirement.get("operator"), requirement.get("values"));
-        if !matches!(operator.text(), "In" | "NotIn") {
-            causes.invalid(&operator, "not a valid selector operator");
-        } else if values.len() != 1 {
-            let detail =
-                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
-            causes.required(&values, detail);
-        }
-        for name in values.items() {
-            causes.subdomain(&name);
-        }
-        if requirement.get("key").text() != "metadata.name" {
-            causes.invalid(&requirement.get("key"), "not a valid field selector key");
-        }
     }
 }
 

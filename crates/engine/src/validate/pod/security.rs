@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::validate::{
-    Cause,
-    at::{At, Causes},
+use crate::{
+    cause::Cause,
+    validate::at::{At, Causes},
 };
 
 /// Numbers of users and groups.

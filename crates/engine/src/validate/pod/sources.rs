@@ -3,9 +3,9 @@
 use longshore_model::StatusCause;
 
 use crate::{
+    cause::Cause,
     json::Object,
     validate::{
-        Cause,
         at::{At, Causes},
         backing, volume,
     },

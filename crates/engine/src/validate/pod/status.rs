@@ -6,8 +6,9 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use crate::{
+    cause::Cause,
     json::{self, Object},
-    validate::{Cause, address, meta},
+    validate::{address, meta},
 };
 
 /// What is wrong with the change of a pod's status.

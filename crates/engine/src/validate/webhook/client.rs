@@ -2,10 +2,12 @@
 
 use longshore_model::name;
 
-use crate::validate::{
-    Cause,
-    at::{At, Causes},
-    meta,
+use crate::{
+    cause::Cause,
+    validate::{
+        at::{At, Causes},
+        meta,
+    },
 };
 
 const FORM: &str = "; desired format: https://host[/path]";
@@ -54,7 +56,7 @@ fn address(url: &At<'_>, causes: &mut Causes<'_>) {
 }
 
 fn service(service: &At<'_>, causes: &mut Causes<'_>) {
-    // The real server tells of one by the name of the other.
+    // The real server reports one by the name of the other.
     for (field, shown) in [("name", "namespace"), ("namespace", "name")] {
         if service.get(field).text().is_empty() {
             causes.required(&service.get(shown), "");

@@ -9,11 +9,13 @@ use std::collections::HashSet;
 use longshore_model::{StatusCause, name};
 
 use super::{
-    Cause,
     at::{At, Causes},
     meta, selector,
 };
-use crate::json::{self, Object};
+use crate::{
+    cause::Cause,
+    json::{self, Object},
+};
 
 pub(super) use client::port;
 

@@ -8,11 +8,15 @@
 //! init (`init/`), which has nothing of the agent's.
 #![allow(unsafe_code)]
 
-mod mounts;
+mod descriptor_mounts;
+mod path_mounts;
 mod prepare;
 mod privileges;
 mod program;
-mod steps;
+mod run_step;
+mod stage;
+mod step;
+mod strings;
 mod system;
 
 use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
@@ -20,9 +24,11 @@ use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
 use tokio::io::{Interest, unix::AsyncFd};
 
 use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
-pub(super) use program::{Limits, Program, Stage, Strings};
-use steps::run_step;
-pub(super) use steps::{Step, Walk};
+pub(super) use program::{Limits, Program};
+use run_step::run_step;
+pub(super) use stage::Stage;
+pub(super) use step::{Step, Walk};
+pub(super) use strings::{Strings, c_string};
 use system::{INIT, check, errno, exit, fail, fork_into};
 
 /// The signal that asks a container's init to kill all that the command started

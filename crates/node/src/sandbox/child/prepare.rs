@@ -49,7 +49,7 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
 }
 
 /// Whether the agent died before this process asked to die with it: then
-/// nobody reads the error pipe.
+/// no one reads the error pipe.
 pub(super) fn agent_is_gone() -> bool {
     let mut poll = libc::pollfd {
         fd: ERRORS,

@@ -3,10 +3,7 @@
 
 use std::ffi::c_int;
 
-use super::{
-    program::{Limits, Stage},
-    system::check,
-};
+use super::{program::Limits, stage::Stage, system::check};
 
 /// Gives up what `limits` names, for this process and all of its descendants.
 pub(super) fn give_up(limits: &Limits) -> Result<(), (Stage, c_int)> {

@@ -1,80 +1,11 @@
 //! What the child is to do, computed before it exists.
 
 use std::{
-    ffi::{CString, c_char, c_int},
+    ffi::{CString, c_int},
     os::fd::RawFd,
-    ptr,
 };
 
-use super::steps::Step;
-
-/// Which part of the start failed; goes through the error pipe as a number. The
-/// init has the same numbers in `init/main.rs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sandbox) enum Stage {
-    Session = 1,
-    Descriptors = 2,
-    UserMap = 3,
-    View = 4,
-    Hostname = 5,
-    Fork = 6,
-    User = 7,
-    WorkingFolder = 8,
-    Execute = 9,
-    Enter = 10,
-    Terminal = 11,
-    Capabilities = 12,
-    Init = 13,
-    Groups = 14,
-    NoNewPrivileges = 15,
-    SystemCalls = 16,
-}
-
-impl Stage {
-    pub(in crate::sandbox) fn from_number(number: u32) -> Option<Self> {
-        [
-            Self::Session,
-            Self::Descriptors,
-            Self::UserMap,
-            Self::View,
-            Self::Hostname,
-            Self::Fork,
-            Self::User,
-            Self::WorkingFolder,
-            Self::Execute,
-            Self::Enter,
-            Self::Terminal,
-            Self::Capabilities,
-            Self::Init,
-            Self::Groups,
-            Self::NoNewPrivileges,
-            Self::SystemCalls,
-        ]
-        .into_iter()
-        .find(|stage| *stage as u32 == number)
-    }
-}
-
-/// A null-terminated array of C strings that owns them.
-pub(in crate::sandbox) struct Strings {
-    pub(super) pointers: Vec<*const c_char>,
-    _owned: Vec<CString>,
-}
-
-// SAFETY: the pointers lead into `_owned`, which moves with them and is never
-// changed; a CString's buffer does not move when the CString does.
-unsafe impl Send for Strings {}
-
-impl Strings {
-    pub(in crate::sandbox) fn new(owned: Vec<CString>) -> Self {
-        let mut pointers: Vec<_> = owned.iter().map(|text| text.as_ptr()).collect();
-        pointers.push(ptr::null());
-        Self {
-            pointers,
-            _owned: owned,
-        }
-    }
-}
+use super::{step::Step, strings::Strings};
 
 /// What the child gives up, for itself and all of its descendants, before it
 /// executes the init.

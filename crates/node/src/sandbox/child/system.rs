@@ -3,7 +3,7 @@
 
 use std::{ffi::c_int, os::fd::RawFd};
 
-use super::program::Stage;
+use super::stage::Stage;
 
 /// Where to report what failed.
 pub(super) const ERRORS: RawFd = 3;

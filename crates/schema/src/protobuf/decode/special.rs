@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use longshore_model::time::{micros, seconds};
 use serde_json::{Map, Value};
 
-use super::{
+use super::Place;
+use crate::protobuf::{
     DecodeError,
-    decode::{self, Place},
     table::{Special, table},
     wire::{Reader, Wire},
 };
@@ -29,7 +29,7 @@ pub(super) fn special(
             Some(bytes) => text(place, bytes)?,
             None => "0".into(),
         })),
-        // 1 tells which: 0 the number in 2, else the text in 3.
+        // Field 1 is the type: 0 for the number in 2, 1 for the text in 3.
         Special::IntOrString => Ok(Some(match fields.number(1) {
             Some(1) => text(place, fields.bytes(3).unwrap_or_default())?,
             _ => fields.number(2).unwrap_or(0).into(),
@@ -81,7 +81,7 @@ fn time(
 fn schema(place: Place<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut object = Map::new();
     if let Some(message) = table().find(JSON_SCHEMA) {
-        decode::message(message, bytes, &mut object, place.depth + 1)?;
+        super::message(message, bytes, &mut object, place.depth + 1)?;
     }
     Ok(object.into())
 }

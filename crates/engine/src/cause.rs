@@ -3,6 +3,8 @@
 use longshore_model::StatusCause;
 use serde_json::Value;
 
+use crate::json;
+
 /// Makes causes.
 pub(crate) struct Cause;
 
@@ -67,12 +69,12 @@ impl Cause {
 
 /// A number that may not be negative.
 pub(crate) fn not_negative(
-    object: &crate::json::Object,
+    object: &json::Object,
     field: &str,
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
-    if let Some(number) = crate::json::number(object, field).filter(|number| *number < 0) {
+    if let Some(number) = json::number(object, field).filter(|number| *number < 0) {
         causes.push(Cause::invalid(
             path,
             number,
@@ -83,13 +85,13 @@ pub(crate) fn not_negative(
 
 /// A word that must be one of some.
 pub(crate) fn one_of(
-    object: &crate::json::Object,
+    object: &json::Object,
     field: &str,
     path: &str,
     words: &[&str],
     causes: &mut Vec<StatusCause>,
 ) {
-    let word = crate::json::text(object, field);
+    let word = json::text(object, field);
     if !words.contains(&word) {
         causes.push(Cause::not_supported(path, word, words));
     }

@@ -6,8 +6,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
-    place::{self, LogFile, LogLimits},
-    retention::{Patience, Retention},
+    limits::LogLimits,
+    log_file::LogFile,
+    retention::{Retention, RetentionTimes},
+    segments,
 };
 
 /// How far a log is written.
@@ -50,24 +52,24 @@ struct Pod {
 pub(crate) struct LogStore {
     folder: PathBuf,
     limits: LogLimits,
-    patience: Patience,
+    times: RetentionTimes,
     pods: Mutex<HashMap<String, Pod>>,
 }
 
 impl LogStore {
     pub(crate) fn new(folder: PathBuf, limits: LogLimits) -> Arc<Self> {
-        Self::with_patience(folder, limits, Patience::default())
+        Self::with_times(folder, limits, RetentionTimes::default())
     }
 
-    pub(super) fn with_patience(
+    pub(super) fn with_times(
         folder: PathBuf,
         limits: LogLimits,
-        patience: Patience,
+        times: RetentionTimes,
     ) -> Arc<Self> {
         Arc::new(Self {
             folder,
             limits,
-            patience,
+            times,
             pods: Mutex::default(),
         })
     }
@@ -105,7 +107,7 @@ impl LogStore {
                 continue;
             }
             for container in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
-                place::keep_latest(&container.path(), self.limits);
+                segments::keep_latest(&container.path(), self.limits);
             }
         }
     }
@@ -118,7 +120,7 @@ impl LogStore {
         }
     }
 
-    /// A log for a container's run; `progress` tells readers how far it is.
+    /// A log for a container's run; `progress` shows readers how far it is written.
     pub(crate) fn create(
         &self,
         uid: &str,
@@ -130,7 +132,7 @@ impl LogStore {
             self.folder_of(uid, container),
             restart,
             self.limits,
-            self.patience,
+            self.times,
         )?;
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
@@ -167,7 +169,7 @@ impl LogStore {
 
     /// The runs of a container that have a file, oldest first.
     pub(super) fn runs(&self, uid: &str, container: &str) -> Vec<u32> {
-        let files = place::files(&self.folder_of(uid, container)).into_iter();
+        let files = segments::files(&self.folder_of(uid, container)).into_iter();
         let mut runs: Vec<u32> = files.map(|(run, _)| run).collect();
         runs.dedup();
         runs

@@ -1,7 +1,9 @@
 //! The kinds an engine serves. They are part of the state, so that a write that
-//! makes or changes a kind is rolled back like any other, and a reader sees
-//! kinds and objects of one moment. Each stored kind has a number that finds
-//! its table, and one view or more: the versions it is served in.
+//! makes or changes a kind is rolled back like any other, and a reader sees a
+//! consistent snapshot of kinds and objects. Each stored kind has a number that
+//! finds its table, and one view or more: the versions it is served in.
+
+mod custom;
 
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) views: Vec<Arc<View>>,
     /// The revision of its newest event; watches wait on it.
     pub(crate) news: Arc<watch::Sender<u64>>,
-    /// Tells kinds apart that were stored under one number after another: the
+    /// Distinguishes kinds that had the same number one after another: the
     /// uid of the definition, empty for built-in kinds.
     pub(crate) uid: Box<str>,
     /// Whether it is still there.

@@ -1,6 +1,4 @@
-//! Where a container's log is: `RUN.log`, and when that has grown enough
-//! `RUN.1.log`, `RUN.2.log` and so on. The oldest are removed; none is renamed,
-//! so that readers go from one to the next without a race.
+//! A run's log as it is written, from one segment to the next.
 
 use std::{
     fs, io,
@@ -9,76 +7,11 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::retention::{Patience, Retention};
-
-/// How much of a container's log is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogLimits {
-    /// A file that would grow over so many bytes is left, and another begun: the
-    /// kubelet's `containerLogMaxSize`.
-    pub max_size: u64,
-    /// So many files are kept of a run, the one that grows among them: the
-    /// kubelet's `containerLogMaxFiles`. At least two. Up to ten times as many
-    /// are kept for the 30 s after they were completed, and while a reader that
-    /// is slower than the container still needs them. Beyond that the container
-    /// waits for the reader, which has 30 s for each file.
-    pub max_files: u32,
-}
-
-impl Default for LogLimits {
-    /// The kubelet's own: 10 MiB and 5 files.
-    fn default() -> Self {
-        Self {
-            max_size: 10 << 20,
-            max_files: 5,
-        }
-    }
-}
-
-/// The path of a file.
-pub(super) fn path(folder: &Path, run: u32, segment: u32) -> PathBuf {
-    folder.join(match segment {
-        0 => format!("{run}.log"),
-        _ => format!("{run}.{segment}.log"),
-    })
-}
-
-/// The files of a container by run and segment, oldest first.
-pub(super) fn files(folder: &Path) -> Vec<(u32, u32)> {
-    let read = |name: &str| {
-        let name = name.strip_suffix(".log")?;
-        let (run, segment) = name.split_once('.').unwrap_or((name, "0"));
-        Some((run.parse().ok()?, segment.parse().ok()?))
-    };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| read(entry.file_name().to_str()?))
-        .collect();
-    files.sort_unstable();
-    files
-}
-
-/// The segments of a run, oldest first.
-pub(super) fn segments(folder: &Path, run: u32) -> Vec<u32> {
-    let files = files(folder).into_iter();
-    files
-        .filter(|(of, _)| *of == run)
-        .map(|(_, segment)| segment)
-        .collect()
-}
-
-/// Keeps the usual number of files of each run of a container.
-pub(super) fn keep_latest(folder: &Path, limits: LogLimits) {
-    let files = files(folder);
-    let kept = limits.max_files.max(2);
-    for (run, segment) in &files {
-        let last = files.iter().rev().find(|(other, _)| other == run);
-        let last = last.map_or(0, |(_, last)| *last);
-        if last - segment >= kept {
-            let _ = fs::remove_file(path(folder, *run, *segment));
-        }
-    }
-}
+use super::{
+    limits::LogLimits,
+    retention::{Retention, RetentionTimes},
+    segments::{files, path, segments},
+};
 
 /// A run's log as it is written.
 #[derive(Debug)]
@@ -99,7 +32,7 @@ impl LogFile {
         folder: PathBuf,
         run: u32,
         limits: LogLimits,
-        patience: Patience,
+        times: RetentionTimes,
     ) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         let present = segments(&folder, run);
@@ -114,7 +47,7 @@ impl LogFile {
         let known = (first, segment);
         Ok(Self {
             length: file.metadata()?.len(),
-            retention: Retention::new(folder.clone(), run, known, limits, patience),
+            retention: Retention::new(folder.clone(), run, known, limits, times),
             folder,
             run,
             segment,

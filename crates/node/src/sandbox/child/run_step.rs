@@ -1,82 +1,19 @@
-//! The steps that make a container's view of the files, in the child: only
+//! Takes the steps that make a container's view of the files, in the child: only
 //! system calls, no allocation, no locks, no panics.
 
 use std::{
-    ffi::{CStr, CString, c_char, c_int},
+    ffi::{CStr, c_int},
     ptr,
 };
 
-use super::{mounts, system::check};
+use super::{
+    descriptor_mounts,
+    path_mounts::{mount, remount_read_only},
+    step::Step,
+    system::check,
+};
 
-/// One step of making the container's view of the files.
-#[derive(Debug)]
-pub(in crate::sandbox) enum Step {
-    Private,
-    Tmpfs {
-        at: CString,
-        options: CString,
-    },
-    Folder {
-        at: CString,
-    },
-    File {
-        at: CString,
-    },
-    Link {
-        to: CString,
-        at: CString,
-    },
-    Bind {
-        from: CString,
-        at: CString,
-        optional: bool,
-    },
-    Make {
-        walk: Walk,
-        is_folder: bool,
-        mode: u32,
-    },
-    Attach {
-        from: Walk,
-        at: Walk,
-        read_only: bool,
-        descriptors: CString,
-    },
-    ReadOnly {
-        at: CString,
-    },
-    ReadOnlyTree {
-        at: CString,
-    },
-    Writable {
-        at: CString,
-    },
-    Mask {
-        at: CString,
-    },
-    Protect {
-        at: CString,
-    },
-    Processes {
-        at: CString,
-    },
-    Pivot {
-        root: CString,
-        old: CString,
-    },
-    Enter {
-        root: CString,
-    },
-}
-
-/// A path that is walked without following symbolic links.
-#[derive(Debug)]
-pub(in crate::sandbox) struct Walk {
-    pub(in crate::sandbox) from: CString,
-    /// The names from there on.
-    pub(in crate::sandbox) names: Vec<CString>,
-}
-
+/// Takes one step.
 pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
     let none = ptr::null();
     match step {
@@ -133,17 +70,17 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             walk,
             is_folder,
             mode,
-        } => mounts::make(walk, *is_folder, *mode),
+        } => descriptor_mounts::make(walk, *is_folder, *mode),
         Step::Attach {
             from,
             at,
             read_only,
             descriptors,
-        } => mounts::attach(from, at, *read_only, descriptors),
-        Step::ReadOnlyTree { at } => mounts::set_read_only(at, true, true),
+        } => descriptor_mounts::attach(from, at, *read_only, descriptors),
+        Step::ReadOnlyTree { at } => descriptor_mounts::set_read_only(at, true, true),
         Step::Writable { at } => {
             // Where it is no mount of its own it stays as its folder is.
-            let _ = mounts::set_read_only(at, false, false);
+            let _ = descriptor_mounts::set_read_only(at, false, false);
             Ok(())
         }
         Step::Mask { at } => {
@@ -196,49 +133,4 @@ fn mask(at: &CStr) {
         let tmpfs = c"tmpfs".as_ptr();
         let _ = mount(tmpfs, at, tmpfs, libc::MS_RDONLY, none);
     }
-}
-
-/// No writing through the mount at this path.
-pub(super) fn remount_read_only(at: &CStr) -> Result<(), c_int> {
-    let none = ptr::null();
-    mount(none, at, none, read_only_flags(at), none)
-}
-
-fn mount(
-    from: *const c_char,
-    at: &CStr,
-    kind: *const c_char,
-    flags: libc::c_ulong,
-    options: *const c_char,
-) -> Result<(), c_int> {
-    // SAFETY: pointers are null or lead to C strings that outlive the call.
-    check(unsafe { libc::mount(from, at.as_ptr(), kind, flags, options.cast()) })
-}
-
-/// Flags to remount read-only; those that a user namespace may not drop are kept.
-fn read_only_flags(at: &CStr) -> libc::c_ulong {
-    // SAFETY: statvfs fills the zeroed struct.
-    let present = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(at.as_ptr(), &raw mut found) == 0 {
-            found.f_flag
-        } else {
-            0
-        }
-    };
-    let pairs = [
-        (libc::ST_NOSUID, libc::MS_NOSUID),
-        (libc::ST_NODEV, libc::MS_NODEV),
-        (libc::ST_NOEXEC, libc::MS_NOEXEC),
-        (libc::ST_NOATIME, libc::MS_NOATIME),
-        (libc::ST_NODIRATIME, libc::MS_NODIRATIME),
-        (libc::ST_RELATIME, libc::MS_RELATIME),
-    ];
-    let mut flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
-    for (seen, kept) in pairs {
-        if present & seen != 0 {
-            flags |= kept;
-        }
-    }
-    flags
 }

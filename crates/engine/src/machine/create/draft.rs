@@ -1,49 +1,40 @@
-//! Creating objects. All that needs no state (reading, defaults, validation)
-//! is done before the writer's turn; the writer checks the namespace and the
-//! name, and gives what is scarce.
+//! Drafts of new objects: all of a creation that needs no more than a look at the
+//! state. It is done before the writer's turn.
 
 use std::sync::Arc;
 
-use longshore_model::{KindInfo, time};
+use longshore_model::KindInfo;
 use serde_json::Value;
 
-use super::{
-    Draftable, Transaction, namespace,
-    ownership::{self, Author},
-    priority, runtime_class,
-};
 use crate::{
-    Create, Error, FieldValidation, Object, Subject, Written,
-    decode::{complete, decode},
+    Create, Error, FieldValidation, Subject,
+    cause::Cause,
+    decode::complete,
     defaults,
     facts::Generation,
-    json,
-    kinds::{self, KindId},
-    managed::{self, Entry},
-    object,
+    json, kinds,
+    machine::{Draftable, Transaction, namespace, ownership::Author, priority, runtime_class},
+    managed::Entry,
     options::Ids,
     state::State,
-    validate::{self, Cause},
+    validate,
     view::View,
 };
 
 /// The longest prefix that leaves place for the five characters of a suffix.
 const PREFIX: usize = 58;
-/// Names tried for one `generateName`.
-const TRIES: usize = 8;
-
 /// An object that is ready but for what the writer gives.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
-    view: Arc<View>,
-    info: Arc<KindInfo>,
-    object: Draftable,
+    pub(super) view: Arc<View>,
+    pub(super) info: Arc<KindInfo>,
+    pub(super) object: Draftable,
     /// The object before its name was made, to make another from.
-    unnamed: Option<Draftable>,
-    author: Author,
+    pub(super) unnamed: Option<Draftable>,
+    pub(super) author: Author,
     /// Who manages its fields; the time is yet to come.
-    entries: Vec<Entry>,
-    warnings: Vec<String>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// Does all of a creation that needs no more than a look at the state.
@@ -52,7 +43,7 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
 }
 
 /// As [`admit`]; the author is who sent the request, if no other is given.
-pub(super) fn draft(
+pub(in crate::machine) fn draft(
     state: &State,
     ids: &dyn Ids,
     request: Create,
@@ -62,7 +53,7 @@ pub(super) fn draft(
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
     check_stays(kinds.entry(kind), json_name(&request.object))?;
-    let decoded = decode(view, request.object, request.options.field_validation)?;
+    let decoded = view.decode(request.object, request.options.field_validation)?;
     let (object, warnings) = (decoded.object, decoded.warnings);
     let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
     let place_of = Kind {
@@ -143,7 +134,7 @@ fn is_version(text: &str) -> bool {
 }
 
 /// Nothing is made of a kind that is on its way out.
-fn check_stays(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
+pub(super) fn check_stays(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
     if !kind.terminating {
         return Ok(());
     }
@@ -182,12 +173,12 @@ fn place(info: &KindInfo, namespace: Option<&str>, object: &mut Draftable) -> Re
     }
 }
 
-fn namespace_of<'a>(info: &KindInfo, object: &'a Draftable) -> Option<&'a str> {
+pub(super) fn namespace_of<'a>(info: &KindInfo, object: &'a Draftable) -> Option<&'a str> {
     info.is_namespaced()
         .then(|| json::text(object, "metadata.namespace"))
 }
 
-fn name_it(ids: &dyn Ids, object: &mut Draftable) {
+pub(super) fn name_it(ids: &dyn Ids, object: &mut Draftable) {
     let metadata = json::child(object, "metadata");
     let prefix = json::text(metadata, "generateName");
     let cut = prefix
@@ -200,14 +191,14 @@ fn name_it(ids: &dyn Ids, object: &mut Draftable) {
 
 /// A stored kind, in one of its versions.
 #[derive(Clone, Copy)]
-struct Kind<'a> {
-    entry: &'a kinds::Entry,
-    view: &'a View,
+pub(super) struct Kind<'a> {
+    pub(super) entry: &'a kinds::Entry,
+    pub(super) view: &'a View,
 }
 
 /// The uid, defaults, managed fields and validation. What the author manages
 /// is what was sent and its defaults, not what the kind's rules add.
-fn prepare(
+pub(super) fn prepare(
     kind: Kind<'_>,
     state: &State,
     ids: &dyn Ids,
@@ -245,10 +236,15 @@ fn prepare(
 }
 
 impl Draft {
+    /// Whether it is a namespace, which comes with contents.
+    pub(super) fn is_namespace(&self) -> bool {
+        self.info.gvk.group.is_empty() && &*self.info.gvk.kind == "Namespace"
+    }
+
     /// The draft under today's definition of its kind, which may have changed
     /// since the look at the state: its schema holds for all objects after it,
     /// and its stored version is the one they are kept in.
-    fn renewed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
+    pub(super) fn renewed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
         let (kind, view) = tx.kinds().resolve(&self.view.info)?;
         if view.custom_kind().is_none() || Arc::ptr_eq(view, &self.view) {
             return Ok(self);
@@ -266,116 +262,14 @@ impl Draft {
     }
 }
 
-/// The writer's part of a creation.
-pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
-    let draft = draft.renewed(tx)?;
-    let Draft {
-        view,
-        info,
-        mut object,
-        unnamed,
-        author,
-        mut entries,
-        warnings,
-    } = draft;
-    let kind = tx.kinds().id(&view.info)?;
-    check_stays(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
-    let key = |object: &Draftable| {
-        object::key(
-            namespace_of(&info, object),
-            json::text(object, "metadata.name"),
-        )
-    };
-    if let Some(namespace) = namespace_of(&info, &object) {
-        let name = json::text(&object, "metadata.name");
-        namespace::check(tx.state(), &info, namespace, name)?;
-    }
-    for _ in 1..TRIES {
-        let Some(unnamed) = &unnamed else { break };
-        if tx.get(kind, &key(&object)).is_none() {
-            break;
-        }
-        object = unnamed.clone();
-        name_it(tx.ids(), &mut object);
-        let place = Kind {
-            entry: tx.kinds().entry(kind),
-            view: &view,
-        };
-        entries = prepare(place, tx.state(), tx.ids(), &mut object, &author)?;
-    }
-    if let Some(other) = tx.get(kind, &key(&object)) {
-        let subject = Subject::new(&info, json::text(&object, "metadata.name"));
-        let leaving = other.map().get("metadata").is_some_and(|metadata| {
-            metadata
-                .get("deletionTimestamp")
-                .is_some_and(|at| !at.is_null())
-        });
-        return Err(match leaving {
-            true => Error::StillThere(subject),
-            false => Error::AlreadyExists(subject),
-        });
-    }
-    let created = time::seconds(tx.now);
-    ownership::date(&mut entries, &created);
-    let managed = managed::text(entries);
-    if info.gvk.group.is_empty() && &*info.gvk.kind == "PersistentVolume" {
-        let status = json::child(&mut object, "status");
-        status.insert("lastPhaseTransitionTime".into(), created.clone().into());
-    }
-    if &*info.gvk.group == "apiregistration.k8s.io" {
-        let status = json::child(&mut object, "status");
-        for condition in json::items_mut(status, "conditions") {
-            condition.insert("lastTransitionTime".into(), created.clone().into());
-        }
-    }
-    json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
-    match (&*info.gvk.group, &*info.gvk.kind) {
-        ("", "Service") => super::service::allocate(tx, kind, &info, &mut object, None)?,
-        ("scheduling.k8s.io", "PriorityClass") => priority::one_default(tx, &info, &object)?,
-        ("", "Namespace") => {
-            let object = tx.put_managed(kind, &object, Some(&managed))?;
-            namespace::furnish(tx, object.name())?;
-            return Ok(Written {
-                object,
-                created: true,
-                warnings,
-            });
-        }
-        _ => {}
-    }
-    let object = view.kept_form(&object).unwrap_or(object);
-    Ok(Written {
-        object: put(tx, kind, &object, &managed, &author)?,
-        created: true,
-        warnings,
-    })
-}
-
-/// Writes an object. One that is too large is written without its managed
-/// fields, unless it was applied.
-pub(super) fn put(
-    tx: &mut Transaction<'_>,
-    kind: KindId,
-    object: &Draftable,
-    managed: &str,
-    author: &Author,
-) -> Result<Arc<Object>, Error> {
-    match tx.put_managed(kind, object, Some(managed)) {
-        Err(Error::ObjectTooLarge) if matches!(author, Author::Manager { .. }) => {
-            tx.put_managed(kind, object, Some(""))
-        }
-        result => result,
-    }
-}
-
-/// Creates from within the writer: for objects that come with others.
-pub(super) fn create_here(
-    tx: &mut Transaction<'_>,
+/// A draft made within the writer's turn: for objects that come with others.
+pub(super) fn draft_here(
+    tx: &Transaction<'_>,
     kind: &Arc<KindInfo>,
     namespace: Option<&str>,
     object: Value,
     author: Author,
-) -> Result<Written, Error> {
+) -> Result<Draft, Error> {
     let request = Create {
         kind: kind.clone(),
         namespace: namespace.map(str::to_owned),
@@ -385,6 +279,5 @@ pub(super) fn create_here(
             ..crate::WriteOptions::default()
         },
     };
-    let draft = draft(tx.state(), tx.ids(), request, Some(author))?;
-    create(tx, draft)
+    draft(tx.state(), tx.ids(), request, Some(author))
 }

@@ -16,7 +16,7 @@ use rustix::{
     mount::{MoveMountFlags, OpenTreeFlags},
 };
 
-use super::{steps::Walk, system::check};
+use super::{path_mounts::remount_read_only, step::Walk, system::check};
 
 const MOUNT_ATTR_RDONLY: u64 = 1;
 
@@ -63,7 +63,7 @@ pub(super) fn make(walk: &Walk, is_folder: bool, mode: u32) -> Result<(), c_int>
     result
 }
 
-/// Somebody else may have made it in between.
+/// Another process may have made it in between.
 fn or_there(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(Errno::EXIST) => Ok(()),
@@ -137,7 +137,7 @@ fn remount(tree: &OwnedFd, descriptors: &CStr) -> Result<(), c_int> {
     }
     push(0)?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::EINVAL)?;
-    super::steps::remount_read_only(path)
+    remount_read_only(path)
 }
 
 /// Whether a mount, or all below it, too, may be written through.
@@ -164,7 +164,7 @@ fn set_attributes(
         propagation: 0,
         user_namespace: 0,
     };
-    // SAFETY: a C string and a struct of the size that is told, which both live
+    // SAFETY: a C string and a struct of the size that is given, which both live
     // until the call is over.
     check(unsafe {
         libc::syscall(

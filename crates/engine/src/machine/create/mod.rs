@@ -1,0 +1,41 @@
+//! Creating objects. All that needs no state (reading, defaults, validation)
+//! is done before the writer's turn; the writer checks the namespace and the
+//! name, and gives what is scarce.
+
+mod draft;
+mod insert;
+mod namespace_contents;
+
+use std::sync::Arc;
+
+use longshore_model::KindInfo;
+use serde_json::Value;
+
+pub(super) use draft::draft;
+pub(crate) use draft::{Draft, admit};
+
+use self::{draft::draft_here, insert::insert, namespace_contents::create_contents};
+use super::{Transaction, ownership::Author};
+use crate::{Error, Written};
+
+/// The writer's part of a creation.
+pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
+    let is_namespace = draft.is_namespace();
+    let written = insert(tx, draft)?;
+    if is_namespace {
+        create_contents(tx, written.object.name())?;
+    }
+    Ok(written)
+}
+
+/// Creates from within the writer: for objects that come with others.
+pub(super) fn create_here(
+    tx: &mut Transaction<'_>,
+    kind: &Arc<KindInfo>,
+    namespace: Option<&str>,
+    object: Value,
+    author: Author,
+) -> Result<Written, Error> {
+    let draft = draft_here(tx, kind, namespace, object, author)?;
+    create(tx, draft)
+}

@@ -1,0 +1,276 @@
+//! Replacing a stored object: the new state is checked against the old one, and
+//! kept when it differs.
+
+use std::sync::Arc;
+
+use longshore_model::{KindInfo, time};
+use serde_json::Value;
+
+use super::{Draftable, Transaction, ownership::Author};
+use crate::{
+    Error, Object, Subject, Subresource, decode::complete, defaults, json, kinds::KindId, managed,
+    validate, view::View,
+};
+
+/// An object without a name, for a request about one that has a name.
+pub(super) fn nameless(name: &str) -> Error {
+    Error::BadRequest(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
+/// The name and namespace must be those of the request, or absent.
+pub(super) fn check_place(
+    info: &KindInfo,
+    namespace: Option<&str>,
+    name: &str,
+    object: &mut Draftable,
+) -> Result<(), Error> {
+    let metadata = json::child(object, "metadata");
+    let given = json::text(metadata, "name");
+    if given.is_empty() {
+        metadata.insert("name".into(), name.into());
+    } else if given != name {
+        return Err(Error::BadRequest(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )));
+    }
+    if !info.is_namespaced() {
+        metadata.remove("namespace");
+        return Ok(());
+    }
+    let (given, namespace) = (
+        json::text(metadata, "namespace"),
+        namespace.unwrap_or_default(),
+    );
+    if given.is_empty() {
+        metadata.insert("namespace".into(), namespace.into());
+    } else if given != namespace {
+        return Err(Error::BadRequest(format!(
+            "the namespace of the object ({given}) does not match the namespace on the request ({namespace})"
+        )));
+    }
+    Ok(())
+}
+
+/// The uid and version that were sent, if any, must be the object's.
+pub(super) fn check_preconditions(
+    subject: &Subject,
+    old: &Object,
+    sent: &Draftable,
+) -> Result<(), Error> {
+    let uid = json::text(sent, "metadata.uid");
+    if !uid.is_empty() && uid != old.uid() {
+        return Err(Error::Conflict {
+            subject: subject.clone(),
+            reason: format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                old.uid()
+            ),
+        });
+    }
+    let version = json::text(sent, "metadata.resourceVersion");
+    if matches!(version, "" | "0") || version == old.revision().to_string() {
+        Ok(())
+    } else {
+        Err(Error::stale(subject.clone()))
+    }
+}
+
+/// Which kind, in which version, and which part of an object a write is about.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) kind: KindId,
+    pub(super) view: &'a View,
+    pub(super) subresource: Subresource,
+}
+
+/// Brings a new state in line with the old one, checks it, and keeps it.
+pub(super) fn replace(
+    tx: &mut Transaction<'_>,
+    place: Place<'_>,
+    old: &Arc<Object>,
+    before: Draftable,
+    sent: Draftable,
+    author: Author,
+) -> Result<Arc<Object>, Error> {
+    let Place { kind, view, .. } = place;
+    let info = tx.kinds().entry(kind).info.clone();
+    let subject = Subject::new(&info, old.name());
+    check_preconditions(&subject, old, &sent)?;
+    let new = match place.subresource {
+        Subresource::Status | Subresource::Approval => {
+            let approval = place.subresource == Subresource::Approval;
+            let mut new = before.clone();
+            json::copy(&sent, &mut new, "status");
+            // Whatever is written is stored in the version of today.
+            json::copy(&sent, &mut new, "apiVersion");
+            if let Some(Value::Object(sent)) = sent.get("metadata") {
+                let metadata = json::child(&mut new, "metadata");
+                for field in tx.facts(kind).status_metadata {
+                    json::copy(sent, metadata, field);
+                }
+            }
+            if approval {
+                defaults::on_approval(&before, &mut new, tx.now);
+            } else {
+                defaults::on_status(&info, &before, &mut new, tx.now);
+            }
+            complete(&info, &mut new);
+            let causes = match view.custom_kind() {
+                Some(kind) => kind.validate_status(&new),
+                None => {
+                    let mut causes = match approval {
+                        true => validate::approval(&before, &new),
+                        false => validate::status(&info, &before, &new),
+                    };
+                    causes.extend(validate::metadata(&info, &before, &new));
+                    causes
+                }
+            };
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
+            new
+        }
+        Subresource::None | Subresource::Scale | Subresource::Finalize => {
+            let mut new = sent;
+            if view.info.has_subresource("status") {
+                json::copy(&before, &mut new, "status");
+            }
+            let mut causes = validate::deletion(&before, &new);
+            keep_server_fields(&before, &mut new);
+            if place.subresource != Subresource::Finalize {
+                defaults::on_update(&info, &before, &mut new);
+            }
+            defaults::fill(&info, &mut new);
+            defaults::settle(&info, Some(&before), &mut new);
+            match (&*info.gvk.group, &*info.gvk.kind) {
+                ("", "Service") => {
+                    super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
+                }
+                ("scheduling.k8s.io", "PriorityClass") => {
+                    super::priority::one_default(tx, &info, &new)?;
+                }
+                _ => {}
+            }
+            causes.extend(match place.subresource {
+                Subresource::Finalize => validate::finalized(&info, &new),
+                _ => validate::object(&info, &new),
+            });
+            // What is always there is there in the old state, too.
+            complete(&info, &mut new);
+            causes.extend(validate::change(&info, &before, &new));
+            causes.extend(view.validate(Some(&before), &new));
+            let causes = view.in_own_words(causes);
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
+            if tx.facts(kind).generation.counts(&before, &new) {
+                let generation = json::number(&before, "metadata.generation").unwrap_or_default();
+                json::child(&mut new, "metadata")
+                    .insert("generation".into(), generation.saturating_add(1).into());
+            }
+            new
+        }
+    };
+    record(tx, place, old, &before, &new, author)
+}
+
+/// Keeps a new state, with who manages it now, if it differs from the old one.
+fn record(
+    tx: &mut Transaction<'_>,
+    place: Place<'_>,
+    old: &Arc<Object>,
+    before: &Draftable,
+    new: &Draftable,
+    author: Author,
+) -> Result<Arc<Object>, Error> {
+    if before == new && author.is_plain() {
+        return Ok(old.clone());
+    }
+    let now = time::seconds(tx.now);
+    let was_applied = matches!(author, Author::Applied(_));
+    let (kind, view) = (place.kind, place.view);
+    let entry = tx.kinds().entry(kind);
+    let entries = view.with_shown(before, |before| {
+        view.with_shown(new, |new| {
+            author.of_update((entry, view, place.subresource), old, (before, new), &now)
+        })
+    });
+    if before == new && managed::is_stored(&entries, old.managed()) {
+        return Ok(old.clone());
+    }
+    let managed = managed::text(entries);
+    let kept = view.kept_form(new);
+    let new = kept.as_ref().unwrap_or(new);
+    match keep(tx, kind, old, new, &managed) {
+        // Managed fields are the first to go where there is no place.
+        Err(Error::ObjectTooLarge) if !was_applied => keep(tx, kind, old, new, ""),
+        result => result,
+    }
+}
+
+/// What only the server may change stays as it was.
+fn keep_server_fields(before: &Draftable, new: &mut Draftable) {
+    let Some(Value::Object(old)) = before.get("metadata") else {
+        return;
+    };
+    let metadata = json::child(new, "metadata");
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+        "resourceVersion",
+    ] {
+        json::copy(old, metadata, name);
+    }
+}
+
+/// Keeps a new state: nothing happens when it is the old one; an object whose
+/// deletion waited for its last finalizer goes.
+pub(super) fn store(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    before: &Draftable,
+    new: &Draftable,
+) -> Result<Arc<Object>, Error> {
+    if before == new {
+        return Ok(old.clone());
+    }
+    keep(tx, kind, old, new, old.managed())
+}
+
+fn keep(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    old: &Arc<Object>,
+    new: &Draftable,
+    managed: &str,
+) -> Result<Arc<Object>, Error> {
+    if is_finished(new) {
+        let revision = tx.state().revision + 1;
+        let last = Object::encode(new, managed, tx.facts(kind), revision, Some(old));
+        tx.remove(kind, old);
+        return Ok(Arc::new(last));
+    }
+    tx.put_managed(kind, new, Some(managed))
+}
+
+/// Whether a deletion that has begun has nothing left to wait for.
+fn is_finished(object: &Draftable) -> bool {
+    let has = |path| {
+        json::at(object, path)
+            .and_then(Value::as_array)
+            .is_some_and(|l| !l.is_empty())
+    };
+    let is_namespace = json::text(object, "kind") == "Namespace";
+    json::at(object, "metadata.deletionTimestamp").is_some()
+        && json::number(object, "metadata.deletionGracePeriodSeconds").unwrap_or_default() == 0
+        && !has("metadata.finalizers")
+        && !(is_namespace && has("spec.finalizers"))
+}
