@@ -289,8 +289,7 @@ impl Engine {
                 return Err(too_large(asked, state.revision));
             }
             ReadVersion::Exact(asked) => state
-                .table(id)
-                .at(asked)
+                .at(id, asked)
                 .ok_or_else(|| Error::Expired {
                     message: format!("The provided resource version is too old: {asked}"),
                     cursor: None,

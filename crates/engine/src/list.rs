@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, ListRequest, Page, ReadVersion,
     decode::illegal_base64,
+    kinds::KindId,
     object::Objects,
     select::Selection,
-    state::{State, Table, too_large},
+    state::{State, too_large},
 };
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
@@ -87,11 +88,10 @@ pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> 
         &request.labels,
         &request.fields,
     )?;
-    let table = state.table(id);
     let (objects, revision, after) = match &request.cursor {
-        Some(cursor) => resume(state, table, cursor, &request.version, &selection)?,
+        Some(cursor) => resume(state, id, cursor, &request.version, &selection)?,
         None => {
-            let (objects, revision) = at_version(state, table, request.version)?;
+            let (objects, revision) = at_version(state, id, request.version)?;
             (objects, revision, None)
         }
     };
@@ -102,7 +102,7 @@ pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> 
     Ok(page(&objects, revision, after, limit, &selection))
 }
 
-fn at_version(state: &State, table: &Table, version: ReadVersion) -> Result<(Objects, u64), Error> {
+fn at_version(state: &State, kind: KindId, version: ReadVersion) -> Result<(Objects, u64), Error> {
     match version {
         ReadVersion::AtLeast(asked) if asked > state.revision => {
             Err(too_large(asked, state.revision))
@@ -110,16 +110,14 @@ fn at_version(state: &State, table: &Table, version: ReadVersion) -> Result<(Obj
         ReadVersion::Exact(asked) if asked > state.revision => {
             Err(too_large(asked, state.revision))
         }
-        ReadVersion::Exact(asked) => {
-            table
-                .at(asked)
-                .map(|objects| (objects, asked))
-                .ok_or_else(|| Error::Expired {
-                    message: LIST_EXPIRED.into(),
-                    cursor: None,
-                })
-        }
-        _ => Ok((table.objects.clone(), state.revision)),
+        ReadVersion::Exact(asked) => state
+            .at(kind, asked)
+            .map(|objects| (objects, asked))
+            .ok_or_else(|| Error::Expired {
+                message: LIST_EXPIRED.into(),
+                cursor: None,
+            }),
+        _ => Ok((state.table(kind).objects.clone(), state.revision)),
     }
 }
 
@@ -127,7 +125,7 @@ type Resumed = (Objects, u64, Option<String>);
 
 fn resume(
     state: &State,
-    table: &Table,
+    kind: KindId,
     cursor: &str,
     version: &ReadVersion,
     selection: &Selection,
@@ -141,12 +139,12 @@ fn resume(
     let start = token.start.trim_end_matches('\0');
     let after = Some(format!("{}{start}", selection.prefix));
     let Ok(revision) = u64::try_from(token.rv) else {
-        return Ok((table.objects.clone(), state.revision, after));
+        return Ok((state.table(kind).objects.clone(), state.revision, after));
     };
     if revision > state.revision {
         return Err(too_large(revision, state.revision));
     }
-    match table.at(revision) {
+    match state.at(kind, revision) {
         Some(objects) => Ok((objects, revision, after)),
         None => Err(Error::Expired {
             message: TOKEN_EXPIRED.into(),

@@ -101,7 +101,7 @@ impl Table {
     }
 
     /// The objects as they were at a revision; `None` when it is compacted away.
-    pub(crate) fn at(&self, revision: u64) -> Option<Objects> {
+    fn at(&self, revision: u64) -> Option<Objects> {
         if revision < self.compacted {
             return None;
         }
@@ -140,6 +140,9 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) revision: u64,
+    /// Lists at older revisions have expired, also those of kinds without later events: a
+    /// token of a list is valid as long for every kind. Watches follow their table's events.
+    compacted: u64,
     pub(crate) kinds: Arc<Kinds>,
     tables: Vec<Arc<Table>>,
     /// Objects whose kind went without them, by the kind's name in the store:
@@ -166,6 +169,7 @@ impl State {
     pub(crate) fn new(kinds: Kinds, revision: u64) -> Self {
         Self {
             revision,
+            compacted: revision,
             tables: (0..kinds.len()).map(|_| empty(revision)).collect(),
             kinds: Arc::new(kinds),
             left_behind: OrdMap::new(),
@@ -177,6 +181,7 @@ impl State {
     /// Sets the revision a loaded state is of; its history begins after it.
     pub(crate) fn start_at(&mut self, revision: u64) {
         self.revision = revision;
+        self.compacted = revision;
         for table in &mut self.tables {
             Arc::make_mut(table).compacted = revision;
         }
@@ -294,8 +299,17 @@ impl State {
         }
     }
 
+    /// The objects of a kind as they were at a revision; `None` when it is compacted away.
+    pub(crate) fn at(&self, kind: KindId, revision: u64) -> Option<Objects> {
+        if revision < self.compacted {
+            return None;
+        }
+        self.table(kind).at(revision)
+    }
+
     /// Forgets the events up to a revision.
     pub(crate) fn forget_until(&mut self, revision: u64) {
+        self.compacted = self.compacted.max(revision);
         for table in &mut self.tables {
             if table.has_until(revision) {
                 Arc::make_mut(table).forget_until(revision);
@@ -305,6 +319,7 @@ impl State {
 
     /// Forgets all events.
     pub(crate) fn expire(&mut self) {
+        self.compacted = self.revision;
         for table in &mut self.tables {
             let table = Arc::make_mut(table);
             table.log.clear();

@@ -420,6 +420,49 @@ async fn history_is_bounded_by_time() {
 }
 
 #[tokio::test]
+async fn a_token_expires_with_time_also_without_later_changes_of_its_kind() {
+    let clock = Arc::new(ManualClock::default());
+    let api = Api(Engine::open(Options {
+        clock: clock.clone(),
+        ..options(longshore_engine::Storage::Memory)
+    })
+    .unwrap());
+    for name in ["a", "b", "c"] {
+        api.create("configmaps", config(name)).await.unwrap();
+    }
+    let page = ListRequest {
+        limit: Some(1),
+        ..configs()
+    };
+    let first = api.0.list(&page).unwrap();
+    let next = ListRequest {
+        cursor: first.cursor,
+        ..page
+    };
+    let exact = ListRequest {
+        version: ReadVersion::Exact(first.revision),
+        ..configs()
+    };
+    api.create("pods", pod("p")).await.unwrap();
+    assert_eq!(names(&api.0.list(&next).unwrap()), ["b"]);
+    for minutes in [1, 3, 3] {
+        clock.advance(SignedDuration::from_mins(minutes));
+        let count = format!("q{}", api.0.revision());
+        api.create("pods", pod(&count)).await.unwrap();
+    }
+    for request in [next, exact] {
+        let expired = api.0.list(&request);
+        assert!(matches!(expired, Err(Error::Expired { .. })), "{expired:?}");
+    }
+    // A watch has missed nothing: it goes on.
+    assert!(
+        api.0
+            .watch(&watch_configs(WatchStart::After(first.revision)))
+            .is_ok()
+    );
+}
+
+#[tokio::test]
 async fn initial_events_end_with_a_mark() {
     let api = filled(2).await;
     let request = WatchRequest {
