@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command};
 
 use crate::{
-    frameworks, golang, real,
+    frameworks, packages, real,
     run::{Outcome, cargo, finish, root, target},
 };
 
@@ -45,7 +45,7 @@ fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<u64>().is_err();
     let mut names = arguments.rest.iter().filter(is_name).peekable();
     let is_wanted = names.peek().is_none() || names.any(|name| name == "client");
-    if !is_wanted || golang::require_go().is_err() {
+    if !is_wanted || packages::require_go().is_err() {
         return Ok(None);
     }
     let program = target().join("bench/client-go");

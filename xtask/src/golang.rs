@@ -1,12 +1,13 @@
-//! `cargo xtask test --go`: client-go, controller-runtime, helm and kustomize judge a cluster,
-//! by the Go module in `crates/conformance/go`. Needs Go, which not every machine has.
+//! `cargo xtask test --go`: tests of client-go, controller-runtime, helm and kustomize on a
+//! cluster, in the Go module in `crates/conformance/go`. Needs Go.
 
 use std::{env, path::Path, process::Command};
 
 use crate::{
     embedded::Embedded,
     kubernetes::{self, Lease},
-    run::{Outcome, finish, output, root},
+    packages,
+    run::{Outcome, finish, root},
 };
 
 /// Runs the tests on the embedded cluster.
@@ -24,15 +25,8 @@ pub(crate) fn test_real(words: &[String]) -> Outcome {
 
 /// Checks that Go is there, and builds the programs that the tests run.
 fn prepare() -> Outcome {
-    require_go()?;
+    packages::require_go()?;
     kubernetes::build_tools()
-}
-
-/// Says so when Go is missing.
-pub(crate) fn require_go() -> Outcome {
-    output(Command::new("go").arg("version"))
-        .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)")?;
-    Ok(())
 }
 
 fn test(kubeconfig: &Path, words: &[String]) -> Outcome {

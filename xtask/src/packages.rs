@@ -1,4 +1,4 @@
-//! Debian's packages that a chore needs.
+//! Debian's packages that a chore needs, and Go.
 
 use std::{
     env,
@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, finish};
+use crate::run::{Outcome, finish, output};
 
 /// Installs what is missing of these: a program (or an absolute path), and the package that
 /// has it. Needs apt-get and root; otherwise the error names the packages.
@@ -44,6 +44,13 @@ pub(crate) fn install(needed: &[(&str, &str)]) -> Outcome {
     let words = [&words[..], &missing].concat();
     // A new machine has no list of packages, or an old one.
     apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))
+}
+
+/// Fails when Go is missing. It is not installed: Debian's may be too old.
+pub(crate) fn require_go() -> Outcome {
+    output(Command::new("go").arg("version"))
+        .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)")?;
+    Ok(())
 }
 
 /// Where a program is, by `PATH`.

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, NAME, Options, abandoned, daemon::End, descriptors, files::Durability, kubeconfig,
+    Error, NAME, Options, abandoned, descriptors, end::End, files::Durability, kubeconfig,
     layout::Layout, lock::Lock, logs::LogBridge, namespaces, publish, settings::Settings,
     streams::StreamBridge,
 };
@@ -182,7 +182,7 @@ impl EmbeddedCluster {
             .map_err(Error::part("node"))
         };
         let (controllers, node) = tokio::join!(controllers, node);
-        // Both are kept before either is judged, so that a stop finds them.
+        // Both are kept before either is checked, so that a stop finds them.
         let controllers = controllers.map(|parts| self.controllers = parts);
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;

@@ -25,7 +25,7 @@ impl Layout {
     }
 
     /// Creates the folder with mode 0700, or checks the one that is there:
-    /// nobody else may own it, write to it, or replace it.
+    /// no other user may own it, write to it, or replace it.
     ///
     /// # Errors
     /// The folder cannot be made, or is not private.
@@ -55,6 +55,11 @@ impl Layout {
     /// Present when a cluster on demand shall outlive its users.
     pub(crate) fn keep(&self) -> PathBuf {
         self.dir.join("keep")
+    }
+
+    /// Whether a cluster on demand shall outlive its users.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keep().exists()
     }
 
     /// Locked, shared, by commands while they begin to use the cluster; alone by

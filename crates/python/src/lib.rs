@@ -15,7 +15,6 @@ mod tasks;
 mod value;
 mod view;
 mod wait;
-mod watch;
 mod zenml;
 
 use pyo3::prelude::*;
@@ -27,7 +26,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<embedded::EmbeddedCluster>()?;
     module.add_class::<item::Item>()?;
     module.add_class::<view::View>()?;
-    module.add_class::<watch::Watch>()?;
+    module.add_class::<item::Watch>()?;
     module.add_class::<resolver::Resolver>()?;
     module.add_class::<resolver::Generations>()?;
     module.add_class::<spec::ClusterSpec>()?;

@@ -16,10 +16,9 @@ use pyo3::{
 use crate::{
     errors::raise,
     html,
-    item::{Item, patch},
+    item::{Item, Watch, patch},
     value::{text, to_json, type_name},
     wait::wait,
-    watch::Watch,
 };
 
 /// The objects of one kind, in all namespaces or in one.

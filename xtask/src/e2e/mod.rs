@@ -17,7 +17,7 @@ use causes::Causes;
 
 use crate::{
     embedded::Embedded,
-    golang, kubernetes,
+    kubernetes, packages,
     run::{Outcome, root, target},
 };
 
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Runs the tests; ginkgo writes the report to this file, in cargo's target folder.
 fn test(arguments: &Arguments, file: &str) -> Outcome {
-    golang::require_go()?;
+    packages::require_go()?;
     kubernetes::build_tests()?;
     let programs = kubernetes::programs();
     let images = Images::new(&programs.join("agnhost"))?;

@@ -4,7 +4,6 @@ use std::{fs, path::Path, process::Command};
 
 use super::{Places, make_folder, sources};
 use crate::{
-    golang::require_go,
     packages,
     run::{Outcome, finish},
 };
@@ -68,7 +67,7 @@ const TESTS: Module = Module {
 
 /// Builds what is not there yet.
 pub(super) fn build(places: &Places) -> Outcome {
-    require_go()?;
+    packages::require_go()?;
     packages::install(NEEDED)?;
     MODULES
         .iter()

@@ -1,4 +1,4 @@
-//! One measurement in a process of its own, and what it tells its parent.
+//! One measurement in a process of its own.
 
 use std::{
     env,
@@ -6,49 +6,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde::{Deserialize, Serialize};
-
-use super::{client_go, contender::Contender, curl, decode, list, memory, store, watch};
+use super::{
+    client_go,
+    contender::Contender,
+    curl, decode, list,
+    measured::{Job, Measured},
+    memory, store, watch,
+};
 use crate::report::Failure;
 
 /// The first word of a child's arguments.
 pub(crate) const CHILD: &str = "child";
-
-/// What is measured.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) enum Job {
-    Decode,
-    Watch,
-    List,
-    Cache,
-}
-
-/// What one client needed.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Measured {
-    pub(super) seconds: f64,
-    /// Bytes at the peak, beyond those of the process before the work, when it
-    /// had used its client once.
-    pub(super) memory: f64,
-    /// Bytes of the heap in use afterwards, where memory is collected now and then.
-    #[serde(default)]
-    pub(super) heap: f64,
-}
-
-impl Measured {
-    pub(super) fn median(all: &[Self]) -> Self {
-        let middle = |figure: fn(&Self) -> f64| {
-            let mut figures: Vec<f64> = all.iter().map(figure).collect();
-            figures.sort_by(f64::total_cmp);
-            figures.get(figures.len() / 2).copied().unwrap_or_default()
-        };
-        Self {
-            seconds: middle(|one| one.seconds),
-            memory: middle(|one| one.memory),
-            heap: middle(|one| one.heap),
-        }
-    }
-}
 
 /// Measures one contender in a child.
 pub(super) fn measure(
@@ -85,7 +53,7 @@ pub(super) fn measure(
 pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failure> {
     let mut word = || words.next().ok_or("a word is missing");
     let job: Job = serde_json::from_str(&word()?)?;
-    let contender = Contender::named(&word()?).ok_or("nobody is called so")?;
+    let contender = Contender::named(&word()?).ok_or("no such contender")?;
     let (source, count) = (word()?, word()?.parse::<usize>()?);
     let source = Path::new(&source);
     // One thread: what a watch costs is counted a core.

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    child::{Job, Measured},
     contender::Contender,
+    measured::{Job, Measured},
 };
 use crate::report::{Failure, Report};
 

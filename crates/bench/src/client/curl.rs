@@ -19,13 +19,13 @@ pub(super) fn list(kubeconfig: &Path) -> Result<f64, Failure> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("curl: {error}"))?;
-    // By its input: the token is nobody else's business.
+    // On its input: arguments are visible to other users.
     if let Some(mut input) = child.stdin.take() {
         input.write_all(config.as_bytes())?;
     }
     let output = child.wait_with_output()?;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (code, seconds) = told.trim().split_once(' ').ok_or("curl says nothing")?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (code, seconds) = printed.trim().split_once(' ').ok_or("curl says nothing")?;
     if code != "200" {
         return Err(format!("curl: {code}").into());
     }

@@ -8,6 +8,7 @@ mod contender;
 mod curl;
 mod decode;
 mod list;
+mod measured;
 mod memory;
 mod store;
 mod watch;
@@ -21,12 +22,13 @@ use crate::{
     report::{Failure, Report},
     server::{self, Peer},
 };
+use child::measure;
 pub(crate) use child::{CHILD, child};
-use child::{Job, Measured, measure};
 use contender::Contender::{
     self, Bytes, Curl, Dynamic, GoDefault, GoJson, GoJsonByPages, GoProtobuf, GoProtobufByPages,
     Metadata, Ours, OursByPages, Typed,
 };
+use measured::{Job, Measured};
 
 const MB: f64 = 1e6;
 
@@ -183,7 +185,7 @@ fn table(report: &mut Report, what: &str, found: &[(Contender, Measured)], size:
     }
 }
 
-/// The events of a watch that tell of the same pods.
+/// The events of a watch with the same pods.
 fn event_lines(list: &[u8]) -> Result<Vec<u8>, Failure> {
     let list: Value = serde_json::from_slice(list)?;
     let mut lines = Vec::new();

@@ -5,9 +5,11 @@
 mod bounds;
 mod condition;
 mod controller;
+mod draft;
 mod facts;
 mod hash;
 mod plan;
+mod progress;
 mod proportion;
 mod revision;
 mod rollout;

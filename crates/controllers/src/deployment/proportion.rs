@@ -2,8 +2,8 @@
 //! its share.
 
 use super::{
+    draft::{Draft, by_age},
     facts::{Deployment, ReplicaSet},
-    plan::Draft,
     revision,
 };
 
@@ -57,7 +57,7 @@ fn share(draft: &mut Draft<'_>) {
     // From the largest on. Of equal ones, the newest grow first and the oldest
     // shrink first.
     sets.sort_by(|a, b| {
-        let age = (a.created, &a.key.name).cmp(&(b.created, &b.key.name));
+        let age = by_age(a, b);
         let age = if to_add > 0 { age.reverse() } else { age };
         b.replicas.cmp(&a.replicas).then(age)
     });

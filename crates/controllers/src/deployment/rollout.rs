@@ -1,6 +1,6 @@
 //! The steps of a rollout: `RollingUpdate` and `Recreate`.
 
-use super::{facts::ReplicaSet, plan::Draft};
+use super::{draft::Draft, facts::ReplicaSet};
 
 /// How many pods the new ReplicaSet, which has some, should have now.
 pub(super) fn growth(draft: &Draft<'_>, has: i64) -> i64 {

@@ -11,7 +11,7 @@ use futures::{
 use longshore_client::{Cache, Change, kinds::Any};
 use longshore_model::KindInfo;
 
-use super::controller::Collector;
+use super::collector::Collector;
 use crate::custom;
 
 /// How long to wait before a kind is asked for again that could not be listed.

@@ -1,8 +1,11 @@
-//! The garbage collector: `graph` decides, `controller` deletes.
+//! The garbage collector: [`graph`] decides, [`collector`] deletes, [`controller`]
+//! watches.
 
+mod collector;
 mod controller;
 mod custom;
 mod graph;
 mod kinds;
+mod metadata;
 
 pub(crate) use controller::run;

@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 
 use super::{
     claim::claim,
+    counts,
     facts::PodFacts,
     flavor::Flavor,
     plan::{Scale, batches, scale},
     set::Set,
-    status,
+    status::Status,
     store::Store,
 };
 use crate::{
@@ -158,7 +159,7 @@ impl Controller {
             Scale::Delete(pods) => self.delete(set, &pods).await,
         };
         let failure = scaled.as_ref().err().map(message);
-        let status = status::status(
+        let status = counts::status(
             self.flavor,
             set,
             &active,
@@ -168,7 +169,7 @@ impl Controller {
         );
         self.store_status(set, &status).await?;
         scaled?;
-        let wait = status::next_check(set, &active, now);
+        let wait = counts::next_check(set, &active, now);
         Ok(wait.map_or(Next::Done, |wait| {
             Next::After(wait + Duration::from_millis(1))
         }))
@@ -277,7 +278,7 @@ impl Controller {
         }
     }
 
-    async fn store_status(&self, set: &Set, status: &status::Status) -> Result<(), Error> {
+    async fn store_status(&self, set: &Set, status: &Status) -> Result<(), Error> {
         if *status == set.status {
             return Ok(());
         }

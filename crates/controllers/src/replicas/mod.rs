@@ -1,11 +1,12 @@
 //! ReplicaSet and ReplicationController: so many pods of a template. One
 //! controller for both kinds.
 //!
-//! Pure: [`facts`], [`claim`], [`order`], [`plan`], [`status`], [`store`]. The
+//! Pure: [`facts`], [`claim`], [`order`], [`plan`], [`counts`], [`store`]. The
 //! loop is [`controller`].
 
 mod claim;
 mod controller;
+mod counts;
 mod facts;
 mod flavor;
 mod order;

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use super::{
     claim::claim,
+    counts::{next_check, status},
     facts::{Phase, PodFacts},
     flavor::{REPLICA_SET, REPLICATION_CONTROLLER},
     order::surplus,
     plan::{Scale, batches, scale},
-    status::{next_check, status},
     store::Store,
     testing::{now, pod, set},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{PATIENCE, Record, STEP};
+use super::{POLL_INTERVAL, Record, TRANSITION_TIMEOUT};
 use crate::{Error, layout::Layout, lock::Lock};
 
 /// What a folder's cluster is doing.
@@ -45,13 +45,13 @@ pub async fn find(layout: &Layout) -> Result<State, Error> {
         if let Some(state) = look(layout)? {
             return Ok(state);
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TRANSITION_TIMEOUT {
             return Err(Error::Stuck {
                 what: "get ready",
                 dir: layout.dir().to_owned(),
-                seconds: PATIENCE.as_secs(),
+                seconds: TRANSITION_TIMEOUT.as_secs(),
             });
         }
-        tokio::time::sleep(STEP).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -10,7 +10,7 @@
 //! lives until it is stopped. Either has a session of its own: nothing that
 //! becomes of the command that started it, or of its terminal, reaches it.
 
-mod end;
+mod fate;
 mod find;
 mod log;
 mod record;
@@ -20,7 +20,8 @@ mod stop;
 mod usage;
 mod work;
 
-pub use end::{End, Fate, fate};
+pub use crate::end::End;
+pub use fate::{Fate, fate};
 pub use find::{State, find};
 pub use log::ClusterLog;
 pub use record::Record;
@@ -31,7 +32,7 @@ pub use usage::Usage;
 
 use std::time::Duration;
 
-/// How long a cluster may take to get ready, or to stop when asked kindly.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-/// How often files and locks are looked at while waiting.
-pub(crate) const STEP: Duration = Duration::from_millis(3);
+/// How long a cluster may take to get ready, or to stop after SIGTERM.
+const TRANSITION_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often files and locks are checked while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(3);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, files, layout::Layout};
+use crate::{Error, files, layout::Layout, process};
 
 /// Who runs an instance, since when, and where it serves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Record {
     /// Whether it stays when no command uses it.
     #[must_use]
     pub fn is_lasting(&self, layout: &Layout) -> bool {
-        !self.on_demand || super::usage::is_kept(layout)
+        !self.on_demand || layout.is_kept()
     }
 
     /// Writes the cluster's kubeconfig to another place, too.
@@ -67,29 +67,8 @@ impl Record {
     /// Whether the very process that wrote the record still lives.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        process_start(self.pid) == Some(self.process_start)
+        process::start_ticks(self.pid) == Some(self.process_start)
     }
-}
-
-/// When a process began, in clock ticks since boot; `None` when it has gone
-/// (a zombie has gone).
-pub(crate) fn process_start(pid: u32) -> Option<u64> {
-    let text =
-        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    parse_stat(&text)
-}
-
-/// Field 22 of `/proc/PID/stat`; `None` for a zombie. The program's name, in
-/// parentheses, may itself hold spaces and parentheses.
-fn parse_stat(text: &str) -> Option<u64> {
-    let (_, after_name) = text.rsplit_once(')')?;
-    let mut fields = after_name.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    // State is field 3; 18 fields on is field 22.
-    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -98,19 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_of_a_process_is_read_past_odd_names() {
-        let stat = "12 (a) b (c) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
-        assert_eq!(parse_stat(stat), Some(98765));
-        assert_eq!(parse_stat(&stat.replace(") S ", ") Z ")), None);
-        assert_eq!(parse_stat("garbage"), None);
-    }
-
-    #[test]
     fn a_record_of_another_process_with_the_same_number_is_dead() {
         let pid = std::process::id();
         let mut record = Record {
             pid,
-            process_start: process_start(pid).unwrap(),
+            process_start: process::start_ticks(pid).unwrap(),
             started: jiff::Timestamp::UNIX_EPOCH,
             url: "https://127.0.0.1:1".into(),
             kubeconfig: "/k".into(),

@@ -11,8 +11,8 @@ use longshore_client::Cluster;
 use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{End, Record, STEP, find, record, usage, work};
-use crate::{EmbeddedCluster, Error, Layout, Options, files, lock::Lock};
+use super::{End, POLL_INTERVAL, Record, find, usage, work};
+use crate::{EmbeddedCluster, Error, Layout, Options, files, lock::Lock, process};
 
 /// What kind of cluster to run.
 #[derive(Debug, Clone)]
@@ -102,7 +102,7 @@ pub async fn serve(
         }
         Err(error) => Err(error),
     };
-    // First: whoever looks now sees a cluster between states, and waits.
+    // First: a command that looks now sees a cluster between states, and waits.
     let removed = files::remove_optional(&layout.record());
     let begin = Instant::now();
     cluster.stop().await;
@@ -120,7 +120,7 @@ async fn wait_for_turn(layout: &Layout) -> Result<(), Error> {
             Some(find::State::Stopped) => return Ok(()),
             Some(find::State::Running(_)) => return Err(Error::Busy(layout.dir().to_owned())),
             None if begin.elapsed() > HANDOVER => return Err(Error::Busy(layout.dir().to_owned())),
-            None => tokio::time::sleep(STEP).await,
+            None => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
 }
@@ -133,7 +133,7 @@ fn write_record(
     let pid = std::process::id();
     let record = Record {
         pid,
-        process_start: record::process_start(pid).unwrap_or_default(),
+        process_start: process::start_ticks(pid).unwrap_or_default(),
         started: jiff::Timestamp::now(),
         url: cluster.url().unwrap_or_default().to_owned(),
         kubeconfig: layout.kubeconfig(),
@@ -163,14 +163,14 @@ async fn unused(layout: &Layout, on_demand: bool, cluster: Cluster) -> Lock {
 /// last look at the work on, so that no command begins in between.
 async fn last_use(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Error> {
     loop {
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let users = layout.clone();
         // A thread of its own, not one of the runtime's: waiting for the lock
         // cannot be broken off, and must not keep the runtime from ending.
         std::thread::spawn(move || {
-            let _ = tell.send(usage::wait_for_last(&users));
+            let _ = sender.send(usage::wait_for_last(&users));
         });
-        let Ok(whole) = told.await else {
+        let Ok(whole) = receiver.await else {
             return Ok(None);
         };
         let Some(lock) = whole? else {

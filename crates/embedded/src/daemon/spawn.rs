@@ -1,4 +1,4 @@
-//! Starting the background process and hearing from it.
+//! Starting the background process, and its report.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{PATIENCE, Record, State, find, log};
+use super::{Record, State, TRANSITION_TIMEOUT, find, log};
 use crate::{Error, Layout};
 
 /// How to start the background process.
@@ -63,14 +63,14 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
         BufReader::new(output?).read_line(&mut line).ok()?;
         serde_json::from_str::<Report>(&line).ok()
     });
-    let Ok(report) = tokio::time::timeout(PATIENCE, report).await else {
-        // Neither ready nor dead: it is ours and nobody else's, so it goes.
+    let Ok(report) = tokio::time::timeout(TRANSITION_TIMEOUT, report).await else {
+        // Neither ready nor dead: it is ours alone, so it is killed.
         let _ = child.kill();
         let _ = child.wait();
         return Err(Error::Stuck {
             what: "get ready",
             dir: options.dir,
-            seconds: PATIENCE.as_secs(),
+            seconds: TRANSITION_TIMEOUT.as_secs(),
         });
     };
     let message = match report.ok().flatten() {

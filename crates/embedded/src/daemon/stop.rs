@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{End, PATIENCE, Record, STEP, State, find};
+use super::{End, POLL_INTERVAL, Record, State, TRANSITION_TIMEOUT, find};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
 /// How long a command that stops a cluster waits for those that are beginning to
@@ -54,7 +54,7 @@ impl Stop {
                     seconds: GATE_TIMEOUT.as_secs(),
                 });
             }
-            tokio::time::sleep(STEP).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -64,11 +64,11 @@ impl Stop {
     /// # Errors
     /// A file cannot be written.
     pub fn announce(&self, record: &Record, cause: &str) -> Result<(), Error> {
-        End::of(record, cause).write(&self.layout)
+        End::now(record.pid, record.process_start, cause).write(&self.layout)
     }
 
     /// Waits until no command uses the cluster any more, but not longer than
-    /// this: those that follow something are then told why it ends.
+    /// this: those that follow something then learn why it ends.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -81,7 +81,7 @@ impl Stop {
             if begin.elapsed() > timeout {
                 return Ok(false);
             }
-            tokio::time::sleep(STEP).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -98,18 +98,18 @@ impl Stop {
         };
         self.announce(&record, cause)?;
         signal(&record, Signal::TERM, layout)?;
-        if wait_until_free(layout, &record, PATIENCE).await? {
+        if wait_until_free(layout, &record, TRANSITION_TIMEOUT).await? {
             return Ok(Stopped::Kindly(record));
         }
         signal(&record, Signal::KILL, layout)?;
-        if wait_until_free(layout, &record, PATIENCE).await? {
+        if wait_until_free(layout, &record, TRANSITION_TIMEOUT).await? {
             files::remove_optional(&layout.record())?;
             return Ok(Stopped::Killed(record));
         }
         Err(Error::Stuck {
             what: "stop",
             dir: layout.dir().to_owned(),
-            seconds: 2 * PATIENCE.as_secs(),
+            seconds: 2 * TRANSITION_TIMEOUT.as_secs(),
         })
     }
 }
@@ -141,14 +141,14 @@ fn signal(record: &Record, signal: Signal, layout: &Layout) -> Result<(), Error>
 async fn wait_until_free(
     layout: &Layout,
     record: &Record,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<bool, Error> {
     let begin = Instant::now();
-    while begin.elapsed() < patience {
+    while begin.elapsed() < timeout {
         if !record.is_alive() && !Lock::is_held(&layout.lock())? {
             return Ok(true);
         }
-        tokio::time::sleep(STEP).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(false)
 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{PATIENCE, Record, STEP};
+use super::{POLL_INTERVAL, Record, TRANSITION_TIMEOUT};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
 /// How long a command watches others use the cluster before it leaves: two that
@@ -33,7 +33,7 @@ impl Usage {
         let _gate = shared(layout, layout.gate(), GATE_TIMEOUT).await?;
         // The cluster has the whole lock while it decides whether to end, and
         // until it has ended.
-        let share = shared(layout, layout.users(), PATIENCE).await?;
+        let share = shared(layout, layout.users(), TRANSITION_TIMEOUT).await?;
         Ok(Self {
             layout: layout.clone(),
             _share: share,
@@ -59,12 +59,12 @@ impl Usage {
             _share: share,
         } = self;
         drop(share);
-        if !cluster.on_demand || is_kept(&layout) {
+        if !cluster.on_demand || layout.is_kept() {
             return Ok(());
         }
         let begin = Instant::now();
         let mut others = None;
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TRANSITION_TIMEOUT {
             if !cluster.is_alive() && !Lock::is_held(&layout.lock())? {
                 return Ok(());
             }
@@ -79,7 +79,7 @@ impl Usage {
             } else {
                 others = None;
             }
-            tokio::time::sleep(STEP).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Usage {
 /// Whether other commands have a share, as far as can be seen now.
 fn is_shared(layout: &Layout) -> Result<bool, Error> {
     if Lock::try_exclusive(&layout.users())?.is_some() {
-        // Nobody; the cluster is about to take it.
+        // None; the cluster is about to take it.
         return Ok(false);
     }
     // The cluster has it alone, or commands share it.
@@ -112,19 +112,14 @@ async fn shared(
                 seconds: timeout.as_secs(),
             });
         }
-        tokio::time::sleep(STEP).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Whether somebody asked for a lasting cluster.
-pub(crate) fn is_kept(layout: &Layout) -> bool {
-    layout.keep().exists()
-}
-
-/// Waits until nobody uses the cluster and nobody asked to keep it; blocks the
-/// thread. The lock is returned so that no command can come in between.
-/// `None` when the cluster was made a lasting one.
+/// Waits until no command uses the cluster; blocks the thread. The lock is
+/// returned so that no command can come in between. `None` when the cluster was
+/// made a lasting one.
 pub(crate) fn wait_for_last(layout: &Layout) -> Result<Option<Lock>, Error> {
     let whole = Lock::exclusive(&layout.users())?;
-    Ok(if is_kept(layout) { None } else { Some(whole) })
+    Ok(if layout.is_kept() { None } else { Some(whole) })
 }

@@ -1,4 +1,6 @@
-//! One object, as it was at one version.
+//! One object, as it was at one version, and watches of objects.
+
+mod watch;
 
 use longshore::{Patch, client::DeleteOptions, kinds::Any};
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -7,8 +9,9 @@ use crate::{
     errors::raise,
     value::{from_serde, to_json},
     wait::wait,
-    watch::Watch,
 };
+
+pub(crate) use watch::Watch;
 
 /// An object as it was at one version.
 #[pyclass(frozen, module = "longshore")]

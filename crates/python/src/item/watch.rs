@@ -4,16 +4,14 @@ use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
 use tokio::sync::{Mutex, watch};
 
-use crate::{
-    item::Item,
-    wait::{limit, wait},
-};
+use super::Item;
+use crate::wait::{limit, wait};
 
 /// Changes, in order, none twice and none missed.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Watch {
     inner: Mutex<longshore::Watch<Any>>,
-    /// Whether it was closed; a thread that waits for a change is told so.
+    /// Whether it was closed; wakes a thread that waits for a change.
     closed: watch::Sender<bool>,
 }
 
@@ -64,7 +62,7 @@ impl Watch {
             }
         })?;
         match next {
-            Some(event) => told(py, event),
+            Some(event) => to_python(py, event),
             None => Err(PyTimeoutError::new_err("no change came in time")),
         }
     }
@@ -89,7 +87,7 @@ impl Watch {
 }
 
 /// A `longshore.WatchEvent`.
-fn told(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
+fn to_python(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
     let (kind, item, items) = match event {
         WatchEvent::Added(item) => ("ADDED", Some(item), None),
         WatchEvent::Modified(item) => ("MODIFIED", Some(item), None),

@@ -1,0 +1,39 @@
+//! What is measured, and the figures of one measurement.
+
+use serde::{Deserialize, Serialize};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Job {
+    Decode,
+    Watch,
+    List,
+    Cache,
+}
+
+/// What one client needed.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub(super) seconds: f64,
+    /// Bytes at the peak, beyond those of the process before the work, when it
+    /// had used its client once.
+    pub(super) memory: f64,
+    /// Bytes of the heap in use afterwards, where memory is collected now and then.
+    #[serde(default)]
+    pub(super) heap: f64,
+}
+
+impl Measured {
+    pub(super) fn median(all: &[Self]) -> Self {
+        let middle = |figure: fn(&Self) -> f64| {
+            let mut figures: Vec<f64> = all.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures.get(figures.len() / 2).copied().unwrap_or_default()
+        };
+        Self {
+            seconds: middle(|one| one.seconds),
+            memory: middle(|one| one.memory),
+            heap: middle(|one| one.heap),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The ReplicaSets and conditions of a Deployment while it is decided what to
+//! change.
+
+use jiff::Timestamp;
+
+use super::{
+    condition::{self, Condition},
+    facts::{Deployment, ReplicaSet},
+    hash::is_same,
+    revision,
+};
+
+/// The new ReplicaSet, the old ones from the oldest on, and the conditions:
+/// changed in place, and compared with what was observed in the end.
+pub(super) struct Draft<'a> {
+    pub(super) deployment: &'a Deployment,
+    pub(super) new: Option<ReplicaSet>,
+    pub(super) old: Vec<ReplicaSet>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Draft<'a> {
+    /// The ReplicaSet whose template is that of the Deployment is the new one;
+    /// of several, the oldest.
+    pub(super) fn new(
+        deployment: &'a Deployment,
+        mut old: Vec<ReplicaSet>,
+        now: Timestamp,
+    ) -> Self {
+        old.sort_by(by_age);
+        let mut sets = old.iter();
+        let new = sets.position(|set| is_same(&set.template, &deployment.spec.template));
+        Self {
+            deployment,
+            new: new.map(|index| old.remove(index)),
+            old,
+            conditions: deployment.status.conditions.clone(),
+            now,
+        }
+    }
+
+    /// All ReplicaSets.
+    pub(super) fn all(&self) -> Vec<&ReplicaSet> {
+        self.old.iter().chain(&self.new).collect()
+    }
+
+    /// Scales a ReplicaSet, and notes the size of the Deployment. Returns
+    /// whether its size has changed.
+    pub(super) fn scale(deployment: &Deployment, set: &mut ReplicaSet, replicas: i64) -> bool {
+        let changed = set.replicas != replicas;
+        set.replicas = replicas;
+        revision::note_sizes(&mut set.annotations, deployment);
+        changed
+    }
+
+    /// Says whether the Deployment is paused, so that the time does not count
+    /// for its deadline.
+    pub(super) fn note_pause(&mut self) {
+        let spec = &self.deployment.spec;
+        let known = condition::find(&self.conditions, condition::PROGRESSING);
+        let reason = known.map(|known| known.reason.as_str());
+        if spec.deadline().is_none() || reason == Some(condition::TIMED_OUT) {
+            return;
+        }
+        let (reason, message) = match (spec.paused, reason == Some(condition::PAUSED)) {
+            (true, false) => (condition::PAUSED, "Deployment is paused"),
+            (false, true) => (condition::RESUMED, "Deployment is resumed"),
+            _ => return,
+        };
+        let kind = condition::PROGRESSING;
+        let new = Condition::new(kind, "Unknown", reason, message.to_owned(), self.now);
+        condition::set(&mut self.conditions, new);
+    }
+
+    /// Gives the new ReplicaSet its revision and what it inherits. Returns the
+    /// revision of the Deployment.
+    pub(super) fn note_revision(&mut self) -> Option<String> {
+        let revision = revision::highest(&self.old) + 1;
+        let set = self.new.as_mut()?;
+        revision::note_revision(&mut set.annotations, self.deployment, revision);
+        set.min_ready_seconds = self.deployment.spec.min_ready_seconds;
+        let known = condition::find(&self.conditions, condition::PROGRESSING);
+        if self.deployment.spec.deadline().is_some() && known.is_none() {
+            let message = format!("Found new replica set \"{}\"", set.key.name);
+            let (kind, reason) = (condition::PROGRESSING, condition::FOUND_NEW_SET);
+            let new = Condition::new(kind, "True", reason, message, self.now);
+            condition::set(&mut self.conditions, new);
+        }
+        set.annotations.get(revision::REVISION).cloned()
+    }
+
+    /// Whether the Deployment has another size than its ReplicaSets were scaled for.
+    pub(super) fn is_scaled(&self) -> bool {
+        let sets = self.all().into_iter().filter(|set| set.replicas > 0);
+        let mut desired = sets.filter_map(revision::desired);
+        desired.any(|desired| desired != self.deployment.spec.replicas)
+    }
+
+    /// Old ReplicaSets beyond the limit that have no pods.
+    pub(super) fn surplus(&self) -> Vec<ReplicaSet> {
+        let Some(limit) = self.deployment.spec.history() else {
+            return Vec::new();
+        };
+        let mut sets: Vec<&ReplicaSet> = self.old.iter().filter(|set| !set.deleting).collect();
+        let surplus = sets.len().saturating_sub(limit);
+        sets.sort_by(
+            |a, b| match (revision::revision(a), revision::revision(b)) {
+                (Some(first), Some(second)) if first != second => first.cmp(&second),
+                _ => by_age(a, b),
+            },
+        );
+        let empty = sets.into_iter().take(surplus).filter(|set| {
+            let observed = set.counts.observed_generation >= set.generation;
+            observed && set.counts.replicas == 0 && set.replicas == 0
+        });
+        empty.cloned().collect()
+    }
+}
+
+/// The oldest first.
+pub(super) fn by_age(a: &ReplicaSet, b: &ReplicaSet) -> std::cmp::Ordering {
+    (a.created, &a.key.name).cmp(&(b.created, &b.key.name))
+}
