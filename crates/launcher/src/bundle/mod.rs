@@ -4,6 +4,7 @@
 mod archive;
 mod cache;
 mod compress;
+mod entry;
 mod error;
 mod scan;
 mod secrets;
@@ -24,13 +25,13 @@ use crate::caller::is_environment;
 
 use archive::archive;
 use cache::Cache;
+use entry::Found;
 pub use error::BundleError;
 pub use scan::{Scan, scan};
 pub use secrets::SecretFile;
 use sink::Data;
 pub(crate) use sink::hexadecimal;
 pub use walk::DEFAULT_IGNORES;
-use walk::Found;
 
 /// How many of the largest files, and of what was left out, are named.
 const EXAMPLES: usize = 10;
