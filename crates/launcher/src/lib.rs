@@ -33,6 +33,7 @@
 //! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 //! [`zenml`] launches ZenML's pipelines in this way, by ZenML's own names.
 
+mod around;
 pub mod bootstrap;
 pub mod bundle;
 pub mod caller;
@@ -42,14 +43,19 @@ pub mod evidence;
 pub mod explain;
 pub mod fit;
 pub mod follow;
+mod jobset;
 pub mod kept;
 mod kueue;
 mod lines;
-mod look;
 pub mod names;
+mod outcome;
 pub mod plan;
 pub mod pod;
 pub mod preflight;
+mod progress;
+mod queries;
+mod ready_note;
+mod run;
 pub mod runs;
 pub mod store;
 pub mod submit;
