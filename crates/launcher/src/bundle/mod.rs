@@ -5,6 +5,7 @@ mod archive;
 mod cache;
 mod compress;
 mod entry;
+mod environment;
 mod error;
 mod scan;
 mod secrets;
@@ -21,11 +22,10 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::caller::is_environment;
-
 use archive::archive;
 use cache::Cache;
 use entry::Found;
+pub use environment::is_environment;
 pub use error::BundleError;
 pub use scan::{Scan, scan};
 pub use secrets::SecretFile;
