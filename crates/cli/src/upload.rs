@@ -17,8 +17,9 @@ use longshore::launcher::{
 use crate::{
     env,
     error::{Error, Kind, Result},
-    follow::{Interrupt, head},
+    interrupt::Interrupt,
     progress::{Spinner, packing},
+    show::head,
     ui,
 };
 
