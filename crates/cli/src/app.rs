@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
-    complete::answer_shell();
+    complete::answer_shell(description);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -105,7 +105,7 @@ fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The command line's description, for completions.
+/// The command line's description.
 pub(crate) fn description() -> clap::Command {
     Cli::command()
 }

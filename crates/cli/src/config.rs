@@ -7,8 +7,14 @@ use longshore::launcher::Settings;
 use crate::{
     env,
     error::{Error, Kind, Result},
-    target::Configured,
 };
+
+/// What `longshore.toml` says about the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Configured {
+    pub(crate) context: Option<String>,
+    pub(crate) kubeconfig: Option<PathBuf>,
+}
 
 /// Reads the folder's settings; empty ones when it has none.
 pub(crate) fn load(folder: &Path) -> Result<Settings> {

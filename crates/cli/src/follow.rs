@@ -1,7 +1,6 @@
 //! Follows a run to its end, and handles Ctrl-C meanwhile.
 
 use std::{
-    future::Future,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -17,17 +16,14 @@ use longshore::{
     },
 };
 use serde_json::json;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::MissedTickBehavior,
-};
+use tokio::time::MissedTickBehavior;
 
-pub(crate) use crate::show::Lines;
 use crate::{
     error::{Error, Kind, Result, exit_code},
     hints,
+    interrupt::{Caught, Interrupt},
     printer::{Batch, Printer},
-    show::Show,
+    show::{EventFormat, Show, head},
     stdin::{self, IgnoredInput},
     target::{Gone, Target},
     ui,
@@ -45,17 +41,6 @@ pub(crate) enum OnInterrupt {
     Detach,
 }
 
-/// How a followed run is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Telling {
-    /// For people
-    #[default]
-    Text,
-    /// A JSON object a line on standard output, whose `event` is started, progress,
-    /// waiting, retry, log, gap or finished
-    Json,
-}
-
 /// What a person wants after Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -63,47 +48,6 @@ enum Wish {
     Detach,
     GoOn,
     Leave,
-}
-
-/// SIGINT and SIGTERM, caught from the beginning, so that none can end the
-/// program between the start of something and the note of it.
-pub(crate) struct Interrupt {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-/// Which of the signals came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Caught {
-    Interrupt,
-    Terminate,
-}
-
-impl Interrupt {
-    /// Catches the signals from now on.
-    pub(crate) fn listen() -> Result<Self> {
-        let listen = |kind| signal(kind).map_err(|error| Error::from_source(Kind::Failed, &error));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) -> Caught {
-        tokio::select! {
-            _ = self.interrupt.recv() => Caught::Interrupt,
-            _ = self.terminate.recv() => Caught::Terminate,
-        }
-    }
-
-    /// Does something unless a signal comes first.
-    pub(crate) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
-        tokio::select! {
-            biased;
-            _ = self.next() => Err(Error::interrupted()),
-            done = work => Ok(done),
-        }
-    }
 }
 
 /// What happens next to a follower.
@@ -123,7 +67,7 @@ enum Next {
 /// How a run is followed, apart from what is read of it.
 #[derive(Default)]
 pub(crate) struct How {
-    pub(crate) telling: Telling,
+    pub(crate) format: EventFormat,
     pub(crate) on_interrupt: OnInterrupt,
     /// The standard input, if it is not sent to the task.
     pub(crate) ignored: IgnoredInput,
@@ -136,14 +80,9 @@ const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a cancelled run may take to end.
 const GOODBYE: Duration = Duration::from_secs(60);
 
-/// The front of a line about the run, on standard error.
-pub(crate) fn head(word: &str) -> String {
-    ui::Paint::stderr().bold(&format!("{word:<7}"))
-}
-
 /// Reports as JSON that a run was not started, in the event that ends every run.
-pub(crate) fn report_not_started(error: &Error, telling: Telling) {
-    if telling == Telling::Json {
+pub(crate) fn report_not_started(error: &Error, format: EventFormat) {
+    if format == EventFormat::Json {
         let finished = json!({
             "event": "finished",
             "ending": "notStarted",
@@ -165,14 +104,14 @@ pub(crate) async fn to_the_end(
     mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let How {
-        telling,
+        format,
         on_interrupt,
         mut ignored,
     } = how;
     let cluster = target.cluster();
     let tail = options.tail;
     let options = FollowOptions {
-        unfinished: telling == Telling::Text && ui::draws_progress(),
+        unfinished: format == EventFormat::Text && ui::draws_progress(),
         ..options
     };
     let mut follow = match Follow::start(cluster, run, options).await {
@@ -180,7 +119,7 @@ pub(crate) async fn to_the_end(
         Err(error) => return Err(unfollowed(error, run)),
     };
     let mut batch = Batch::default();
-    let mut show = Show::new(run, telling, &target.facts(), &mut batch);
+    let mut show = Show::new(run, format, &target.facts(), &mut batch);
     let printer = Printer::start("starting");
     let mut cancelling = false;
     let mut told_died = false;
@@ -464,22 +403,5 @@ pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()>
             return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
         }
         tokio::time::sleep(Duration::from_millis(15)).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_help_names_all_events() {
-        let help = Telling::Json
-            .to_possible_value()
-            .and_then(|value| Some(value.get_help()?.to_string()));
-        let help = help.unwrap_or_default();
-        let words: Vec<&str> = help.split([' ', ',']).collect();
-        for kind in Event::KINDS.iter().chain(&["started"]) {
-            assert!(words.contains(kind), "{kind}: {help}");
-        }
     }
 }

@@ -5,21 +5,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use longshore::launcher::{
-    Event, Run,
-    follow::{LogGap, LogLine, Unfinished},
-    names::Task,
-    runs::RunRole,
-    terminal_text,
-};
+use clap::ValueEnum;
+use longshore::launcher::{Event, Run, follow::Unfinished};
 use serde_json::{Value, json};
 
-use crate::{
-    follow::{Telling, head},
-    hints,
-    printer::Batch,
-    ui,
-};
+use crate::{hints, log_lines::Lines, printer::Batch, ui};
+
+/// Output format of a followed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum EventFormat {
+    /// For people
+    #[default]
+    Text,
+    /// A JSON object a line on standard output, whose `event` is started, progress,
+    /// waiting, retry, log, gap or finished
+    Json,
+}
+
+/// The front of a line about the run, on standard error.
+pub(crate) fn head(word: &str) -> String {
+    ui::Paint::stderr().bold(&format!("{word:<7}"))
+}
 
 /// How often a plain line about progress may come, where no terminal draws it.
 const PLAIN_LINES: Duration = Duration::from_millis(500);
@@ -28,7 +34,7 @@ const UNFINISHED_LINES: usize = 8;
 
 /// Turns events into text.
 pub(crate) struct Show {
-    telling: Telling,
+    format: EventFormat,
     lines: Lines,
     last_plain: Option<Instant>,
     /// How far the roles have come.
@@ -39,8 +45,8 @@ pub(crate) struct Show {
 
 impl Show {
     /// With the first event, which names the run.
-    pub(crate) fn new(run: &Run, telling: Telling, cluster: &Value, batch: &mut Batch) -> Self {
-        if telling == Telling::Json {
+    pub(crate) fn new(run: &Run, format: EventFormat, cluster: &Value, batch: &mut Batch) -> Self {
+        if format == EventFormat::Json {
             let started = json!({
                 "event": "started",
                 "run": run.name.as_str(),
@@ -51,7 +57,7 @@ impl Show {
             batch.output(|out| ui::write_json(&started.to_string(), out));
         }
         Self {
-            telling,
+            format,
             lines: Lines::new(run),
             last_plain: None,
             progress: "starting".to_owned(),
@@ -66,7 +72,7 @@ impl Show {
 
     /// Adds what an event prints.
     pub(crate) fn event(&mut self, event: &Event, batch: &mut Batch) {
-        let is_text = self.telling == Telling::Text;
+        let is_text = self.format == EventFormat::Text;
         if !is_text {
             let text = match event {
                 // Most of them are lines, which are not copied.
@@ -148,154 +154,19 @@ impl Show {
     }
 }
 
-/// Puts the task in front of each line of a merged log.
-pub(crate) struct Lines {
-    width: usize,
-    roles: Vec<String>,
-    paint: ui::Paint,
-    /// The prefix that was used last: most lines have it again.
-    last: std::cell::RefCell<Option<(Task, Option<String>, String)>>,
-}
-
-impl Lines {
-    pub(crate) fn new(run: &Run) -> Self {
-        let width = |role: &RunRole| {
-            Task {
-                role: role.name.clone(),
-                index: role.count.saturating_sub(1),
-            }
-            .to_string()
-            .len()
-        };
-        Self {
-            width: run.roles.iter().map(width).max().unwrap_or(0),
-            roles: run.roles.iter().map(|role| role.name.clone()).collect(),
-            paint: ui::Paint::stdout(),
-            last: std::cell::RefCell::default(),
-        }
-    }
-
-    /// `worker/0 | text`, in the last state that a terminal would show of it.
-    pub(crate) fn show(&self, line: &LogLine) -> String {
-        let mut text = String::new();
-        self.write(line, &mut text);
-        text.pop();
-        text
-    }
-
-    /// The same with a newline.
-    pub(crate) fn write(&self, line: &LogLine, out: &mut String) {
-        let mut last = self.last.borrow_mut();
-        let known = last
-            .as_ref()
-            .filter(|(task, container, _)| (task, container) == (&line.task, &line.container));
-        if known.is_none() {
-            let prefix = self.prefix(&line.task, line.container.as_deref());
-            *last = Some((line.task.clone(), line.container.clone(), prefix));
-        }
-        out.extend(last.iter().map(|(_, _, prefix)| prefix.as_str()));
-        out.push_str(&terminal_text::shown(&line.line));
-        out.push('\n');
-    }
-
-    /// `worker/0 | longshore: lines ... may be missing`.
-    pub(crate) fn gap(&self, gap: &LogGap) -> String {
-        let prefix = self.prefix(&gap.task, gap.container.as_deref());
-        format!(
-            "{prefix}{}",
-            self.paint.yellow(&format!("longshore: {gap}"))
-        )
-    }
-
-    fn unfinished(&self, line: &Unfinished, columns: usize) -> String {
-        let front = self.front(&line.task, line.container.as_deref());
-        terminal_text::current(&format!("{front} | {}", last_state(&line.text)), columns)
-    }
-
-    fn front(&self, task: &Task, container: Option<&str>) -> String {
-        let front = format!("{:<width$}", task.to_string(), width = self.width);
-        match container {
-            Some(container) => format!("{front} ({container})"),
-            None => front,
-        }
-    }
-
-    fn prefix(&self, task: &Task, container: Option<&str>) -> String {
-        let voice = self
-            .roles
-            .iter()
-            .position(|role| *role == task.role)
-            .unwrap_or(0);
-        let voice = voice * 7 + usize::try_from(task.index).unwrap_or(0);
-        let front = self.front(task, container);
-        format!("{} | ", self.paint.voice(voice, &front))
-    }
-}
-
-/// A line without what would move the cursor to its beginning, where the prefix is.
-fn last_state(text: &str) -> String {
-    terminal_text::current(text, usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-    use longshore::launcher::RunName;
-
     use super::*;
 
-    fn lines() -> Lines {
-        let role = |name: &str, count| RunRole {
-            name: name.into(),
-            count,
-            service: false,
-        };
-        let run = Run {
-            name: RunName::existing("demo-ab2cd").unwrap(),
-            namespace: "default".into(),
-            roles: vec![role("ps", 1), role("worker", 11)],
-            schedule: None,
-        };
-        let mut lines = Lines::new(&run);
-        lines.paint = ui::Paint::none();
-        lines
-    }
-
-    fn task(role: &str, index: u32) -> Task {
-        Task {
-            role: role.into(),
-            index,
+    #[test]
+    fn the_help_names_all_events() {
+        let help = EventFormat::Json
+            .to_possible_value()
+            .and_then(|value| Some(value.get_help()?.to_string()));
+        let help = help.unwrap_or_default();
+        let words: Vec<&str> = help.split([' ', ',']).collect();
+        for kind in Event::KINDS.iter().chain(&["started"]) {
+            assert!(words.contains(kind), "{kind}: {help}");
         }
-    }
-
-    #[test]
-    fn no_line_overwrites_its_prefix() {
-        let lines = lines();
-        let show = |role: &str, container: Option<&str>, text: &str| {
-            lines.show(&LogLine {
-                task: task(role, 0),
-                container: container.map(str::to_owned),
-                time: None,
-                line: text.into(),
-            })
-        };
-        assert_eq!(show("ps", None, " 1%\r100%"), "ps/0      | 100%");
-        assert_eq!(show("worker", None, "\x1b[2J\x1b[1Ax"), "worker/0  | x");
-        assert_eq!(show("worker", Some("init"), "x"), "worker/0  (init) | x");
-        assert_eq!(
-            show("worker", None, "\x1b[31mx"),
-            "worker/0  | \x1b[31mx\x1b[0m"
-        );
-    }
-
-    #[test]
-    fn an_unfinished_line_fits_the_terminal() {
-        let line = Unfinished {
-            task: task("worker", 10),
-            container: None,
-            text: "\x1b[32m 42%|\u{2588}\u{2588}\u{2588}\u{2588}\u{2588}\x08".into(),
-        };
-        let shown = lines().unfinished(&line, 18);
-        assert_eq!(shown, "worker/10 |  42%|\u{2588}");
     }
 }

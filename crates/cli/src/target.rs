@@ -20,7 +20,7 @@ use longshore_embedded::{
 use serde_json::{Value, json};
 
 use crate::{
-    config,
+    config::{self, Configured},
     embedded::{self, Wish},
     env,
     error::Result,
@@ -43,13 +43,6 @@ pub(crate) struct ClusterArgs {
     /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
-}
-
-/// What `longshore.toml` says about the cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Configured {
-    pub(crate) context: Option<String>,
-    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// The cluster a command will work on, before anything is started or asked.

@@ -17,8 +17,9 @@ use longshore::launcher::{
 use crate::{
     env,
     error::{Error, Kind, Result},
-    follow::{Interrupt, head},
+    interrupt::Interrupt,
     progress::{Spinner, packing},
+    show::head,
     ui,
 };
 
@@ -40,7 +41,7 @@ pub(crate) async fn deliver(
     let sent_earlier = Arc::clone(&earlier);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let options = DeliverOptions {
-        validity: store::validity(spec),
+        validity: store::validity(spec.start_timeout, spec.retries, spec.timeout),
         cache: env::cache_dir().map(|cache| cache.join("uploads")),
         packing: Arc::new(move |done: Progress| pack_tick.say(|| packing(done))),
         progress: Arc::new(move |sent: Sent| {

@@ -29,8 +29,9 @@ use longshore_resolver::{
 
 use crate::{
     caller::Caller,
-    kept, names,
+    names,
     pod::{self, PodConfig},
+    ready_note,
     store::{DownloadError, Patience, download},
 };
 
@@ -268,7 +269,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
 fn is_ready(places: &Places, sha256: &str) -> bool {
     let path = places.home.join(names::READY);
     let found = fs::read_to_string(&path).ok();
-    let is_noted = found.is_some() && found == kept::note(sha256);
+    let is_noted = found.is_some() && found == ready_note::note(sha256);
     let is_removed = fs::remove_file(&path).is_ok();
     is_noted && is_removed && fs::symlink_metadata(places.work()).is_ok_and(|work| work.is_dir())
 }

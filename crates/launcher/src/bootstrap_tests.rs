@@ -146,7 +146,7 @@ fn a_ready_copy_is_taken_as_it_is_and_only_once() {
         assert!(!pod.places.home.join(names::READY).exists());
         fs::read_to_string(pod.places.work().join("hello.txt")).unwrap()
     };
-    let note = kept::note(&sha256).unwrap();
+    let note = ready_note::note(&sha256).unwrap();
     place(Some(note.clone()));
     assert_eq!(fetched(), "ready");
     // A container that is started again begins anew.

@@ -13,6 +13,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::bundle::is_environment;
+
 /// Variables that choose the language environment of the command.
 const LANGUAGES: [&str; 17] = [
     "PATH",
@@ -179,12 +181,6 @@ impl Caller {
             links: self.links.clone(),
         }
     }
-}
-
-/// Whether a folder is a virtual environment of Python, or one of conda.
-#[must_use]
-pub fn is_environment(folder: &Path) -> bool {
-    folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()
 }
 
 /// The first parts of relative paths in a word of a command, which may be a line for a

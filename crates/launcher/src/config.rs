@@ -7,11 +7,13 @@
 mod env_file;
 mod flags;
 mod keys;
-mod place;
 mod pod_spec;
 mod pods;
+mod position;
 mod resolve;
 mod settings;
+mod source;
+mod values;
 mod workload;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -22,8 +24,10 @@ pub use env_file::{EnvFile, pass_through};
 pub use flags::{Flags, PodFlags};
 pub use pod_spec::PodSpec;
 pub use pods::{EnvFrom, PodSettings, Template, Toleration, Volume};
-pub use resolve::{duration, resolve};
-pub use settings::{RoleSettings, Settings, Source, Variable, VariableSource};
+pub use resolve::resolve;
+pub use settings::{RoleSettings, Settings, Variable, VariableSource};
+pub use source::Source;
+pub use values::duration;
 pub use workload::{Schedule, Workload};
 
 /// The file's name.

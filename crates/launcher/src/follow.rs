@@ -24,15 +24,19 @@ use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::Around,
     names::Task,
-    runs::{self, Run},
+    run::Run,
+    runs,
     track::{Seen, Step, Track},
 };
 use asking::WONDER;
-pub use event::{
-    Ending, Event, GapCause, LogGap, LogLine, Outcome, Progress, Retry, RoleProgress, Unfinished,
-};
+pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use liveness::{Liveness, Source};
 use reader::Reader;
+
+pub use crate::{
+    outcome::{Ending, Outcome, Retry},
+    progress::{Progress, RoleProgress},
+};
 
 /// Why a run cannot be followed any more.
 #[derive(Debug, thiserror::Error)]

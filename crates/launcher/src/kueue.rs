@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     evidence::{JobEvidence, WorkloadEvidence},
-    look,
+    queries,
 };
 
 const GROUP: &str = "/apis/kueue.x-k8s.io";
@@ -43,7 +43,7 @@ pub(crate) async fn workloads(
     let uids: Vec<&str> = uids.into_iter().collect();
     let selector = format!("{JOB_UID} in ({})", uids.join(","));
     let query = [("labelSelector", selector.as_str())];
-    Ok(look::items(cluster.proxy().get(&path, &query).await?))
+    Ok(queries::items(cluster.proxy().get(&path, &query).await?))
 }
 
 /// Deactivates Workloads: Kueue suspends their Jobs or JobSets and admits them no more.

@@ -16,7 +16,7 @@
 //!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
 //!    `Plan::to_yaml()`.
 //! 5. [`preflight`]: `preflight::check(&Cluster, &Plan, Purpose::Follow).await? -> Report`:
-//!    all that speaks against the plan, told at once; then [`submit`]:
+//!    every problem of the plan, before anything is created; then [`submit`]:
 //!    `submit::submit(&Cluster, &Plan).await? -> Run`.
 //! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
 //!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
@@ -32,7 +32,21 @@
 //! remedy, [`fit`] says whether a node could ever take a task; both are pure.
 //! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 //! [`zenml`] launches ZenML's pipelines in this way, by ZenML's own names.
+//!
+//! A module imports only from those before it:
+//!
+//! - bundles: `bundle`, `store`
+//! - names: `names`, `escape`, `suggest`
+//! - diagnosis, pure: `evidence`, `fit`, `explain`
+//! - a run as data: `run`, `outcome`, `progress`
+//! - what to create, pure: `caller`, `config`, `pod`, `jobset`, `plan`
+//! - what happened, pure: `track`, `terminal_text`
+//! - asking the cluster: `queries`, `kueue`, `around`
+//! - doing: `preflight`, `submit`, `runs`, `lines`, `follow`, `why`
+//! - in the pod and beside the cluster: `ready_note`, `bootstrap`, `kept`
+//! - `zenml`
 
+mod around;
 pub mod bootstrap;
 pub mod bundle;
 pub mod caller;
@@ -42,14 +56,19 @@ pub mod evidence;
 pub mod explain;
 pub mod fit;
 pub mod follow;
+mod jobset;
 pub mod kept;
 mod kueue;
 mod lines;
-mod look;
 pub mod names;
+mod outcome;
 pub mod plan;
 pub mod pod;
 pub mod preflight;
+mod progress;
+mod queries;
+mod ready_note;
+mod run;
 pub mod runs;
 pub mod store;
 pub mod submit;

@@ -12,8 +12,6 @@ use longshore_model::{Quantity, yaml};
 use longshore_resolver::accelerators::device;
 use serde_json::{Map, Value, json};
 
-pub(crate) use workload::jobset;
-
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
     escape::escape,

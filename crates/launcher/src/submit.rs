@@ -10,7 +10,7 @@ use crate::{
     config::Workload,
     names,
     plan::Plan,
-    runs::{Run, RunRole},
+    run::{Run, RunRole},
 };
 
 /// Why a run was not submitted. Nothing of it is left in the cluster, unless the cluster

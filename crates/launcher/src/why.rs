@@ -7,13 +7,14 @@ use longshore_client::{Cluster, Item, LogOptions};
 use serde::Serialize;
 
 use crate::{
+    around::{self, Look},
     evidence::{JobEvidence, PodEvidence},
     explain::{self, Around, Cause, Explanation},
-    follow::{Ending, RoleProgress},
-    kueue,
-    look::{self, Look},
-    names,
-    runs::Run,
+    kueue, names,
+    outcome::Ending,
+    progress::RoleProgress,
+    queries,
+    run::Run,
     track::{self, Verdict},
 };
 
@@ -106,7 +107,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let (pods, jobs, (around, unseen)) = futures::join!(
         pods.list(),
         jobs.list(),
-        look::around(cluster, run, everything, LOOK),
+        around::ask(cluster, run, everything, LOOK),
     );
     let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
     let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
@@ -116,7 +117,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let waits = |job: &&JobEvidence| job.spec.suspend && !job.is_over();
     let suspended: Vec<&JobEvidence> = jobs.iter().filter(waits).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &suspended);
-    let (workloads, problem) = look::seen("workloads", LOOK, workloads).await;
+    let (workloads, problem) = queries::seen("workloads", LOOK, workloads).await;
     let (mut around, mut unseen) = (around, unseen);
     around.workloads = workloads.unwrap_or_default();
     unseen.extend(problem);
@@ -137,7 +138,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
         .iter()
         .find(|known| known.metadata.name == pod);
     let container = known.map_or(names::MAIN, PodEvidence::main_name);
-    let line = look::seen("logs", LOOK, last_line(cluster, run, &pod, container)).await;
+    let line = queries::seen("logs", LOOK, last_line(cluster, run, &pod, container)).await;
     match line {
         (Some(line), _) => evidence.last_line = Some((pod, line)),
         (None, problem) => evidence.unseen.extend(problem),

@@ -1,41 +1,12 @@
-//! Accelerators of tasks: from pods' limits, and what kind from their nodes.
-
-use std::collections::BTreeMap;
+//! Accelerators of tasks: from pods' limits, and which model from their nodes.
 
 use serde::Serialize;
 
-use crate::{
-    facts::{NodeFacts, PodFacts},
-    tasks::Task,
-};
+pub use crate::devices::{Accelerators, by_device, device, of};
+use crate::{facts::NodeFacts, tasks::Task};
 
-/// Resource name → how many a task has.
-pub type Accelerators = BTreeMap<String, u64>;
-
-/// Names under which device plugins register accelerators, and what
-/// frameworks call the device.
-const DEVICES: [(&str, &str); 15] = [
-    ("nvidia.com/gpu", "GPU"),
-    ("nvidia.com/gpu.shared", "GPU"),
-    ("amd.com/gpu", "GPU"),
-    ("gpu.intel.com/i915", "XPU"),
-    ("gpu.intel.com/xe", "XPU"),
-    ("google.com/tpu", "TPU"),
-    ("aws.amazon.com/neuron", "NEURON"),
-    ("aws.amazon.com/neurondevice", "NEURON"),
-    ("aws.amazon.com/neuroncore", "NEURON_CORE"),
-    ("habana.ai/gaudi", "HPU"),
-    ("huawei.com/Ascend910", "NPU"),
-    ("huawei.com/npu", "NPU"),
-    ("cambricon.com/mlu", "MLU"),
-    ("metax-tech.com/gpu", "GPU"),
-    ("qualcomm.com/qaic", "QAIC"),
-];
-/// Slices of a GPU have their sizes in their names: `nvidia.com/mig-1g.5gb`.
-const SLICES: &str = "nvidia.com/mig-";
-
-/// Where nodes tell what their accelerators are: by the plugins' discovery
-/// and by clouds.
+/// Labels of nodes with the model of their accelerators, set by the plugins'
+/// discovery and by clouds.
 const MODELS: [&str; 7] = [
     "nvidia.com/gpu.product",
     "cloud.google.com/gke-tpu-accelerator",
@@ -46,49 +17,12 @@ const MODELS: [&str; 7] = [
     "accelerator",
 ];
 
-/// What frameworks call the device behind a resource; `None` for a resource
-/// that is no accelerator.
-///
-/// ```
-/// use longshore_resolver::accelerators::device;
-/// assert_eq!(device("nvidia.com/gpu"), Some("GPU"));
-/// assert_eq!(device("nvidia.com/mig-1g.5gb"), Some("GPU"));
-/// assert_eq!(device("google.com/tpu"), Some("TPU"));
-/// assert_eq!(device("cpu"), None);
-/// ```
-#[must_use]
-pub fn device(resource: &str) -> Option<&'static str> {
-    if resource.starts_with(SLICES) {
-        return Some("GPU");
-    }
-    let known = DEVICES.iter().find(|(name, _)| *name == resource);
-    known.map(|(_, device)| *device)
-}
-
-/// Accelerators in the limits of a pod's containers.
-#[must_use]
-pub fn of(pod: &PodFacts) -> Accelerators {
-    let mut found = Accelerators::new();
-    for container in &pod.spec.containers {
-        for (resource, quantity) in &container.resources.limits {
-            let number = quantity
-                .as_u64()
-                .or_else(|| quantity.as_str()?.parse().ok());
-            if let (Some(_), Some(number @ 1..)) = (device(resource), number) {
-                let sum = found.entry(resource.clone()).or_insert(0_u64);
-                *sum = sum.saturating_add(number);
-            }
-        }
-    }
-    found
-}
-
-/// What the accelerators of a node are, where it tells.
+/// The model of a node's accelerators, where a label gives it.
 #[must_use]
 pub fn model(node: &NodeFacts) -> Option<&str> {
     let labels = &node.metadata.labels;
-    let mut told = MODELS.iter().filter_map(|label| labels.get(*label));
-    told.find(|model| !model.is_empty()).map(String::as_str)
+    let mut labelled = MODELS.iter().filter_map(|label| labels.get(*label));
+    labelled.find(|model| !model.is_empty()).map(String::as_str)
 }
 
 /// The accelerators of one task.
@@ -100,7 +34,7 @@ pub struct TaskAccelerators {
     pub index: u32,
     /// Resource name → how many.
     pub resources: Accelerators,
-    /// What they are, where the node tells: `NVIDIA-A100-SXM4-40GB`.
+    /// Their model, where the node has a label with it: `NVIDIA-A100-SXM4-40GB`.
     pub model: Option<String>,
 }
 
@@ -118,30 +52,4 @@ impl TaskAccelerators {
             model: model.map(str::to_owned),
         }
     }
-}
-
-/// By the names that frameworks have for devices: `{"GPU": 2}`.
-#[must_use]
-pub fn by_device(resources: &Accelerators) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    for (resource, number) in resources {
-        if let Some(device) = device(resource) {
-            let sum = found.entry(device.to_owned()).or_insert(0_u64);
-            *sum = sum.saturating_add(*number);
-        }
-    }
-    found
-}
-
-/// What every one of several tasks has: the least of each device.
-pub(crate) fn least<'a>(tasks: impl Iterator<Item = &'a Accelerators>) -> BTreeMap<String, u64> {
-    let of_each = tasks.map(by_device);
-    let common = of_each.reduce(|least, other| {
-        let both = least.into_iter().filter_map(|(device, number)| {
-            let other = *other.get(&device)?;
-            Some((device, number.min(other)))
-        });
-        both.collect()
-    });
-    common.unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::{
-    error::PodError,
     facts::{ContainerPort, Ip, PodFacts},
+    pod_error::PodError,
 };
 
 /// Which of a pod's addresses goes into the spec.

@@ -1,8 +1,8 @@
 //! What to do about pods that are not simply running.
 
 use crate::{
-    error::PodError,
     facts::{PodFacts, State},
+    pod_error::PodError,
 };
 
 /// What to do about a pod.
@@ -143,7 +143,7 @@ impl Policy {
         }
     }
 
-    /// As this one, for those who wait: nobody is refused for what may change.
+    /// As this one, for a wait: nothing is refused that may change.
     #[must_use]
     pub(crate) fn patient(self) -> Self {
         let patient = |act| if act == Act::Refuse { Act::Skip } else { act };

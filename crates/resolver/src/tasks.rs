@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use serde::Serialize;
 
 use crate::{
-    accelerators::{self, Accelerators},
     address::{Address, Family, Port, bracketed},
-    error::PodError,
+    devices::{self, Accelerators},
     facts::PodFacts,
     order::Order,
+    pod_error::PodError,
     policy::{Doubled, Policy},
     spec::{ClusterSpec, SpecError},
 };
@@ -162,7 +162,7 @@ impl Tasks {
             .iter()
             .filter(|task| task_type.is_none_or(|role| task.role == role))
             .filter(|task| task_type.is_none() || task_id.is_none_or(|index| task.index == index));
-        Ok(accelerators::least(meant.map(|task| &task.accelerators)))
+        Ok(devices::least(meant.map(|task| &task.accelerators)))
     }
 
     /// Their addresses. Roles without tasks are in it, empty.
@@ -298,7 +298,7 @@ fn task(role: &str, index: u32, pod: &PodFacts, how: &Assembly) -> Result<Task, 
             hostname: pod.hostname().to_owned(),
             ips: pod.ips().map(str::to_owned).collect(),
         },
-        accelerators: accelerators::of(pod),
+        accelerators: devices::of(pod),
     })
 }
 

@@ -385,7 +385,7 @@ fn accelerators_are_added_up() {
         {"resources": {"limits": {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": "many"}}},
     ]}}));
     assert_eq!(
-        accelerators::of(&pod),
+        devices::of(&pod),
         BTreeMap::from([("nvidia.com/gpu".to_owned(), 3)])
     );
 }

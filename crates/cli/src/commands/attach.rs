@@ -9,8 +9,10 @@ use super::exec::{self, ContainerArgs};
 use crate::{
     config,
     error::Result,
-    follow::{self, How, OnInterrupt, Telling},
+    follow::{self, How, OnInterrupt},
+    interrupt::Interrupt,
     place::{self, Container, Place},
+    show::EventFormat,
     target::{self, Target},
     ui,
 };
@@ -45,7 +47,7 @@ pub(crate) struct AttachArgs {
         value_name = "FORMAT",
         help_heading = "Runs"
     )]
-    output: Telling,
+    output: EventFormat,
     /// Effect of Ctrl-C on the run; without a terminal, `ask` leaves it alone
     #[arg(
         long,
@@ -73,7 +75,7 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
 }
 
 async fn again(target: Target, run: &Run, args: &AttachArgs) -> Result<ExitCode> {
-    let interrupt = follow::Interrupt::listen()?;
+    let interrupt = Interrupt::listen()?;
     let options = FollowOptions {
         tail: args.tail,
         ..FollowOptions::default()
@@ -83,7 +85,7 @@ async fn again(target: Target, run: &Run, args: &AttachArgs) -> Result<ExitCode>
         chosen => chosen,
     };
     let how = How {
-        telling: args.output,
+        format: args.output,
         on_interrupt,
         ..How::default()
     };

@@ -21,7 +21,7 @@ use longshore::{
 use crate::{
     complete, config,
     error::{Error, Kind, Result},
-    follow::Lines,
+    log_lines::Lines,
     place::{self, Place, task_of},
     target::{self, ClusterArgs},
     ui,

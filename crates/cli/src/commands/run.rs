@@ -31,6 +31,8 @@ use crate::{
     error::{Error, Kind, Result},
     follow::{self, How, OnInterrupt},
     hints,
+    interrupt::Interrupt,
+    show::{EventFormat, head},
     stdin::IgnoredInput,
     target::{Chosen, ClusterArgs, Target},
     terminal::Terminal,
@@ -189,7 +191,7 @@ pub(crate) struct RunArgs {
     on_interrupt: OnInterrupt,
     /// How to tell what happens
     #[arg(long, short, value_enum, default_value_t)]
-    output: follow::Telling,
+    output: EventFormat,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -270,8 +272,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         false => chosen.describe().await?,
     };
     let cluster = hints::complete(&cluster);
-    ui::note(format!("{} {cluster}", follow::head("cluster")));
-    let mut interrupt = follow::Interrupt::listen()?;
+    ui::note(format!("{} {cluster}", head("cluster")));
+    let mut interrupt = Interrupt::listen()?;
     let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
     if let Some(here) = &here {
         shell::record(&mut spec, here, &args.folder, bundle.as_ref());
@@ -307,7 +309,7 @@ async fn launch(
     chosen: Chosen,
     plan: Plan,
     sending: Option<(&Bundle, &Store)>,
-    mut interrupt: follow::Interrupt,
+    mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let target = interrupt.unless(chosen.open()).await??;
     let cluster = target.cluster();
@@ -334,13 +336,9 @@ async fn launch(
     let result = match started.await {
         Ok(run) => {
             if scheduled {
-                ui::note(format!(
-                    "{} {}",
-                    follow::head("cron"),
-                    due(cluster, &run).await
-                ));
+                ui::note(format!("{} {}", head("cron"), due(cluster, &run).await));
             } else {
-                ui::note(format!("{} {}", follow::head("run"), news(&run, spec)));
+                ui::note(format!("{} {}", head("run"), news(&run, spec)));
             }
             if detach {
                 // The cluster stays for the run, or for the schedule.
@@ -352,7 +350,7 @@ async fn launch(
                     ..FollowOptions::default()
                 };
                 let how = How {
-                    telling: args.output,
+                    format: args.output,
                     on_interrupt: args.on_interrupt,
                     ..How::default()
                 };
@@ -376,7 +374,7 @@ async fn follow_run(
     input: Input,
     options: FollowOptions,
     mut how: How,
-    interrupt: follow::Interrupt,
+    interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let sending = match input {
         Input::Terminal => {
@@ -414,7 +412,7 @@ async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
 }
 
 /// Submits the plan. After Ctrl-C nothing of it is left.
-async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut follow::Interrupt) -> Result<Run> {
+async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut Interrupt) -> Result<Run> {
     let submission = async {
         let submitted = submit::submit(cluster, plan).await;
         submitted.map_err(|error| not_started(&error, plan))

@@ -7,7 +7,7 @@
 mod ask;
 mod line;
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, sync::OnceLock};
 
 use clap_complete::{
     CompleteEnv,
@@ -15,12 +15,20 @@ use clap_complete::{
     env::{EnvCompleter, Shells},
 };
 
-use crate::{app, env};
+use crate::env;
 use line::Line;
 
-/// Answers the shell if it asks for completions, and ends the program then.
-pub(crate) fn answer_shell() {
-    CompleteEnv::with_factory(app::description)
+/// The line that is completed, if the shell asks for completions.
+static LINE: OnceLock<Line> = OnceLock::new();
+
+/// Answers the shell if it asks for completions, and ends the program then. `program`
+/// describes the command line.
+pub(crate) fn answer_shell(program: fn() -> clap::Command) {
+    if std::env::var_os(env::COMPLETE).is_some() {
+        let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        LINE.get_or_init(|| Line::read(&program(), &words(arguments)));
+    }
+    CompleteEnv::with_factory(program)
         .var(env::COMPLETE)
         .complete();
 }
@@ -69,13 +77,10 @@ pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
 const MOST: usize = 500;
 
 fn candidates(current: &OsStr, wanted: ask::Names) -> Vec<CompletionCandidate> {
-    let Some(current) = current.to_str() else {
+    let (Some(line), Some(current)) = (LINE.get(), current.to_str()) else {
         return Vec::new();
     };
-    let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let words = words(arguments);
-    let line = Line::read(&app::description(), &words);
-    let names = ask::names(&line, wanted, current);
+    let names = ask::names(line, wanted, current);
     let names = names.into_iter().filter(|name| name.starts_with(current));
     names.take(MOST).map(CompletionCandidate::new).collect()
 }

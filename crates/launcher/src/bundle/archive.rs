@@ -13,8 +13,8 @@ use tar::{EntryType, Header};
 use super::{
     BundleError, Progress,
     compress::ParallelGzip,
+    entry::{Found, Kind, totals},
     sink::{Data, Sink},
-    walk::{Found, Kind, totals},
 };
 
 /// The time that every entry carries, in seconds since 1970: the first second

@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{
+    entry::totals,
     sink::{Data, hexadecimal},
-    walk::{Walked, totals},
+    walk::Walked,
 };
 
 /// Counts up when the same files give other bytes, and when the checks refuse more.

@@ -4,6 +4,8 @@
 mod archive;
 mod cache;
 mod compress;
+mod entry;
+mod environment;
 mod error;
 mod scan;
 mod secrets;
@@ -20,17 +22,16 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::caller::is_environment;
-
 use archive::archive;
 use cache::Cache;
+use entry::Found;
+pub use environment::is_environment;
 pub use error::BundleError;
 pub use scan::{Scan, scan};
 pub use secrets::SecretFile;
 use sink::Data;
 pub(crate) use sink::hexadecimal;
 pub use walk::DEFAULT_IGNORES;
-use walk::Found;
 
 /// How many of the largest files, and of what was left out, are named.
 const EXAMPLES: usize = 10;

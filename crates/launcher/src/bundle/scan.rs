@@ -16,10 +16,11 @@ use super::{
     Bundle, BundleError, Contents, EXAMPLES, PackOptions, Progress, Report,
     archive::archive,
     cache::{Cache, Known},
+    entry::{Found, Kind, totals},
     error::NAMED,
     secrets,
     sink::Data,
-    walk::{self, Found, Kind, Walked, totals},
+    walk::{self, Walked},
 };
 
 /// A folder that was looked through: what is to be packed is known, and whether

@@ -13,7 +13,7 @@ use std::{
 
 use ignore::gitignore::Gitignore;
 
-use super::walk::{Found, Kind};
+use super::entry::{Found, Kind};
 
 /// A secret among the files of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,10 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
-use super::{BundleError, EXAMPLES, PackOptions};
+use super::{
+    BundleError, EXAMPLES, PackOptions,
+    entry::{Found, Kind, Stamp},
+};
 
 /// What is left out unless an ignore file says `!pattern`.
 pub const DEFAULT_IGNORES: &[&str] = &[
@@ -40,38 +43,6 @@ pub(super) const IGNORE_FILE: &str = ".longshoreignore";
 const CACHE_MARK: &str = "CACHEDIR.TAG";
 const CACHE_SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    File,
-    Folder,
-    Link,
-}
-
-/// What changes when a file does, in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) inode: u64,
-    pub(super) modified: i128,
-    pub(super) changed: i128,
-}
-
-#[derive(Debug)]
-pub(super) struct Found {
-    /// Relative to the folder.
-    pub(super) path: PathBuf,
-    pub(super) kind: Kind,
-    pub(super) size: u64,
-    pub(super) executable: bool,
-    pub(super) stamp: Stamp,
-}
-
-impl Found {
-    /// The last time that it changed in any way.
-    pub(super) fn changed(&self) -> i128 {
-        self.stamp.changed.max(self.stamp.modified)
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) entries: Vec<Found>,
@@ -89,15 +60,6 @@ impl Walked {
             self.examples.push(format!("{}{slash}", path.display()));
         }
     }
-}
-
-/// Files and links, and the bytes of all files.
-pub(super) fn totals(entries: &[Found]) -> (u64, u64) {
-    let files = entries.iter().filter(|entry| entry.kind != Kind::Folder);
-    files.fold((0, 0), |(files, bytes): (u64, u64), entry| {
-        // A sparse file may have any size.
-        (files + 1, bytes.saturating_add(entry.size))
-    })
 }
 
 /// The rules in force in one folder, weakest first.

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use super::{ConfigError, resolve::invalid};
+use super::{ConfigError, values::invalid};
 
 /// The largest file that is read, in bytes: its values travel in a Secret, which holds no
 /// more than that.

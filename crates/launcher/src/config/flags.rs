@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Input, PodSettings, Template, Toleration, Volume, resolve::invalid};
+use super::{ConfigError, Input, PodSettings, Template, Toleration, Volume, values::invalid};
 
 /// What the command line says, as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::suggest;
 
-use super::{ConfigError, Source, place};
+use super::{ConfigError, position, source::Source};
 
 pub(super) const KEYS: &[&str] = &[
     "affinity",
@@ -65,7 +65,7 @@ pub(super) const ROLE_KEYS: &[&str] = &[
     "volumes",
 ];
 
-/// Refuses a table with a key that is none, and tells the nearest one.
+/// Refuses a table with an unknown key, and suggests the nearest valid one.
 pub(super) fn check(
     table: &toml::Table,
     valid: &[&str],
@@ -79,7 +79,7 @@ pub(super) fn check(
         top if top.is_empty() => (String::new(), String::new()),
         place => (format!("{place}."), format!(" in [{place}]")),
     };
-    let at = place::key(&source.text, &[tables, &[key]].concat());
+    let at = position::key(&source.text, &[tables, &[key]].concat());
     let at = at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
     Err(ConfigError::UnknownKey {
         at: format!("{}{at}", source.path.display()),

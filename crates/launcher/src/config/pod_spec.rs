@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use super::{
     ConfigError,
     pods::{EnvFrom, PodSettings, Template, Toleration, Volume},
-    resolve::{duration, invalid, quantity_rule},
     settings::VariableSource,
+    source::read_text,
+    values::{duration, invalid, quantity_rule},
 };
 use crate::names;
 
@@ -278,7 +279,7 @@ fn template(
         Some(Template::Table(table)) => json!(table),
         Some(Template::File(file)) => {
             let path = folder.map_or_else(|| file.clone(), |folder| folder.join(file));
-            let text = super::settings::read_text(&path).map_err(|source| ConfigError::Read {
+            let text = read_text(&path).map_err(|source| ConfigError::Read {
                 path: path.clone(),
                 source,
             })?;

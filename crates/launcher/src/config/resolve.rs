@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use longshore_model::{Quantity, name};
+use longshore_model::name;
 
 use super::{
     ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, Input, PUBLISHED_LAUNCHER_IMAGE, PodSpec,
-    RoleSettings, RoleSpec, RunSpec, Settings, Workload, place,
-    settings::{Command, Scalar, Source, Variable, VariableSource},
+    RoleSettings, RoleSpec, RunSpec, Settings, Workload, position,
+    settings::{Command, Scalar, Variable, VariableSource},
+    source::Source,
+    values::{check_quantity, duration, invalid},
     workload,
 };
 use crate::store::{FORMS, Store, StoreError};
@@ -21,19 +23,6 @@ const ROLE_LENGTH: usize = 16;
 const MOST_TASKS: u32 = 10_000;
 /// The pull policies that Kubernetes knows.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
-
-pub(super) fn invalid(
-    what: impl Into<String>,
-    value: impl Into<String>,
-    rule: impl Into<String>,
-) -> ConfigError {
-    ConfigError::Value {
-        what: what.into(),
-        value: value.into(),
-        rule: rule.into(),
-        place: None,
-    }
-}
 
 /// Merges the file and the flags. Flags win over the file, a role's own keys
 /// over the run's. The command of the command line replaces that of every
@@ -57,7 +46,7 @@ fn placed(settings: &Settings, error: ConfigError) -> ConfigError {
             },
             Some(Source { path, text }),
         ) => {
-            let found = place::find(text, &what, &value);
+            let found = position::find(text, &what, &value);
             let place = found.map(|(line, column)| format!("{}:{line}:{column}", path.display()));
             ConfigError::Value {
                 what,
@@ -410,36 +399,6 @@ fn check_command(command: &[String]) -> Result<(), ConfigError> {
     }
 }
 
-fn check_quantity(what: &str, value: &str) -> Result<(), ConfigError> {
-    let quantity = value.parse::<Quantity>().ok();
-    match quantity.is_none_or(|quantity| quantity.value() < 0.0) {
-        true => Err(invalid(what, value, quantity_rule(value, "2, 500m or 4Gi"))),
-        false => Ok(()),
-    }
-}
-
-/// What to write instead of a text that is not a quantity, such as `16GB`.
-pub(super) fn quantity_rule(text: &str, examples: &str) -> String {
-    let text: String = text.split_whitespace().collect();
-    let begin = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(begin.unwrap_or(text.len()));
-    let unit = unit.to_ascii_uppercase();
-    let unit = unit.strip_suffix('B').unwrap_or(&unit);
-    let is_known = |unit: &str| ["K", "M", "G", "T", "P", "E"].contains(&unit);
-    if number.parse::<f64>().is_ok() {
-        if let Some(unit) = unit.strip_suffix('I').filter(|unit| is_known(unit)) {
-            return format!("write {number}{unit}i");
-        }
-        if is_known(unit) {
-            let decimal = if unit == "K" { "k" } else { unit };
-            return format!(
-                "write {number}{decimal} (powers of 1000) or {number}{unit}i (powers of 1024)"
-            );
-        }
-    }
-    format!("use a quantity such as {examples}")
-}
-
 /// Registries have the last word on images; this much is none anywhere.
 fn check_image(what: &str, image: Option<&String>) -> Result<(), ConfigError> {
     match image {
@@ -474,49 +433,6 @@ fn is_variable(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
-}
-
-/// Reads `90s`, `1h30m`, `7d`, or a number of seconds; `what` is what the time is for.
-///
-/// # Errors
-/// [`ConfigError::Invalid`] when it is no time, 0, or longer than 68 years.
-pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
-    let error = || {
-        invalid(
-            what,
-            text,
-            "use a time such as 90s, 10m, 2h, 1h30m or 7d, above 0",
-        )
-    };
-    let (mut total, mut number) = (0_u64, String::new());
-    for c in text.trim().chars() {
-        let unit = match c {
-            '0'..='9' => {
-                number.push(c);
-                continue;
-            }
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            _ => return Err(error()),
-        };
-        let value: u64 = number.parse().map_err(|_| error())?;
-        total = value
-            .checked_mul(unit)
-            .and_then(|add| total.checked_add(add))
-            .ok_or_else(error)?;
-        number.clear();
-    }
-    if !number.is_empty() {
-        let seconds: u64 = number.parse().map_err(|_| error())?;
-        total = total.checked_add(seconds).ok_or_else(error)?;
-    }
-    // Kubernetes' fields for times are 32 bits wide.
-    if total == 0 || i32::try_from(total).is_err() {
-        return Err(error());
-    }
-    Ok(Duration::from_secs(total))
 }
 
 #[cfg(test)]

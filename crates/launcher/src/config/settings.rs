@@ -1,14 +1,15 @@
 //! `longshore.toml` as it is written: every key optional, unknown keys
 //! refused by name.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Deserialize;
 
-use super::{ConfigError, FILE, keys, pods::PodSettings};
+use super::{
+    ConfigError, FILE, keys,
+    pods::PodSettings,
+    source::{Source, read_text},
+};
 
 /// The keys of `longshore.toml`.
 ///
@@ -151,15 +152,6 @@ pub struct Settings {
     /// Where all this stands, for errors.
     #[serde(skip)]
     pub source: Option<Source>,
-}
-
-/// A file that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Its path.
-    pub path: PathBuf,
-    /// What is in it.
-    pub text: String,
 }
 
 /// The keys of `[roles.NAME]`.
@@ -310,18 +302,6 @@ impl Settings {
             }),
         }
     }
-}
-
-/// The largest file of settings, in bytes.
-const LARGEST_FILE: u64 = 4 << 20;
-
-/// The text of a file, which may be anything.
-pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
-    let bytes = longshore_files::read_limited(path, LARGEST_FILE)?;
-    String::from_utf8(bytes).map_err(|_| {
-        let text = "it is not UTF-8 text";
-        std::io::Error::new(std::io::ErrorKind::InvalidData, text)
-    })
 }
 
 /// Numbers by what they may be, not by their types.

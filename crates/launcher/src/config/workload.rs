@@ -2,7 +2,7 @@
 
 use longshore_model::schedule;
 
-use super::{ConfigError, Flags, RoleSpec, Settings, resolve::invalid};
+use super::{ConfigError, Flags, RoleSpec, Settings, values::invalid};
 use crate::store::Store;
 
 /// What the roles become in the cluster.

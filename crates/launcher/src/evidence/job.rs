@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Condition, Meta, PodSpec};
-use crate::{explain::Explanation, names, runs::End};
+use crate::names;
 
 /// A Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -147,19 +147,6 @@ impl JobEvidence {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.metadata.annotations.contains_key(names::CANCELLED)
-    }
-
-    /// The explanation that whoever stopped it has left on it.
-    #[must_use]
-    pub fn note(&self) -> Option<Explanation> {
-        let text = self.metadata.annotations.get(names::WHY)?;
-        serde_json::from_str(text).ok()
-    }
-
-    /// How the run ended that it was stopped with.
-    pub(crate) fn end(&self) -> Option<End> {
-        let text = self.metadata.annotations.get(names::ENDED)?;
-        serde_json::from_str(text).ok()
     }
 
     /// Whether it was stopped with its run before it came to an end of its own.

@@ -2,7 +2,7 @@
 
 use super::{
     Cause, Explanation,
-    ended::{command, image},
+    container::{command, image},
     text::{has_any, short, with_message},
 };
 use crate::{evidence::PodEvidence, names};

@@ -5,7 +5,6 @@ use super::{
     text::{last_line as last_of, or, short, with_message},
 };
 use crate::{
-    escape::unescape,
     evidence::{PodEvidence, Terminated},
     names,
 };
@@ -163,28 +162,4 @@ fn is_start_error(reason: &str) -> bool {
         reason,
         "StartError" | "ContainerCannotRun" | "ContainerCreateError" | "RunContainerError"
     )
-}
-
-/// The command that the main container runs, without our own words before it.
-pub(super) fn command(pod: &PodEvidence) -> String {
-    let main = pod
-        .spec
-        .containers
-        .iter()
-        .find(|container| container.name == pod.main_name());
-    let words = main.map(|main| main.command.as_slice()).unwrap_or_default();
-    let begin = words
-        .iter()
-        .position(|word| word == "--")
-        .map_or(0, |place| place + 1);
-    unescape(&words.get(begin..).unwrap_or_default().join(" "))
-}
-
-pub(super) fn image(pod: &PodEvidence, container: &str) -> String {
-    let all = pod.spec.containers.iter().chain(&pod.spec.init_containers);
-    let image = all
-        .into_iter()
-        .find(|known| known.name == container)
-        .map(|known| &known.image);
-    image.cloned().unwrap_or_default()
 }

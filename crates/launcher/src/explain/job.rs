@@ -1,12 +1,12 @@
 //! Causes that show in a Job and its events, when no pod tells.
 
 use super::{
-    Around, Cause, Explanation, Patience, disrupted, mount, refused,
+    Around, Cause, Explanation, Patience, disrupted, mount, quota, refused,
     text::{or, short, with_message},
 };
 use crate::{
     evidence::{Condition, JobEvidence, WorkloadEvidence},
-    names, preflight,
+    names,
 };
 
 /// Why a Job failed, when no pod tells.
@@ -101,8 +101,8 @@ pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patie
 /// Events are forgotten after a while; a quota that is full still says so.
 fn by_quotas(job: &JobEvidence, around: &Around) -> Option<Explanation> {
     let quotas = around.quotas.as_deref()?;
-    let full = preflight::full(&job.spec.template.spec, quotas)?;
-    let found = Explanation::new(full.kind, full.problem, full.remedy);
+    let full = quota::full(&job.spec.template.spec, quotas)?;
+    let found = Explanation::new(Cause::Quota, full.problem, full.remedy);
     Some(found.of_job(job).seen("ResourceQuota"))
 }
 

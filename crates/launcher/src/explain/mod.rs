@@ -4,13 +4,16 @@
 mod around;
 mod cause;
 mod code;
+mod container;
 mod disrupted;
 mod ended;
 mod image;
 mod job;
 mod missing;
 mod mount;
+mod note;
 mod port;
+pub(crate) mod quota;
 mod refused;
 mod schedule;
 #[cfg(test)]

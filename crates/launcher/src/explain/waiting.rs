@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Around, Cause, Explanation, Patience, code, ended, image, missing, mount, port, schedule,
+    Around, Cause, Explanation, Patience, code, container, ended, image, missing, mount, port,
+    schedule,
     text::{short, with_message},
 };
 use crate::evidence::{ContainerStatus, PodEvidence};
@@ -33,7 +34,7 @@ fn waiting(
 ) -> Option<(Explanation, Patience)> {
     let waiting = status.state.waiting.as_ref()?;
     let message = waiting.message.as_str();
-    let name = ended::image(pod, &status.name);
+    let name = container::image(pod, &status.name);
     let (explanation, patience) = match waiting.reason.as_str() {
         "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => {
             image::not_pulled(&name, &pull_message(pod, &waiting.reason, message, around))

@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout};
 
 use super::{Driver, Event, Outcome, Unheard};
 use crate::{
+    around::{self, Look},
     explain::{Cause, Explanation},
-    look::{self, Look},
     track::Seen,
 };
 
@@ -94,7 +94,7 @@ impl Driver {
                 quotas: false,
             };
             self.question
-                .spawn(async move { look::answered(&cluster, &run, look, LOOK).await });
+                .spawn(async move { around::answered(&cluster, &run, look, LOOK).await });
         }
     }
 
@@ -110,7 +110,7 @@ impl Driver {
             nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
             quotas: false,
         };
-        let Some(around) = look::answered(&self.cluster, &self.run, look, LOOK).await else {
+        let Some(around) = around::answered(&self.cluster, &self.run, look, LOOK).await else {
             return outcome;
         };
         let told = self.track.retell(around, Timestamp::now());

@@ -1,11 +1,16 @@
-//! What happens in a run, and how it ended.
+//! What happens in a run that is followed.
 
 use std::fmt;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{explain::Explanation, names::Task};
+use crate::{
+    explain::Explanation,
+    names::Task,
+    outcome::{Outcome, Retry},
+    progress::Progress,
+};
 
 /// What happens in a run. As JSON, an object whose `event` says which of them it is.
 ///
@@ -41,62 +46,6 @@ pub enum Event {
 impl Event {
     /// What `event` may be in JSON, in the order of the variants.
     pub const KINDS: &[&str] = &["progress", "waiting", "retry", "log", "gap", "finished"];
-}
-
-/// How far the roles have come.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Progress {
-    /// Each role.
-    pub roles: Vec<RoleProgress>,
-}
-
-impl fmt::Display for Progress {
-    /// `ps 1 running; worker 2 running, 1 pending`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, role) in self.roles.iter().enumerate() {
-            let states = [
-                (role.running, "running"),
-                (role.pending, "pending"),
-                (role.succeeded, "succeeded"),
-                (role.failed, "failed"),
-            ];
-            let states = states.iter().filter(|(count, _)| *count > 0);
-            let states: Vec<String> = states
-                .map(|(count, state)| format!("{count} {state}"))
-                .collect();
-            let between = if n == 0 { "" } else { "; " };
-            write!(f, "{between}{} {}", role.role, states.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
-/// How many tasks of a role are in which state.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RoleProgress {
-    /// The role.
-    pub role: String,
-    /// Tasks whose command has not begun.
-    pub pending: u32,
-    /// Tasks whose command runs.
-    pub running: u32,
-    /// Tasks that ended well.
-    pub succeeded: u32,
-    /// Tasks that failed for good.
-    pub failed: u32,
-}
-
-/// A failed attempt that is not the last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Retry {
-    /// Why the attempt failed.
-    #[serde(flatten)]
-    pub explanation: Explanation,
-    /// Which attempt of the role's tasks it was, from 1 on.
-    pub attempt: u32,
-    /// How many attempts may be made before the run fails.
-    pub attempts: u32,
 }
 
 /// A line of a log.
@@ -180,50 +129,10 @@ impl fmt::Display for LogGap {
     }
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Ending {
-    /// All tasks that end by themselves succeeded.
-    Succeeded,
-    /// A task failed.
-    Failed,
-    /// A task could not start.
-    NotStarted,
-    /// The user cancelled or removed it.
-    Cancelled,
-}
-
-/// The end of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Outcome {
-    /// How it ended.
-    pub ending: Ending,
-    /// 0; the exit code of the task that failed first; 3 when the cluster was
-    /// stopped; 4 when a task could not start; 130 when the run was cancelled.
-    pub exit_code: i32,
-    /// The task that failed first.
-    #[serde(flatten)]
-    pub task: Option<Task>,
-    /// Why, in one sentence that names the task.
-    pub reason: String,
-    /// What to do about it.
-    pub remedy: Option<String>,
-    /// The same with all that is known of it, for programs.
-    pub explanation: Option<Explanation>,
-    /// How many gaps the logs have: so many events said that lines are missing.
-    pub gaps: u32,
-    /// When the run was submitted.
-    pub began: Option<Timestamp>,
-    /// When its last task ended, as far as that is known.
-    pub finished: Option<Timestamp>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::Cause;
+    use crate::{explain::Cause, outcome::Ending};
 
     /// Where its kind stands in the list.
     fn place(event: &Event) -> usize {
@@ -287,20 +196,5 @@ mod tests {
             let json = serde_json::to_value(&event).unwrap_or_default();
             assert_eq!(json["event"], Event::KINDS[place(&event)]);
         }
-    }
-
-    #[test]
-    fn progress_in_words() {
-        let role = |name: &str, running, pending| RoleProgress {
-            role: name.into(),
-            running,
-            pending,
-            ..RoleProgress::default()
-        };
-        let progress = Progress {
-            roles: vec![role("ps", 1, 0), role("worker", 2, 1)],
-        };
-        let text = progress.to_string();
-        assert_eq!(text, "ps 1 running; worker 2 running, 1 pending");
     }
 }

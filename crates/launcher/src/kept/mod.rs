@@ -26,7 +26,6 @@ use longshore_client::Cluster;
 
 pub use keeper::keep;
 pub use limit::{DEFAULT_LIMIT, Limit};
-pub(crate) use ready::note;
 pub use uses::{Uses, uses};
 
 /// The folder of a cluster's bundles: a [`Store::Folder`](crate::Store::Folder) that is

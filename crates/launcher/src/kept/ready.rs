@@ -3,8 +3,8 @@
 //!
 //! A copy is made under a temporary name and gets its own when it is complete. A pod's
 //! volume gets a note about the copy after the copy itself, and the bootstrap removes the
-//! note before it uses the copy. So a process that is killed leaves no half of a copy that
-//! anybody takes for a whole one. What a power failure leaves has another boot's id.
+//! note before it uses the copy. So a process that is killed leaves no partial copy that
+//! is taken for a whole one. What a power failure leaves has another boot's id.
 
 use std::{
     fs,
@@ -17,7 +17,11 @@ use flate2::read::MultiGzDecoder;
 use longshore_archive::{Limits, Unpack, UnpackError, unpack};
 
 use super::Kept;
-use crate::{bootstrap::copy_bundle, names};
+use crate::{
+    bootstrap::copy_bundle,
+    names,
+    ready_note::{boot_id, note},
+};
 
 /// Smaller bundles are unpacked about as quickly.
 pub(super) const SMALLEST: u64 = 8 << 20;
@@ -42,22 +46,6 @@ pub(super) enum NoCopy {
     NoRoom,
     /// Another reason.
     Failed(String),
-}
-
-/// The running kernel's boot, which nothing that was not written to disk survives.
-pub(crate) fn boot_id() -> Option<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let id = text.trim();
-    let is_id = !id.is_empty()
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    is_id.then(|| id.to_owned())
-}
-
-/// What a volume's note says whose code is a copy of this bundle.
-pub(crate) fn note(sha256: &str) -> Option<String> {
-    Some(format!("{sha256} {}\n", boot_id()?))
 }
 
 impl Kept {

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{
     evidence::{CronJobEvidence, JobEvidence, Meta, PodEvidence},
+    jobset::jobset,
     names,
-    plan::jobset,
     runs::if_allowed,
 };
 

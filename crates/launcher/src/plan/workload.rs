@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use longshore_client::kinds::{CronJob, Job, Kind as _};
-use longshore_model::{Gvk, KindInfo, Scope};
+use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
 use crate::{
     config::{Schedule, Workload},
+    jobset::jobset,
     names::{self, RunName},
-    runs::RunRole,
+    run::RunRole,
 };
 
 impl Workload {
@@ -44,20 +45,6 @@ impl Workload {
                 .into_iter()
                 .collect(),
         }
-    }
-}
-
-/// JobSet's kind, of the Kubernetes project of that name.
-pub(crate) fn jobset() -> KindInfo {
-    KindInfo {
-        gvk: Gvk::from_api_version("jobset.x-k8s.io/v1alpha2", names::JOBSET),
-        plural: "jobsets".into(),
-        singular: "jobset".into(),
-        short_names: Default::default(),
-        categories: Default::default(),
-        scope: Scope::Namespaced,
-        subresources: Default::default(),
-        list_kind: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use longshore_client::{Cluster, Error};
 
 use super::{Finding, Report};
-use crate::{explain::Cause, kueue, plan::jobset};
+use crate::{explain::Cause, jobset::jobset, kueue};
 
 /// Something that not every cluster has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,7 @@ use super::{
     rights::{self, Right},
     server,
 };
-use crate::look;
+use crate::queries;
 
 /// How long an answer may take that can be done without.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -37,14 +37,14 @@ pub(super) async fn ask(
         (addon.clone(), found.unwrap_or(Presence::Unseen))
     });
     let ranges = format!("/api/v1/namespaces/{namespace}/limitranges");
-    let ranges = async { Ok(look::items(cluster.proxy().get(&ranges, &[]).await?)) };
+    let ranges = async { Ok(queries::items(cluster.proxy().get(&ranges, &[]).await?)) };
     let others = async {
         let (version, lacks, quotas, ranges, nodes, refused, references, addons) = futures::join!(
-            look::seen("version", LIMIT, server::version(cluster)),
+            queries::seen("version", LIMIT, server::version(cluster)),
             tokio::time::timeout(LIMIT, lacks(cluster, needs, purpose)),
-            look::seen("resourcequotas", LIMIT, look::quotas(cluster, namespace)),
-            look::seen("limitranges", LIMIT, ranges),
-            look::seen("nodes", LIMIT, look::nodes(cluster)),
+            queries::seen("resourcequotas", LIMIT, queries::quotas(cluster, namespace)),
+            queries::seen("limitranges", LIMIT, ranges),
+            queries::seen("nodes", LIMIT, queries::nodes(cluster)),
             tokio::time::timeout(LIMIT, admission::ask(cluster, namespace, pods)),
             futures::future::join_all(references),
             futures::future::join_all(addons),

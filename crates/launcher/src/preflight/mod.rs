@@ -20,8 +20,6 @@ use std::{collections::BTreeMap, fmt};
 
 use longshore_client::{Cluster, Error};
 
-pub(crate) use quota::full;
-
 pub use addons::{Addon, Presence};
 pub use admission::RefusedPod;
 pub use needs::{Needs, RoleNeed};
@@ -164,7 +162,7 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
     images::judge(needs, is_embedded, &mut report);
     let has_claims = is_embedded != Some(true);
     if !has_claims {
-        references::refuse_claims(needs, &mut report);
+        references::refuse_claims(&needs.references, &mut report);
     }
     addons::judge(namespace, &evidence.addons, &mut report);
     references::judge(&evidence.references, has_claims, &mut report);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Finding, Needs, Report};
+use super::{Finding, Report};
 use crate::{
     evidence::{Container, PodSpec},
     explain::Cause,
@@ -145,9 +145,9 @@ pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
 
 /// Refuses claims on the embedded cluster: nothing there provisions or mounts volumes of
 /// claims, and a task would wait for ever.
-pub(super) fn refuse_claims(needs: &Needs, report: &mut Report) {
-    let claims = needs.references.iter();
-    for claim in claims.filter(|reference| reference.what == What::Claim) {
+pub(super) fn refuse_claims(references: &[Reference], report: &mut Report) {
+    let all = references.iter();
+    for claim in all.filter(|reference| reference.what == What::Claim) {
         report.refusals.push(Finding::new(
             Cause::Volume,
             format!(

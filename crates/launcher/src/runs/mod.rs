@@ -1,6 +1,7 @@
 //! Runs that exist: their history is in the cluster's own objects.
 
 mod code;
+mod error;
 mod name;
 mod schedule;
 mod stop;
@@ -15,186 +16,20 @@ use longshore_client::{
     Cluster, Item, Kind, LabelSelector, View,
     kinds::{CronJob, Job, Pod},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 pub use code::{CodePlace, code_place};
+pub use error::RunsError;
 pub use name::{LAST, pick};
 pub use schedule::ScheduleSummary;
-pub(crate) use stop::{Decided, End, stop_decided};
+pub(crate) use stop::{Decided, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
 pub use task::TaskError;
 pub use watch::WatchedRuns;
 
-use crate::{
-    evidence::{JobEvidence, Meta, PodEvidence},
-    follow::Outcome,
-    names::{self, RunName},
-};
+pub use crate::run::{Run, RunRole};
 
-/// Why a question about runs has no answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunsError {
-    /// The cluster refused, or did not answer.
-    #[error(transparent)]
-    Cluster(#[from] longshore_client::Error),
-    /// There is no such run.
-    #[error("no run {name:?} in namespace {namespace:?}{}; `longshore runs` lists them", nearest.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
-    NoSuchRun {
-        /// The name asked for.
-        name: String,
-        /// The namespace it was looked for in.
-        namespace: String,
-        /// The run whose name is closest.
-        nearest: Option<String>,
-    },
-    /// The names of several runs begin so.
-    #[error("{name:?} is the beginning of {count} names of runs: {}{}", candidates.join(", "), more(*count, candidates.len()))]
-    Ambiguous {
-        /// The word.
-        name: String,
-        /// How many runs it may mean.
-        count: usize,
-        /// The first of them, newest first.
-        candidates: Vec<String>,
-    },
-    /// The newest run was asked for, and there is none.
-    #[error("there is no run in namespace {namespace:?}")]
-    NoRuns {
-        /// The namespace it was looked for in.
-        namespace: String,
-    },
-    /// A schedule that has made no run yet, or none that is still there.
-    #[error("the schedule {name:?} has made no run that is still there{}", next.map(|next| format!("; the next is due at {next}")).unwrap_or_default())]
-    NotYet {
-        /// The schedule's name.
-        name: String,
-        /// When it makes the next.
-        next: Option<Timestamp>,
-    },
-}
-
-/// The end of a list that names only the first.
-fn more(count: usize, named: usize) -> String {
-    match count.saturating_sub(named) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    }
-}
-
-/// A role of a run that exists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunRole {
-    /// The role's name.
-    pub name: String,
-    /// How many tasks it has.
-    pub count: u32,
-    /// Whether it ends when the others have.
-    #[serde(default)]
-    pub service: bool,
-}
-
-/// A run that exists: what is needed to follow it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    /// Its name.
-    pub name: RunName,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its roles.
-    pub roles: Vec<RunRole>,
-    /// The schedule that made it, if one did: their objects share its label.
-    pub schedule: Option<RunName>,
-}
-
-impl Run {
-    /// The value of the run's label, on all its objects.
-    #[must_use]
-    pub fn label(&self) -> &str {
-        self.schedule.as_ref().unwrap_or(&self.name).as_str()
-    }
-
-    /// Whether a pod or a Job with the run's label is of this run, and not of another
-    /// that the same schedule has made.
-    #[must_use]
-    pub fn has(&self, meta: &Meta) -> bool {
-        if self.schedule.is_none() {
-            return true;
-        }
-        let job = meta.owner("Job").unwrap_or(&meta.name);
-        let end = job.rsplit_once('-').map(|(_, end)| end);
-        end == self.execution()
-    }
-
-    /// What tells it apart from the other runs of its schedule.
-    #[must_use]
-    pub fn execution(&self) -> Option<&str> {
-        let name = self
-            .name
-            .as_str()
-            .strip_prefix(self.schedule.as_ref()?.as_str())?;
-        name.strip_prefix('-')
-    }
-
-    /// Its pods, as they are now.
-    ///
-    /// # Errors
-    /// The cluster refuses, or does not answer.
-    pub async fn list_pods(
-        &self,
-        cluster: &Cluster,
-    ) -> Result<Vec<Item<Pod>>, longshore_client::Error> {
-        let mut pods = self.pods(cluster)?.list().await?.items;
-        if self.schedule.is_some() {
-            let own = |pod: &Item<Pod>| {
-                pod.typed::<PodEvidence>()
-                    .is_ok_and(|pod| self.has(&pod.metadata))
-            };
-            pods.retain(own);
-        }
-        Ok(pods)
-    }
-
-    /// Whether no pod of it runs or is about to.
-    ///
-    /// # Errors
-    /// The cluster refuses, or does not answer.
-    pub async fn is_still(&self, cluster: &Cluster) -> Result<bool, longshore_client::Error> {
-        let is_over = |pod: &Item<Pod>| {
-            let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
-            matches!(phase.as_str(), "Succeeded" | "Failed")
-        };
-        Ok(self.list_pods(cluster).await?.iter().all(is_over))
-    }
-
-    /// Selects the objects of the run, and those of others of its schedule.
-    pub(crate) fn selector(&self) -> Result<LabelSelector, longshore_client::Error> {
-        Ok(LabelSelector::exactly([(names::RUN, self.label())])?)
-    }
-
-    async fn found_jobs(
-        &self,
-        cluster: &Cluster,
-    ) -> Result<Vec<JobEvidence>, longshore_client::Error> {
-        let mut jobs: Vec<JobEvidence> = read(&self.jobs(cluster)?.list().await?.items)?;
-        jobs.retain(|job| self.has(&job.metadata));
-        Ok(jobs)
-    }
-
-    pub(crate) fn pods(&self, cluster: &Cluster) -> Result<View<Pod>, longshore_client::Error> {
-        Ok(cluster
-            .pods()
-            .in_namespace(&self.namespace)?
-            .labels(self.selector()?))
-    }
-
-    pub(crate) fn jobs(&self, cluster: &Cluster) -> Result<View<Job>, longshore_client::Error> {
-        Ok(cluster
-            .jobs()
-            .in_namespace(&self.namespace)?
-            .labels(self.selector()?))
-    }
-}
+use crate::{evidence::Meta, names, outcome::Outcome};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,16 +8,15 @@ use longshore_client::{
     Cluster, DeleteOptions, Error, Patch, View,
     kinds::{self, Any},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Run, RunState};
 use crate::{
     evidence::JobEvidence,
     explain::{Cause, Explanation},
-    follow::{Ending, Outcome},
+    jobset::jobset,
     kueue, names,
-    plan::jobset,
+    outcome::{End, Ending, Outcome},
 };
 
 /// Stops a run and keeps its record: its Jobs are marked as cancelled and
@@ -103,14 +102,6 @@ fn notes(outcome: &Outcome, now: Timestamp) -> Value {
         notes[names::ENDED] = end.into();
     }
     notes
-}
-
-/// The end of a run, as the Jobs that it stops keep it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct End {
-    pub(crate) ending: Ending,
-    pub(crate) exit_code: i32,
 }
 
 /// How a run has come to its end.

@@ -9,6 +9,7 @@ use crate::{
     evidence::{JobEvidence, Meta, PodEvidence},
     explain::Around,
     names::{self, RunName},
+    outcome::Ending,
     track,
 };
 
@@ -156,9 +157,9 @@ fn summary(
     let succeeded = seen.succeeded();
     let state = match &seen.outcome {
         Some(outcome) => match outcome.ending {
-            crate::follow::Ending::Succeeded => RunState::Succeeded,
-            crate::follow::Ending::Failed | crate::follow::Ending::NotStarted => RunState::Failed,
-            crate::follow::Ending::Cancelled => RunState::Cancelled,
+            Ending::Succeeded => RunState::Succeeded,
+            Ending::Failed | Ending::NotStarted => RunState::Failed,
+            Ending::Cancelled => RunState::Cancelled,
         },
         None if started => RunState::Running,
         None => RunState::Pending,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{summary::summaries, *};
-use crate::evidence::PodEvidence;
+use crate::evidence::{JobEvidence, PodEvidence};
 
 fn job(run: &str, role: &str, created: &str, more: Value) -> JobEvidence {
     let mut value = json!({

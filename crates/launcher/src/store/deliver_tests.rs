@@ -5,18 +5,16 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
 use super::{super::remote::Effort, *};
-use crate::{
-    bundle::{PackOptions, pack},
-    config::{self, Flags, Settings},
-};
+use crate::bundle::{PackOptions, pack};
 
 fn bundle(bytes: usize) -> Bundle {
     let folder = tempfile::tempdir().unwrap();
@@ -24,15 +22,6 @@ fn bundle(bytes: usize) -> Bundle {
     StdRng::seed_from_u64(7).fill_bytes(&mut data);
     fs::write(folder.path().join("data"), data).unwrap();
     pack(folder.path(), &PackOptions::default(), |_| {}).unwrap()
-}
-
-fn spec(settings: &str) -> RunSpec {
-    let settings: Settings = toml::from_str(settings).unwrap();
-    let flags = Flags {
-        command: vec!["true".into()],
-        ..Flags::default()
-    };
-    config::resolve(&settings, &flags, "x").unwrap()
 }
 
 #[tokio::test]
@@ -246,20 +235,6 @@ fn what_is_described_needs_no_store() {
     let info = describe(&bundle, Some(&store)).unwrap();
     let place = format!("gs://b/p/bundles/{}.tar.gz", bundle.sha256);
     assert_eq!(info.delivery, Delivery::Url(SignedUrl::new(place)));
-}
-
-#[test]
-fn urls_are_valid_as_long_as_a_task_may_start() {
-    let hours = |settings: &str| validity(&spec(settings)).as_secs() / 3600;
-    assert_eq!(hours(""), 24);
-    assert_eq!(hours("start_timeout = '2d'"), 48);
-    assert_eq!(hours("start_timeout = '30d'"), 7 * 24);
-    assert_eq!(hours("retries = 1"), 7 * 24);
-    assert_eq!(
-        hours("retries = 1\ntimeout = '36h'\nstart_timeout = '1h'"),
-        37
-    );
-    assert_eq!(hours("retries = 0\ntimeout = '36h'"), 24);
 }
 
 async fn signed(store: &str, settings: &[(&str, &str)]) -> Result<SignedUrl, StoreError> {

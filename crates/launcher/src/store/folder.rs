@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Sent, StoreError, address};
+use super::{StoreError, address, options::Sent};
 
 /// How much is copied between two looks at whether it is still wanted.
 const PIECE: usize = 1024 * 1024;

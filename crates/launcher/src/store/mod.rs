@@ -1,14 +1,15 @@
 //! Where bundles go: a Secret while they are small, else a folder that all
 //! nodes see, or an object store, from which pods fetch by a signed URL.
 
-mod again;
 mod blocking;
 mod deliver;
+mod delivered;
 mod download;
 mod error;
 mod folder;
 mod http;
 mod journal;
+mod options;
 mod reason;
 mod remote;
 mod send;
@@ -20,12 +21,13 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-pub use again::again;
-pub use deliver::{DeliverOptions, Sent, deliver, describe, validity};
+pub use deliver::{deliver, describe};
+pub use delivered::again;
 pub use download::DownloadError;
 pub(crate) use download::{Patience, download};
 pub(crate) use error::FORMS;
 pub use error::StoreError;
+pub use options::{DeliverOptions, Sent, validity};
 pub use signed::SignedUrl;
 pub use url::{Remote, Service};
 

@@ -7,11 +7,11 @@ use futures::future::{Either, select};
 use object_store::{ObjectStoreExt, path::Path};
 
 use super::{
-    DeliverOptions, Remote, SignedUrl, StoreError,
+    Remote, SignedUrl, StoreError,
     blocking::unless_stopped,
-    deliver::LONGEST,
     download::check,
     journal::Journals,
+    options::{DeliverOptions, LONGEST},
     reason::{Cause, reason},
     remote::{Effort, Opened},
     upload::{UploadError, upload},

@@ -21,8 +21,8 @@ use object_store::{
 };
 
 use super::{
-    Sent,
     journal::{Journal, Unfinished},
+    options::Sent,
     reason::{Cause, reason},
 };
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     evidence::JobEvidence,
     explain::{self, Cause, Explanation, Patience},
-    follow::{Ending, Outcome},
+    outcome::{Ending, Outcome},
 };
 
 impl Track {

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::{Step, Track, waited};
 use crate::{
     explain::{self, Around, Cause, Explanation, Patience},
-    follow::Outcome,
-    runs::RunRole,
+    outcome::Outcome,
+    run::RunRole,
 };
 
 /// Who is held up.

@@ -18,9 +18,10 @@ use jiff::Timestamp;
 use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, Around, Explanation},
-    follow::{Outcome, Progress, Retry, RoleProgress},
     names::Task,
-    runs::RunRole,
+    outcome::{Outcome, Retry},
+    progress::{Progress, RoleProgress},
+    run::RunRole,
 };
 
 use held::{Held, Stuck};

@@ -8,8 +8,9 @@ use super::{Seen, Step, Track, finished};
 use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, Around, Explanation},
-    follow::{Outcome, Progress},
-    runs::RunRole,
+    outcome::Outcome,
+    progress::Progress,
+    run::RunRole,
 };
 
 /// What a run's evidence says at one moment.

@@ -3,8 +3,8 @@
 use crate::{
     evidence::{Condition, JobEvidence, PodEvidence},
     explain::{self, Around, Cause, Explanation},
-    follow::{Ending, Outcome},
     names,
+    outcome::{Ending, Outcome},
 };
 
 use super::Track;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Step, Track, finished};
-use crate::{explain, follow::Retry};
+use crate::{explain, outcome::Retry};
 
 /// How often a Job that does not say so starts failed pods again.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;

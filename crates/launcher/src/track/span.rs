@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Track;
 use crate::{
     evidence::{JobEvidence, PodEvidence},
-    runs::RunRole,
+    run::RunRole,
 };
 
 /// When a run was submitted, and when its last task ended.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::span::span;
 use super::*;
 use crate::evidence;
-use crate::follow::Ending;
+use crate::outcome::Ending;
 
 const BEGIN: i64 = 1_700_000_000;
 

@@ -126,7 +126,7 @@ impl OrchestratorKubernetesBackend {
     fn delivery(&self, config: &PipelineConfig) -> Result<DeliverOptions, ZenmlError> {
         let spec = shape::spec(self, config, &Labels::default())?;
         Ok(DeliverOptions {
-            validity: validity(&spec),
+            validity: validity(spec.start_timeout, spec.retries, spec.timeout),
             ..DeliverOptions::default()
         })
     }

@@ -16,7 +16,9 @@ use super::super::exec;
 use crate::{
     error::{Error, Kind, Result, exit_code},
     follow, hints,
+    interrupt::Interrupt,
     progress::Spinner,
+    show::head,
     target::Target,
     terminal::Terminal,
     ui,
@@ -107,7 +109,7 @@ pub(super) async fn interactive(
     run: &Run,
     options: FollowOptions,
     how: follow::How,
-    mut interrupt: follow::Interrupt,
+    mut interrupt: Interrupt,
 ) -> Result<std::process::ExitCode> {
     let mut hangup =
         signal(SignalKind::hangup()).map_err(|error| Error::from_source(Kind::Failed, &error))?;
@@ -197,7 +199,7 @@ async fn wait_for_end(
             Event::Waiting(why) => spinner.aside(|| {
                 ui::note(format!(
                     "{} {}; {}",
-                    follow::head("waits"),
+                    head("waits"),
                     why.sentence(),
                     hints::complete(&why.remedy)
                 ));

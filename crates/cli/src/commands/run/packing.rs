@@ -16,8 +16,9 @@ use super::{failed, usage};
 use crate::{
     env,
     error::{Error, Kind, Result},
-    follow::{Interrupt, head},
+    interrupt::Interrupt,
     progress::{Spinner, packing},
+    show::head,
     ui,
 };
 

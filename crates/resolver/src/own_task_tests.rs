@@ -1,4 +1,4 @@
-//! Who a process in a pod finds itself to be.
+//! Which task a process in a pod finds itself to be.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -57,7 +57,7 @@ fn by_uid_name_host_name_and_address() {
 }
 
 #[test]
-fn nobody_is_taken_for_somebody_else() {
+fn no_other_task_is_taken_for_it() {
     // In two namespaces, and which is not known.
     assert_eq!(
         find(&[("POD_NAME", "train-0-x7k2p")]).unwrap_err(),

@@ -1,9 +1,11 @@
-//! A bundle that is in a store already, for another run.
+//! A bundle that was delivered to a store before, for another run.
 
 use object_store::ObjectStoreExt;
 
 use super::{
-    BundleInfo, DeliverOptions, Delivery, Store, StoreError, address, deliver, download::check,
+    BundleInfo, Delivery, Store, StoreError, address,
+    download::check,
+    options::{DeliverOptions, LONGEST},
     remote::Effort,
 };
 
@@ -38,7 +40,7 @@ pub async fn again(
                 },
                 error => remote.refusal(&error),
             })?;
-            let validity = options.validity.min(deliver::LONGEST);
+            let validity = options.validity.min(LONGEST);
             let url = remote.sign(&opened, &object, validity).await?;
             let readable = check(&url, found.size).await;
             readable.map_err(|source| StoreError::Unreadable {

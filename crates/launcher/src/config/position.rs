@@ -1,4 +1,4 @@
-//! Where in a file a value stands that has no meaning.
+//! The line and column of an invalid value or an unknown key in a file.
 
 use toml::de::{DeTable, DeValue};
 

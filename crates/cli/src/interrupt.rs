@@ -1,0 +1,49 @@
+//! The signals that end the program: SIGINT and SIGTERM.
+
+use std::future::Future;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::{Error, Kind, Result};
+
+/// SIGINT and SIGTERM, caught from the beginning, so that none can end the
+/// program between the start of something and the note of it.
+pub(crate) struct Interrupt {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+/// Which of the signals came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caught {
+    Interrupt,
+    Terminate,
+}
+
+impl Interrupt {
+    /// Catches the signals from now on.
+    pub(crate) fn listen() -> Result<Self> {
+        let listen = |kind| signal(kind).map_err(|error| Error::from_source(Kind::Failed, &error));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next of the signals.
+    pub(crate) async fn next(&mut self) -> Caught {
+        tokio::select! {
+            _ = self.interrupt.recv() => Caught::Interrupt,
+            _ = self.terminate.recv() => Caught::Terminate,
+        }
+    }
+
+    /// Does something unless a signal comes first.
+    pub(crate) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            biased;
+            _ = self.next() => Err(Error::interrupted()),
+            done = work => Ok(done),
+        }
+    }
+}

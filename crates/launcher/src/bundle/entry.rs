@@ -1,0 +1,44 @@
+//! Entries of a folder that is to be packed.
+
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link,
+}
+
+/// What changes when a file does, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) inode: u64,
+    pub(super) modified: i128,
+    pub(super) changed: i128,
+}
+
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Relative to the folder.
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) size: u64,
+    pub(super) executable: bool,
+    pub(super) stamp: Stamp,
+}
+
+impl Found {
+    /// The last time that it changed in any way.
+    pub(super) fn changed(&self) -> i128 {
+        self.stamp.changed.max(self.stamp.modified)
+    }
+}
+
+/// Files and links, and the bytes of all files.
+pub(super) fn totals(entries: &[Found]) -> (u64, u64) {
+    let files = entries.iter().filter(|entry| entry.kind != Kind::Folder);
+    files.fold((0, 0), |(files, bytes): (u64, u64), entry| {
+        // A sparse file may have any size.
+        (files + 1, bytes.saturating_add(entry.size))
+    })
+}

@@ -1,0 +1,9 @@
+//! Virtual environments of Python, which belong to the machine they were made on.
+
+use std::path::Path;
+
+/// Whether a folder is a virtual environment of Python, or one of conda.
+#[must_use]
+pub fn is_environment(folder: &Path) -> bool {
+    folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()
+}

@@ -1,0 +1,28 @@
+//! What the containers of a pod run: command and image.
+
+use crate::{escape::unescape, evidence::PodEvidence};
+
+/// The command that the main container runs, without that of the bootstrap before it.
+pub(super) fn command(pod: &PodEvidence) -> String {
+    let main = pod
+        .spec
+        .containers
+        .iter()
+        .find(|container| container.name == pod.main_name());
+    let words = main.map(|main| main.command.as_slice()).unwrap_or_default();
+    let begin = words
+        .iter()
+        .position(|word| word == "--")
+        .map_or(0, |place| place + 1);
+    unescape(&words.get(begin..).unwrap_or_default().join(" "))
+}
+
+/// The image of a container.
+pub(super) fn image(pod: &PodEvidence, container: &str) -> String {
+    let all = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let image = all
+        .into_iter()
+        .find(|known| known.name == container)
+        .map(|known| &known.image);
+    image.cloned().unwrap_or_default()
+}

@@ -1,0 +1,169 @@
+//! Whether a namespace's quotas leave room.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    evidence::{Amounts, PodSpec, QuotaEvidence, number},
+    fit,
+};
+
+/// What is counted against quotas.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Demand {
+    /// How many pods run at a time.
+    pub(crate) pods: f64,
+    /// The sums of their requests.
+    pub(crate) requests: BTreeMap<String, f64>,
+    /// The sums of their limits.
+    pub(crate) limits: BTreeMap<String, f64>,
+    /// How many objects of which kind are created, by their names in quotas.
+    pub(crate) objects: BTreeMap<String, f64>,
+}
+
+impl Demand {
+    /// What one pod needs.
+    fn of_pod(spec: &PodSpec) -> Self {
+        Self {
+            pods: 1.0,
+            requests: fit::requests(spec),
+            limits: fit::limits(spec),
+            objects: BTreeMap::new(),
+        }
+    }
+
+    fn of_pods(&self, name: &str) -> Option<f64> {
+        if name == "pods" {
+            return Some(self.pods);
+        }
+        if let Some(resource) = name.strip_prefix("limits.") {
+            return self.limits.get(resource).copied();
+        }
+        let resource = name.strip_prefix("requests.").unwrap_or(name);
+        self.requests.get(resource).copied()
+    }
+}
+
+/// A quota that leaves no room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    /// What is wrong, in one sentence.
+    pub(crate) problem: String,
+    /// What to do about it.
+    pub(crate) remedy: String,
+    /// Whether the object cannot be created now, or the pods never. Other pods are
+    /// created as soon as others have left room.
+    pub(crate) is_refused: bool,
+}
+
+/// The first quota that leaves no room for one more pod: one that never does, if there
+/// is one.
+pub(crate) fn full(spec: &PodSpec, quotas: &[QuotaEvidence]) -> Option<Shortage> {
+    let demand = Demand::of_pod(spec);
+    let counted = quotas.iter().filter(|quota| counts(quota, spec));
+    let shortages = counted.flat_map(|quota| {
+        let names = quota.status.hard.keys();
+        names.filter_map(|name| shortage(&demand, quota, name, "a task"))
+    });
+    let (refused, later): (Vec<_>, Vec<_>) = shortages.partition(|found| found.is_refused);
+    refused.into_iter().chain(later).next()
+}
+
+/// Whether a quota, which may have scopes, counts pods of this spec.
+pub(crate) fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
+    let ends = spec.active_deadline_seconds.is_some();
+    let mut all = spec.containers.iter().chain(&spec.init_containers);
+    let best_effort = all.all(|container| {
+        let plain =
+            |amounts: &Amounts| !amounts.contains_key("cpu") && !amounts.contains_key("memory");
+        plain(&container.resources.requests) && plain(&container.resources.limits)
+    });
+    let scope = |scope: &str| match scope {
+        "Terminating" => ends,
+        "NotTerminating" => !ends,
+        "BestEffort" => best_effort,
+        "NotBestEffort" => !best_effort,
+        "PriorityClass" => !spec.priority_class_name.is_empty(),
+        // Other scopes are left to the server.
+        _ => false,
+    };
+    let priority = spec.priority_class_name.as_str();
+    let rule = |rule: &serde_json::Value| {
+        let name = rule["scopeName"].as_str().unwrap_or_default();
+        let values = rule["values"].as_array().into_iter().flatten();
+        let is_one = values.into_iter().any(|value| value == priority);
+        match (name, rule["operator"].as_str().unwrap_or_default()) {
+            ("PriorityClass", "In") => is_one,
+            ("PriorityClass", "NotIn") => !is_one,
+            ("PriorityClass", "DoesNotExist") => priority.is_empty(),
+            (name, _) => scope(name),
+        }
+    };
+    let rules = quota.spec.scope_selector["matchExpressions"].as_array();
+    quota.spec.scopes.iter().all(|name| scope(name)) && rules.into_iter().flatten().all(rule)
+}
+
+/// Whether a quota leaves room for what it counts under a name. `who` needs the room,
+/// in words.
+pub(crate) fn shortage(
+    demand: &Demand,
+    quota: &QuotaEvidence,
+    name: &str,
+    who: &str,
+) -> Option<Shortage> {
+    let hard = number(&quota.status.hard, name)?;
+    let used = number(&quota.status.used, name).unwrap_or(0.0);
+    let object = name.strip_prefix("count/").unwrap_or(name);
+    let is_object = demand.objects.contains_key(object);
+    let scoped = !quota.spec.scopes.is_empty() || !quota.spec.scope_selector.is_null();
+    let wanted = if is_object && !scoped {
+        demand.objects.get(object).copied()
+    } else {
+        demand.of_pods(object)
+    };
+    let wanted = wanted.filter(|wanted| *wanted > 0.0)?;
+    let text = |number: f64| fit::people(name, &fit::exact(number));
+    let quota_name = &quota.metadata.name;
+    // Sums of fractions are not exact to the last digit.
+    let over = |bound: f64| wanted > bound + 1e-6;
+    if over(hard) {
+        return Some(Shortage {
+            problem: format!(
+                "the quota {quota_name:?} allows {} of {name} in all, and {who} needs {}",
+                text(hard),
+                text(wanted)
+            ),
+            remedy: format!("{}, or have the quota raised", less(name)),
+            is_refused: true,
+        });
+    }
+    if !over(hard - used) {
+        return None;
+    }
+    let left = text((hard - used).max(0.0));
+    let problem = format!(
+        "the quota {quota_name:?} leaves {left} of {name} ({} of {} are used), and {who} needs {}",
+        text(used),
+        text(hard),
+        text(wanted)
+    );
+    let remedy = match is_object {
+        true => format!("delete {object} that are not needed, or have the quota raised"),
+        false => format!(
+            "some of its tasks wait until others are done; or {}",
+            less(name)
+        ),
+    };
+    Some(Shortage {
+        problem,
+        remedy,
+        is_refused: is_object,
+    })
+}
+
+/// What brings the sum down.
+fn less(name: &str) -> String {
+    match name {
+        "pods" | "count/pods" => "run fewer tasks".to_owned(),
+        name => format!("ask for less {name}"),
+    }
+}

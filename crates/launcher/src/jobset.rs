@@ -1,0 +1,19 @@
+//! JobSet, the kind of the Kubernetes project of that name.
+
+use longshore_model::{Gvk, KindInfo, Scope};
+
+use crate::names;
+
+/// JobSet, in the version that is used here.
+pub(crate) fn jobset() -> KindInfo {
+    KindInfo {
+        gvk: Gvk::from_api_version("jobset.x-k8s.io/v1alpha2", names::JOBSET),
+        plural: "jobsets".into(),
+        singular: "jobset".into(),
+        short_names: Default::default(),
+        categories: Default::default(),
+        scope: Scope::Namespaced,
+        subresources: Default::default(),
+        list_kind: None,
+    }
+}

@@ -1,0 +1,68 @@
+//! How far the roles of a run have come.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How far the roles have come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Each role.
+    pub roles: Vec<RoleProgress>,
+}
+
+impl fmt::Display for Progress {
+    /// `ps 1 running; worker 2 running, 1 pending`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, role) in self.roles.iter().enumerate() {
+            let states = [
+                (role.running, "running"),
+                (role.pending, "pending"),
+                (role.succeeded, "succeeded"),
+                (role.failed, "failed"),
+            ];
+            let states = states.iter().filter(|(count, _)| *count > 0);
+            let states: Vec<String> = states
+                .map(|(count, state)| format!("{count} {state}"))
+                .collect();
+            let between = if n == 0 { "" } else { "; " };
+            write!(f, "{between}{} {}", role.role, states.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many tasks of a role are in which state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RoleProgress {
+    /// The role.
+    pub role: String,
+    /// Tasks whose command has not begun.
+    pub pending: u32,
+    /// Tasks whose command runs.
+    pub running: u32,
+    /// Tasks that ended well.
+    pub succeeded: u32,
+    /// Tasks that failed for good.
+    pub failed: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_in_words() {
+        let role = |name: &str, running, pending| RoleProgress {
+            role: name.into(),
+            running,
+            pending,
+            ..RoleProgress::default()
+        };
+        let progress = Progress {
+            roles: vec![role("ps", 1, 0), role("worker", 2, 1)],
+        };
+        let text = progress.to_string();
+        assert_eq!(text, "ps 1 running; worker 2 running, 1 pending");
+    }
+}

@@ -1,0 +1,68 @@
+//! Questions to the cluster that may stay without an answer, as for want of a right.
+
+use std::{future::Future, time::Duration};
+
+use longshore_client::{Cluster, Error};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    evidence::{NodeEvidence, QuotaEvidence},
+    fit::Nodes,
+};
+
+/// Larger clusters are seen in part.
+const NODES: &str = "500";
+
+/// The answer, or why there is none.
+pub(crate) async fn seen<T>(
+    what: &str,
+    limit: Duration,
+    question: impl Future<Output = Result<T, Error>>,
+) -> (Option<T>, Option<String>) {
+    match tokio::time::timeout(limit, question).await {
+        Ok(Ok(answer)) => (Some(answer), None),
+        Ok(Err(error)) if error.is_forbidden() => (
+            None,
+            Some(format!("{what}: the right to list them is missing")),
+        ),
+        Ok(Err(error)) => (None, Some(format!("{what}: {error}"))),
+        Err(_) => (
+            None,
+            Some(format!("{what}: no answer within {} s", limit.as_secs())),
+        ),
+    }
+}
+
+/// The nodes, in one page.
+pub(crate) async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
+    let answer = cluster
+        .proxy()
+        .get("/api/v1/nodes", &[("limit", NODES)])
+        .await?;
+    let more = answer["metadata"]["continue"]
+        .as_str()
+        .is_some_and(|next| !next.is_empty());
+    Ok(Nodes {
+        seen: items::<NodeEvidence>(answer),
+        more,
+    })
+}
+
+/// The namespace's quotas.
+pub(crate) async fn quotas(
+    cluster: &Cluster,
+    namespace: &str,
+) -> Result<Vec<QuotaEvidence>, Error> {
+    let path = format!("/api/v1/namespaces/{namespace}/resourcequotas");
+    Ok(items(cluster.proxy().get(&path, &[]).await?))
+}
+
+/// The items of a list, without those that cannot be read.
+pub(crate) fn items<T: DeserializeOwned>(mut list: Value) -> Vec<T> {
+    let Value::Array(items) = list["items"].take() else {
+        return Vec::new();
+    };
+    let read = |item| serde_json::from_value(item).ok();
+    items.into_iter().filter_map(read).collect()
+}

@@ -1,0 +1,128 @@
+//! A run that exists: its name, its roles, and its objects in the cluster.
+
+use longshore_client::{
+    Cluster, Item, LabelSelector, View,
+    kinds::{Job, Pod},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    evidence::{JobEvidence, Meta, PodEvidence},
+    names::{self, RunName},
+};
+
+/// A role of a run that exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRole {
+    /// The role's name.
+    pub name: String,
+    /// How many tasks it has.
+    pub count: u32,
+    /// Whether it ends when the others have.
+    #[serde(default)]
+    pub service: bool,
+}
+
+/// A run that exists: what is needed to follow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its name.
+    pub name: RunName,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its roles.
+    pub roles: Vec<RunRole>,
+    /// The schedule that made it, if one did: their objects share its label.
+    pub schedule: Option<RunName>,
+}
+
+impl Run {
+    /// The value of the run's label, on all its objects.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.schedule.as_ref().unwrap_or(&self.name).as_str()
+    }
+
+    /// Whether a pod or a Job with the run's label is of this run, and not of another
+    /// that the same schedule has made.
+    #[must_use]
+    pub fn has(&self, meta: &Meta) -> bool {
+        if self.schedule.is_none() {
+            return true;
+        }
+        let job = meta.owner("Job").unwrap_or(&meta.name);
+        let end = job.rsplit_once('-').map(|(_, end)| end);
+        end == self.execution()
+    }
+
+    /// What tells it apart from the other runs of its schedule.
+    #[must_use]
+    pub fn execution(&self) -> Option<&str> {
+        let name = self
+            .name
+            .as_str()
+            .strip_prefix(self.schedule.as_ref()?.as_str())?;
+        name.strip_prefix('-')
+    }
+
+    /// Its pods, as they are now.
+    ///
+    /// # Errors
+    /// The cluster refuses, or does not answer.
+    pub async fn list_pods(
+        &self,
+        cluster: &Cluster,
+    ) -> Result<Vec<Item<Pod>>, longshore_client::Error> {
+        let mut pods = self.pods(cluster)?.list().await?.items;
+        if self.schedule.is_some() {
+            let own = |pod: &Item<Pod>| {
+                pod.typed::<PodEvidence>()
+                    .is_ok_and(|pod| self.has(&pod.metadata))
+            };
+            pods.retain(own);
+        }
+        Ok(pods)
+    }
+
+    /// Whether no pod of it runs or is about to.
+    ///
+    /// # Errors
+    /// The cluster refuses, or does not answer.
+    pub async fn is_still(&self, cluster: &Cluster) -> Result<bool, longshore_client::Error> {
+        let is_over = |pod: &Item<Pod>| {
+            let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
+            matches!(phase.as_str(), "Succeeded" | "Failed")
+        };
+        Ok(self.list_pods(cluster).await?.iter().all(is_over))
+    }
+
+    /// Selects the objects of the run, and those of others of its schedule.
+    pub(crate) fn selector(&self) -> Result<LabelSelector, longshore_client::Error> {
+        Ok(LabelSelector::exactly([(names::RUN, self.label())])?)
+    }
+
+    /// Its Jobs, as they are now.
+    pub(crate) async fn found_jobs(
+        &self,
+        cluster: &Cluster,
+    ) -> Result<Vec<JobEvidence>, longshore_client::Error> {
+        let found = self.jobs(cluster)?.list().await?.items;
+        let mut jobs: Vec<JobEvidence> = found.iter().map(Item::typed).collect::<Result<_, _>>()?;
+        jobs.retain(|job| self.has(&job.metadata));
+        Ok(jobs)
+    }
+
+    pub(crate) fn pods(&self, cluster: &Cluster) -> Result<View<Pod>, longshore_client::Error> {
+        Ok(cluster
+            .pods()
+            .in_namespace(&self.namespace)?
+            .labels(self.selector()?))
+    }
+
+    pub(crate) fn jobs(&self, cluster: &Cluster) -> Result<View<Job>, longshore_client::Error> {
+        Ok(cluster
+            .jobs()
+            .in_namespace(&self.namespace)?
+            .labels(self.selector()?))
+    }
+}
