@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::{
     cluster::Cluster,
+    data::Snapshot,
     error::{Error, Result},
     kinds::Kind,
     labels::{ResourceAnnotations, ResourceLabels},
     options::{DeleteOptions, Patch},
-    snapshot::Snapshot,
     view::View,
     watch::Watch,
 };

@@ -25,18 +25,16 @@
 
 mod answer;
 pub mod blocking;
-mod blocks;
 mod body;
 mod cache;
 mod cluster;
 mod config;
 mod copy;
 mod credentials;
-mod decode;
+mod data;
 mod discovery;
 mod error;
 mod item;
-mod json;
 pub mod kinds;
 mod kubeconfig;
 mod labels;
@@ -53,7 +51,6 @@ mod remake;
 mod retry;
 mod scale;
 mod session;
-mod snapshot;
 mod stream;
 mod table;
 mod transport;

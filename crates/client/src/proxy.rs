@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     answer,
     cluster::Cluster,
+    data::unreadable,
     error::{Error, Result},
     options::{Patch, Writing},
     stream::pieces,
@@ -94,7 +95,7 @@ impl ApiServerProxy {
             return Ok(Value::Null);
         }
         serde_json::from_slice(&bytes)
-            .map_err(|error| answer::unreadable(&answer::what(&call), &bytes, error))
+            .map_err(|error| unreadable(&answer::what(&call), &bytes, error))
     }
 
     /// Reads JSON.

@@ -9,6 +9,7 @@ use kube_client::client::Body;
 use crate::{
     answer,
     cluster::Cluster,
+    data::PAGE,
     error::{Error, Result},
     transport::Call,
 };
@@ -66,7 +67,7 @@ impl Lines {
     /// The answer to `call`, which is no web page.
     pub(crate) fn new(cluster: Cluster, call: &Call, response: Response<Body>) -> Result<Self> {
         if answer::is_page(response.headers()) {
-            return Err(Error::decode(answer::what(call), answer::PAGE));
+            return Err(Error::decode(answer::what(call), PAGE));
         }
         Ok(Self {
             cluster,

@@ -17,6 +17,7 @@ use crate::{
     answer, body,
     cluster::Cluster,
     config::explain,
+    data::page,
     error::{Error, Result},
     measure, retry, versions,
 };
@@ -263,8 +264,7 @@ pub(crate) fn status(code: StatusCode, body: &[u8]) -> Status {
         .filter(|status| status.kind == "Status" && status.status != "Success")
         .unwrap_or_else(|| {
             let start = |text: Cow<'_, str>| text.trim().chars().take(300).collect();
-            let text: String =
-                answer::page(body).unwrap_or_else(|| start(String::from_utf8_lossy(body)));
+            let text: String = page(body).unwrap_or_else(|| start(String::from_utf8_lossy(body)));
             let usual = code.canonical_reason().unwrap_or("no message").to_owned();
             let reason = match code.as_u16() {
                 400 => StatusReason::BadRequest,

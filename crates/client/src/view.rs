@@ -8,11 +8,11 @@ use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
 use crate::{
     cache::Cache,
     cluster::Cluster,
+    data::Snapshot,
     error::{Error, Result},
     item::Item,
     kinds::Kind,
     options::Writing,
-    snapshot::Snapshot,
     transport::{Call, escape},
     watch::Watch,
 };

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 use super::store::Store;
 use crate::{
     cluster::Cluster,
+    data::Snapshot,
     error::{Error, Result},
     kinds::Kind,
-    snapshot::Snapshot,
     view::View,
     watch::{Filled, Keep, Session, Step, fill},
 };

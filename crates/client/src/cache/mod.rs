@@ -12,7 +12,7 @@ use longshore_model::LabelSelector;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    cluster::Cluster, error::Result, item::Item, kinds::Kind, snapshot::Snapshot, view::View,
+    cluster::Cluster, data::Snapshot, error::Result, item::Item, kinds::Kind, view::View,
     watch::Session,
 };
 pub use changes::{Change, Changes};

@@ -10,7 +10,7 @@ use super::{
     changes::{Subscriber, Subscribers, Told},
     table::{self, Table},
 };
-use crate::snapshot::Snapshot;
+use crate::data::Snapshot;
 
 pub(super) struct Store {
     /// What readers see.

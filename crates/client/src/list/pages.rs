@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Expired, List, Paging};
 use crate::{
-    answer, decode,
+    answer, data,
     error::{Error, Result},
     item::Item,
     kinds::Kind,
@@ -136,7 +136,7 @@ impl<K: Kind> Pages<K> {
             call = call.with("limit", self.paging.limit.to_string());
         }
         let look = |begin: &[u8]| {
-            let next = decode::cursor_ahead(begin);
+            let next = data::cursor_ahead(begin);
             let more = next.is_none() && begin.len() < HEAD;
             ahead.tell(next.filter(|next| next != cursor));
             more
@@ -146,7 +146,7 @@ impl<K: Kind> Pages<K> {
         let body = view.cluster().bytes_with(&call, expected, look).await?;
         self.latest.store(body.len(), Relaxed);
         let what = answer::what(&call);
-        let list = decode::list(&body, &what)?;
+        let list = data::list(&body, &what)?;
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));
         }

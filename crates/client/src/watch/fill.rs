@@ -14,11 +14,10 @@ use std::{
 };
 
 use crate::{
-    decode,
+    data::{self, Snapshot},
     error::{Error, Result},
     kinds::Kind,
     list::of_one_moment,
-    snapshot::Snapshot,
     stream::Lines,
     view::View,
 };
@@ -124,7 +123,7 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
             // It sent what there is, as ever, and waits for changes.
             Err(_) => return Ok(Outcome::Refused),
         };
-        let Ok((kind, object)) = decode::watch_line(&line, EVENT) else {
+        let Ok((kind, object)) = data::watch_line(&line, EVENT) else {
             return Ok(Outcome::Broken);
         };
         let snapshot = Snapshot::part_of(&object, EVENT)

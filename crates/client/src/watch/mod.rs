@@ -13,11 +13,11 @@ use std::{
 use futures::{Stream, StreamExt, stream::BoxStream};
 
 use crate::{
+    data::Snapshot,
     error::{Error, Result},
     item::Item,
     kinds::Kind,
     list::List,
-    snapshot::Snapshot,
     view::View,
 };
 pub(crate) use fill::{Filled, Keep, WatchLists, fill};

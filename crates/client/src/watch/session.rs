@@ -9,10 +9,9 @@ use rand::Rng;
 
 use super::fill::{Filled, Keep, fill};
 use crate::{
-    decode,
+    data::{self, Snapshot},
     error::{Error, Result},
     kinds::Kind,
-    snapshot::Snapshot,
     stream::Lines,
     transport::{self, Call},
     view::View,
@@ -175,7 +174,7 @@ impl<K: Kind> Session<K> {
     }
 
     fn event(&mut self, line: &Bytes) -> Result<Option<Step>> {
-        let (kind, object) = decode::watch_line(line, EVENT)?;
+        let (kind, object) = data::watch_line(line, EVENT)?;
         if kind == "ERROR" {
             let status: Status = serde_json::from_slice(&object)
                 .map_err(|error| Error::decode("an error event of a watch", error))?;

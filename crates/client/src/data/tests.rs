@@ -1,8 +1,13 @@
 //! Decoding, by examples and by noise.
 #![allow(clippy::unwrap_used)]
+use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::*;
+use super::{
+    index::{object, part},
+    managed_fields::without_managed_fields,
+    *,
+};
 
 #[test]
 fn indexes_a_list() {

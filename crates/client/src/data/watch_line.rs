@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use super::{Text, check, text};
-use crate::{
-    answer::unreadable,
-    error::{Error, Result},
+use super::{
+    index::{Text, check, text},
     json::Scanner,
+    web_page::unreadable,
 };
+use crate::error::{Error, Result};
 
 /// A line of a watch: its type, and the place of its object.
 pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, Bytes)> {

@@ -1,5 +1,5 @@
-//! One version of one object: its text, where the parts of it are that are
-//! asked for most, and nothing parsed that nobody reads.
+//! One version of one object: its text and the places of its most wanted
+//! parts. A part is parsed when it is read.
 
 use std::{
     collections::BTreeMap,
@@ -10,11 +10,12 @@ use bytes::Bytes;
 use longshore_model::ObjectMeta;
 use serde::de::DeserializeOwned;
 
-use crate::{
-    decode::{self, Index},
-    error::{Error, Result},
+use super::{
+    index::{self, Index},
     json::{self, Scanner},
+    managed_fields::without_managed_fields,
 };
+use crate::error::{Error, Result};
 
 /// The text is a slice of the answer it came in.
 pub(crate) struct Snapshot {
@@ -26,7 +27,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new((bytes, index): (Bytes, Index)) -> Self {
+    pub(super) fn new((bytes, index): (Bytes, Index)) -> Self {
         Self {
             bytes,
             index,
@@ -45,12 +46,12 @@ impl Snapshot {
 
     /// An answer that is one object, checked whole.
     pub(crate) fn whole(body: &Bytes, what: &str) -> Result<Self> {
-        decode::object(body, what).map(Self::new)
+        index::object(body, what).map(Self::new)
     }
 
     /// One object of many, checked as far as its metadata.
     pub(crate) fn part_of(body: &Bytes, what: &str) -> Result<Self> {
-        decode::part(body, what).map(Self::new)
+        index::part(body, what).map(Self::new)
     }
 
     /// The same with a copy of the text.
@@ -68,7 +69,7 @@ impl Snapshot {
         if self.fault.is_some() {
             return Arc::new(self.own());
         }
-        let bytes = decode::without_managed_fields(&self.bytes, &self.index);
+        let bytes = without_managed_fields(&self.bytes, &self.index);
         // What could be read once can be read again.
         let compact = Self::part_of(&bytes, "an item");
         Arc::new(compact.unwrap_or_else(|fault| Self::broken(bytes, fault)))

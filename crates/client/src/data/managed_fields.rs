@@ -1,16 +1,15 @@
-//! Objects without the part that nobody keeps.
+//! Objects without `metadata.managedFields`.
 
 use bytes::Bytes;
 
-use super::Index;
-use crate::json::Scanner;
+use super::{index::Index, json::Scanner};
 
 /// A copy of an object's text without `metadata.managedFields`.
-pub(crate) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
+pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
     let Some(metadata) = index.metadata.get(text) else {
         return Bytes::copy_from_slice(text);
     };
-    let base = index.metadata.0 as usize;
+    let base = index.metadata.start();
     let mut cut = None;
     let mut scanner = Scanner::new(metadata);
     let outcome = scanner.members_at(|scanner, key| {

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use super::{check, index, text};
-use crate::{
-    answer::unreadable,
-    error::{Error, Result},
+use super::{
+    index::{check, index, text},
     json::{Fault, Scanner},
     snapshot::Snapshot,
+    web_page::unreadable,
 };
+use crate::error::{Error, Result};
 
 /// A list response: its items, and its own metadata.
 #[derive(Default)]

@@ -1,27 +1,18 @@
-//! From response bodies to the places of items and their parts in them.
-
-mod event;
-mod list;
-mod managed;
+//! Where the most wanted parts of an object are in its JSON text.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::{
-    answer::unreadable,
-    error::{Error, Result},
+use super::{
     json::{Fault, Scanner},
+    web_page::unreadable,
 };
-pub(crate) use {
-    event::watch_line,
-    list::{cursor_ahead, list},
-    managed::without_managed_fields,
-};
+use crate::error::{Error, Result};
 
 /// A text in a body; owned when it is escaped there.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Text {
+pub(super) enum Text {
     #[default]
     Absent,
     At(u32, u32),
@@ -34,7 +25,7 @@ impl Text {
     }
 
     /// `within` is the object's text, of which the place is part.
-    pub(crate) fn get<'a>(&'a self, within: &'a [u8]) -> Option<&'a str> {
+    pub(super) fn get<'a>(&'a self, within: &'a [u8]) -> Option<&'a str> {
         match self {
             Self::Absent => None,
             Self::At(start, end) => {
@@ -47,7 +38,7 @@ impl Text {
 
 /// The place of a part in an object's text; empty when absent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place(u32, u32);
+pub(super) struct Place(u32, u32);
 
 impl Place {
     fn new(range: Range<usize>, base: usize) -> Self {
@@ -59,7 +50,11 @@ impl Place {
         self.1 > self.0
     }
 
-    pub(crate) fn get<'a>(&self, within: &'a [u8]) -> Option<&'a [u8]> {
+    pub(super) fn start(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(super) fn get<'a>(&self, within: &'a [u8]) -> Option<&'a [u8]> {
         within
             .get(self.0 as usize..self.1 as usize)
             .filter(|part| !part.is_empty())
@@ -68,21 +63,21 @@ impl Place {
 
 /// Where an object's most wanted parts are in its text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Index {
-    pub(crate) name: Text,
-    pub(crate) namespace: Text,
-    pub(crate) uid: Text,
-    pub(crate) version: Text,
-    pub(crate) metadata: Place,
-    pub(crate) spec: Place,
-    pub(crate) status: Place,
-    pub(crate) api_version: Text,
-    pub(crate) kind: Text,
+pub(super) struct Index {
+    pub(super) name: Text,
+    pub(super) namespace: Text,
+    pub(super) uid: Text,
+    pub(super) version: Text,
+    pub(super) metadata: Place,
+    pub(super) spec: Place,
+    pub(super) status: Place,
+    pub(super) api_version: Text,
+    pub(super) kind: Text,
 }
 
 impl Index {
-    /// Whether a part of the object is known already: which of two is meant,
-    /// nobody can say.
+    /// Whether a part of the object is known already: which of two counts is
+    /// undefined.
     fn has(&self, key: &[u8]) -> bool {
         match key {
             b"metadata" => self.metadata.is_some(),
@@ -107,7 +102,7 @@ impl Index {
 
 const TOO_LARGE: usize = u32::MAX as usize;
 
-fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fault> {
+pub(super) fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fault> {
     match scanner.peek() {
         Some(b'"') => {
             let (place, escapes) = scanner.string()?;
@@ -130,7 +125,7 @@ fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fa
 
 /// Indexes the object that begins at the scanner. When `LAZY`, the objects and
 /// lists in it are only passed over.
-fn index<const LAZY: bool>(
+pub(super) fn index<const LAZY: bool>(
     scanner: &mut Scanner<'_>,
     whole: &[u8],
 ) -> Result<(Range<usize>, Index), Fault> {
@@ -183,7 +178,7 @@ fn index<const LAZY: bool>(
     Ok((base..scanner.offset(), index))
 }
 
-fn check(body: &[u8], what: &str) -> Result<()> {
+pub(super) fn check(body: &[u8], what: &str) -> Result<()> {
     if body.len() > TOO_LARGE {
         return Err(Error::decode(what, "it is larger than 4 GiB"));
     }
@@ -191,14 +186,14 @@ fn check(body: &[u8], what: &str) -> Result<()> {
 }
 
 /// Reads one object and checks it whole; `what` names it in errors.
-pub(crate) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+pub(super) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     std::str::from_utf8(body).map_err(|error| Error::decode(what, error))?;
     one::<false>(body, what)
 }
 
 /// Reads one object of many. What is deep inside is checked when it is asked
 /// for.
-pub(crate) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+pub(super) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     one::<true>(body, what)
 }
 
@@ -210,6 +205,3 @@ fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
         .map_err(|fault| unreadable(what, body, fault))?;
     Ok((body.slice(range), index))
 }
-
-#[cfg(test)]
-mod tests;

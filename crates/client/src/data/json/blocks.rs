@@ -77,7 +77,7 @@ fn escaped(backslashes: u64, first: &mut bool) -> u64 {
 /// The length of the object or list that `text` begins with; `None` when it
 /// has no end. The kinds of brackets are not told apart.
 #[inline]
-pub(crate) fn length(text: &[u8]) -> Option<usize> {
+pub(super) fn length(text: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escape) = (0_u32, 0_u64, false);
     let mut start = 0;
     loop {
@@ -125,8 +125,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
+    use super::super::{Scanner, tests::any_json};
     use super::*;
-    use crate::json::{Scanner, tests::any_json};
 
     #[test]
     fn ends_are_found() {

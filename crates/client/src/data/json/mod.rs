@@ -5,9 +5,9 @@
 //! One pass over a list gives the place of every item and of the parts that
 //! are asked for most; the rest is parsed when it is wanted.
 
-use std::ops::Range;
+mod blocks;
 
-use crate::blocks;
+use std::ops::Range;
 
 /// What is wrong with a text, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
