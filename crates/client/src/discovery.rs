@@ -13,9 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
     error::{Error, Result},
-    transport::{Call, JSON},
+    transport::{Call, JSON, Transport},
 };
 
 /// A kind that the cluster serves, and its short names.
@@ -49,29 +48,31 @@ pub(crate) struct Discovery {
 
 impl Discovery {
     /// The kind a person means by `word`.
-    pub(crate) async fn called(&self, cluster: &Cluster, word: &str) -> Result<Arc<KindInfo>> {
+    pub(crate) async fn called(&self, transport: &Transport, word: &str) -> Result<Arc<KindInfo>> {
         if word.trim().is_empty() {
             return Err(Error::Invalid(NO_WORD.to_owned()));
         }
         if let Some(info) = kind::called(word) {
             return Ok(Arc::new(info.clone()));
         }
-        self.find(cluster, |served| served.is_called(word))
+        self.find(transport, |served| served.is_called(word))
             .await?
             .ok_or_else(|| {
                 Error::Invalid(format!(
                     "the cluster at {} has no kind {word:?}: {LISTED}",
-                    cluster.url()
+                    transport.url()
                 ))
             })
     }
 
     /// The kind of an object's own words.
-    pub(crate) async fn of_type(&self, cluster: &Cluster, gvk: &Gvk) -> Result<Arc<KindInfo>> {
+    pub(crate) async fn of_type(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
         if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
             return Err(Error::Invalid(NO_WORD.to_owned()));
         }
-        let found = self.find(cluster, |served| served.info.gvk == *gvk).await?;
+        let found = self
+            .find(transport, |served| served.info.gvk == *gvk)
+            .await?;
         if let Some(info) = found {
             return Ok(info);
         }
@@ -87,7 +88,7 @@ impl Discovery {
         } else {
             format!("it has it in {}", others.join(", "))
         };
-        let url = cluster.url();
+        let url = transport.url();
         Err(Error::Invalid(format!(
             "the cluster at {url} has no kind {gvk}: {remedy}"
         )))
@@ -96,11 +97,11 @@ impl Discovery {
     /// The kind at a place of the API, in whichever version.
     pub(crate) async fn of_place(
         &self,
-        cluster: &Cluster,
+        transport: &Transport,
         group: &str,
         plural: &str,
     ) -> Result<Option<Arc<KindInfo>>> {
-        self.find(cluster, |served| {
+        self.find(transport, |served| {
             served.info.gvk.group == group && served.info.plural == plural
         })
         .await
@@ -109,7 +110,7 @@ impl Discovery {
     /// What is not known may have come since: then the cluster is asked anew.
     async fn find(
         &self,
-        cluster: &Cluster,
+        transport: &Transport,
         wanted: impl Fn(&Served) -> bool,
     ) -> Result<Option<Arc<KindInfo>>> {
         let search = |known: &[Served]| {
@@ -132,7 +133,7 @@ impl Discovery {
         if asked_meanwhile {
             return Ok(now.as_deref().and_then(|known| search(known)));
         }
-        let known = Arc::new(ask(cluster).await?);
+        let known = Arc::new(ask(transport).await?);
         *self.known.lock() = Some(known.clone());
         Ok(search(&known))
     }
@@ -141,8 +142,8 @@ impl Discovery {
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-async fn ask(cluster: &Cluster) -> Result<Vec<Served>> {
-    let (core, groups) = futures::try_join!(root(cluster, "/api"), root(cluster, "/apis"))?;
+async fn ask(transport: &Transport) -> Result<Vec<Served>> {
+    let (core, groups) = futures::try_join!(root(transport, "/api"), root(transport, "/apis"))?;
     Ok(core.into_iter().chain(groups).collect())
 }
 
@@ -151,8 +152,8 @@ const AT_ONCE: usize = 8;
 
 /// One root: with all its resources when the server aggregates them, else
 /// with one request more for each version of each group.
-async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
-    let value = read(cluster, path, AGGREGATED).await?;
+async fn root(transport: &Transport, path: &str) -> Result<Vec<Served>> {
+    let value = read(transport, path, AGGREGATED).await?;
     if value["kind"] == "APIGroupDiscoveryList" {
         return parse::<Aggregated>(path, value).map(Aggregated::served);
     }
@@ -168,14 +169,14 @@ async fn root(cluster: &Cluster, path: &str) -> Result<Vec<Served>> {
     };
     let asked = versions.into_iter().map(|version| {
         let path = format!("{path}/{version}");
-        of_version(cluster.clone(), path, version)
+        of_version(transport.clone(), path, version)
     });
     let answers: Vec<Vec<Served>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn of_version(cluster: Cluster, path: String, version: String) -> Result<Vec<Served>> {
-    match read(&cluster, &path, JSON).await {
+async fn of_version(transport: Transport, path: String, version: String) -> Result<Vec<Served>> {
+    match read(&transport, &path, JSON).await {
         Ok(value) => Ok(parse::<Resources>(&path, value)?.served(&version)),
         // A group whose own server is away must not hide the others.
         Err(error) if error.code().is_some() => {
@@ -186,11 +187,10 @@ async fn of_version(cluster: Cluster, path: String, version: String) -> Result<V
     }
 }
 
-async fn read(cluster: &Cluster, path: &str, accept: &'static str) -> Result<Value> {
+async fn read(transport: &Transport, path: &str, accept: &'static str) -> Result<Value> {
     let mut call = Call::get(path);
     call.accept = accept;
-    call.exact = true;
-    cluster.json(&call).await
+    transport.json(&call).await
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value) -> Result<T> {

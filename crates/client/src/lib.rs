@@ -23,35 +23,26 @@
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
-mod answer;
 pub mod blocking;
-mod body;
 mod cache;
 mod cluster;
-mod config;
 mod copy;
-mod credentials;
 mod data;
 mod discovery;
 mod error;
 mod item;
 pub mod kinds;
-mod kubeconfig;
 mod labels;
 mod list;
 mod make;
 pub mod manifest;
-mod measure;
 mod options;
 mod pods;
-mod proxies;
 mod proxy;
 mod relations;
 mod remake;
-mod retry;
 mod scale;
 mod session;
-mod stream;
 mod table;
 mod transport;
 pub mod typed;
@@ -59,12 +50,11 @@ pub mod until;
 mod versions;
 mod view;
 mod wait;
-mod warnings;
 mod watch;
 mod write;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
-pub use cluster::{Cluster, Timing};
+pub use cluster::Cluster;
 pub use copy::{Copied, CopyOptions, Progress};
 pub use error::{Conflict, Error, Result};
 pub use item::Item;
@@ -83,5 +73,6 @@ pub use proxy::ApiServerProxy;
 pub use scale::Scale;
 pub use session::{ExecOptions, Input, Output, PortForward, PortStream, Reader, Session};
 pub use table::{Column, Row, Table};
+pub use transport::Timing;
 pub use view::View;
 pub use watch::{Watch, WatchEvent};

@@ -10,8 +10,7 @@ use crate::{
     item::Item,
     kinds::Pod,
     options::{DeleteOptions, LogOptions},
-    stream::pieces,
-    transport::Call,
+    transport::{Call, pieces},
     view::View,
 };
 
@@ -50,7 +49,7 @@ impl View<Pod> {
         let mut call = Call::get(path).queries(options.query());
         call.accept = "*/*";
         let response = self.cluster().send(&call).await?;
-        Ok(pieces(self.cluster().clone(), response))
+        Ok(pieces(self.cluster().transport.clone(), response))
     }
 
     /// Gives a pod its node, as a scheduler does.

@@ -209,7 +209,7 @@ impl<K: Kind> View<K> {
         name: &str,
         mut change: impl FnMut(&mut Value) -> Result<()> + Send,
     ) -> Result<Item<K>> {
-        let timing = &self.cluster().timing;
+        let timing = self.cluster().transport.timing();
         let mut attempt = 0;
         loop {
             let mut object = self.fetch(name).await?.raw()?;

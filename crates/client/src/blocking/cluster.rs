@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{ApiServerProxy, Item, Mirror, View, run, waits};
 use crate::{
-    cluster::{self, Timing},
+    cluster,
     error::Result,
     kinds::{Any, Kind},
+    transport::Timing,
 };
 
 /// A connection to a cluster: see [`Cluster`](crate::Cluster).

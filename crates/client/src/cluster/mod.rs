@@ -1,35 +1,25 @@
 //! A connection to a cluster, and the way to its views.
 
-mod connection;
-mod timing;
+mod send;
 
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
-use kube_client::{Client, Config, client::Body};
+use http::{Request, Response};
+use kube_client::{Client, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
-use parking_lot::{Mutex, RwLock};
-use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
 use crate::{
-    config::{self, Source},
     discovery::Discovery,
-    error::{Error, Result},
+    error::Result,
     kinds::{Any, Kind},
     proxy::ApiServerProxy,
+    transport::{Timing, Transport},
     versions::Versions,
     view::View,
-    warnings::Warnings,
     watch::WatchLists,
 };
-
-use connection::{Connection, Make, Renewing};
-pub use timing::Timing;
-
-/// The user agent where no other is given.
-const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
 /// A connection to a cluster. Cheap to clone; clones share one pool of
 /// connections and are closed together.
@@ -60,60 +50,29 @@ const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 /// ```
 #[derive(Clone)]
 pub struct Cluster {
+    pub(crate) transport: Transport,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) timing: Arc<Timing>,
-    pub(crate) agent: HeaderValue,
-    pub(crate) warnings: Warnings,
 }
 
 pub(crate) struct Shared {
-    connection: RwLock<Connection>,
-    /// One renewal of credentials at a time.
-    renewing: tokio::sync::Mutex<()>,
-    source: Option<Source>,
     default_namespace: String,
-    url: String,
-    pub(crate) closed: CancellationToken,
-    pub(crate) discovery: Discovery,
+    discovery: Discovery,
     pub(crate) versions: Versions,
     pub(crate) watch_lists: WatchLists,
 }
 
 impl Cluster {
-    fn new(connection: Connection, source: Option<Source>, url: String, namespace: &str) -> Self {
+    fn new(transport: Transport, default_namespace: &str) -> Self {
         let shared = Shared {
-            connection: RwLock::new(connection),
-            renewing: tokio::sync::Mutex::new(()),
-            source,
-            default_namespace: namespace.to_owned(),
-            url,
-            closed: CancellationToken::new(),
+            default_namespace: default_namespace.to_owned(),
             discovery: Discovery::default(),
             versions: Versions::default(),
             watch_lists: WatchLists::default(),
         };
         Self {
+            transport,
             shared: Arc::new(shared),
-            timing: Arc::new(Timing::default()),
-            agent: HeaderValue::from_static(AGENT),
-            warnings: Warnings::default(),
         }
-    }
-
-    async fn from_source(source: Source) -> Result<Self> {
-        let config = source.load().await?;
-        let (url, namespace) = (
-            config::shown(&config.cluster_url),
-            config.default_namespace.clone(),
-        );
-        let (client, expires) = config::client_in_background(config).await?;
-        let connection = Connection {
-            client: Some(client),
-            make: Mutex::new(None),
-            generation: 0,
-            expires,
-        };
-        Ok(Self::new(connection, Some(source), url, &namespace))
     }
 
     /// The cluster that the environment names: `KUBECONFIG`, else
@@ -131,7 +90,8 @@ impl Cluster {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn connect() -> Result<Self> {
-        Self::from_source(Source::Infer).await
+        let (transport, namespace) = Transport::infer().await?;
+        Ok(Self::new(transport, &namespace))
     }
 
     /// The cluster of a kubeconfig: of the file `path` or the default ones,
@@ -162,7 +122,8 @@ impl Cluster {
     /// ```
     pub async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<Self> {
         let (path, context) = (path.map(Path::to_owned), context.map(str::to_owned));
-        Self::from_source(Source::Kubeconfig { path, context }).await
+        let (transport, namespace) = Transport::from_kubeconfig(path, context).await?;
+        Ok(Self::new(transport, &namespace))
     }
 
     /// The cluster at a plain URL, as `kubectl proxy` gives one. A path in
@@ -177,38 +138,7 @@ impl Cluster {
     /// # Ok::<(), longshore_client::Error>(())
     /// ```
     pub fn from_url(url: &str) -> Result<Self> {
-        let wrong = || {
-            Error::Config(
-                "the cluster's URL is not valid: write it as http://localhost:8001/".to_owned(),
-            )
-        };
-        let uri: http::Uri = url.trim_end_matches('/').parse().map_err(|_| wrong())?;
-        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-            return Err(wrong());
-        }
-        let shown = config::shown(&uri);
-        let config = Config::new(uri);
-        let refused = Arc::new(RwLock::new(None));
-        let make: Make = {
-            let refused = refused.clone();
-            Box::new(move || {
-                config::client(config).unwrap_or_else(|error| {
-                    *refused.write() = Some(error.to_string());
-                    let failing = tower::service_fn(move |_| {
-                        let problem = refused.read().clone().unwrap_or_default();
-                        async move { Err::<Response<Body>, BoxError>(problem.into()) }
-                    });
-                    Client::new(failing, "default")
-                })
-            })
-        };
-        let connection = Connection {
-            client: None,
-            make: Mutex::new(Some(make)),
-            generation: 0,
-            expires: None,
-        };
-        Ok(Self::new(connection, None, shown, "default"))
+        Ok(Self::new(Transport::from_url(url)?, "default"))
     }
 
     /// A cluster in the same process: any service that answers HTTP requests
@@ -239,26 +169,14 @@ impl Cluster {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let namespace = default_namespace.to_owned();
-        let make: Make = Box::new(move || Client::new(service, namespace));
-        let connection = Connection {
-            client: None,
-            make: Mutex::new(Some(make)),
-            generation: 0,
-            expires: None,
-        };
-        Self::new(
-            connection,
-            None,
-            "http://in-process".to_owned(),
-            default_namespace,
-        )
+        let transport = Transport::from_service(service, default_namespace);
+        Self::new(transport, default_namespace)
     }
 
-    /// The same connection with another patience.
+    /// The same connection with other retries, back-off and timeouts.
     #[must_use]
     pub fn with_timing(mut self, timing: Timing) -> Self {
-        self.timing = Arc::new(timing);
+        self.transport.set_timing(timing);
         self
     }
 
@@ -267,10 +185,7 @@ impl Cluster {
     /// `longshore`; a name that cannot stand in a header changes nothing.
     #[must_use]
     pub fn with_user_agent(mut self, name: &str) -> Self {
-        let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
-        if let Ok(agent) = HeaderValue::from_str(&agent) {
-            self.agent = agent;
-        }
+        self.transport.set_user_agent(name);
         self
     }
 
@@ -297,7 +212,7 @@ impl Cluster {
     /// ```
     #[must_use]
     pub fn with_warning_handler(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.warnings = Warnings::to(handler);
+        self.transport.set_warning_handler(handler);
         self
     }
 
@@ -317,10 +232,7 @@ impl Cluster {
     /// ```
     #[must_use]
     pub fn kube_client(&self) -> Client {
-        match self.shared.source {
-            Some(_) => Client::new(Renewing(self.clone()), self.default_namespace()),
-            None => self.current().0,
-        }
+        self.transport.kube_client(self.default_namespace())
     }
 
     /// The namespace of the context; `default` if it names none.
@@ -332,25 +244,25 @@ impl Cluster {
     /// Where the cluster is, without credentials.
     #[must_use]
     pub fn url(&self) -> String {
-        self.shared.url.clone()
+        self.transport.url().to_owned()
     }
 
     /// Requests by path, for what has no view.
     #[must_use]
     pub fn proxy(&self) -> ApiServerProxy {
-        ApiServerProxy::new(self.clone())
+        ApiServerProxy::new(self.transport.clone())
     }
 
     /// Ends the watches and caches of this cluster and its clones, and
     /// refuses further requests.
     pub fn close(&self) {
-        self.shared.closed.cancel();
+        self.transport.closed().cancel();
     }
 
     /// Whether it was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.closed.is_cancelled()
+        self.transport.closed().is_cancelled()
     }
 
     /// All objects of a kind; nothing is requested yet.
@@ -372,7 +284,7 @@ impl Cluster {
     /// # Errors
     /// [`Error::Invalid`] when the cluster has no such kind.
     pub async fn kind(&self, word: &str) -> Result<View<Any>> {
-        let info = self.shared.discovery.called(self, word).await?;
+        let info = self.shared.discovery.called(&self.transport, word).await?;
         Ok(self.view_of(Any(info)))
     }
 
@@ -420,7 +332,7 @@ impl Cluster {
         let known = BUILTIN.iter().find(|info| info.gvk == *gvk);
         Ok(Any(match known {
             Some(info) => Arc::new(info.clone()),
-            None => self.shared.discovery.of_type(self, gvk).await?,
+            None => self.shared.discovery.of_type(&self.transport, gvk).await?,
         }))
     }
 }
@@ -428,7 +340,7 @@ impl Cluster {
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cluster")
-            .field("url", &self.shared.url)
+            .field("url", &self.transport.url())
             .finish_non_exhaustive()
     }
 }

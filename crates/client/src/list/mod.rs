@@ -5,7 +5,7 @@ mod pages;
 use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{answer, data, error::Result, item::Item, kinds::Kind, transport::Call, view::View};
+use crate::{data, error::Result, item::Item, kinds::Kind, transport::Call, view::View};
 use pages::Pages;
 pub(crate) use pages::of_one_moment;
 
@@ -191,7 +191,7 @@ impl<K: Kind> View<K> {
     pub(crate) async fn version(&self) -> Result<String> {
         let call = self.selection().with("limit", "1");
         let body = self.cluster().bytes(&call).await?;
-        data::list(&body, &answer::what(&call)).map(|list| list.version)
+        data::list(&body, &call.answer()).map(|list| list.version)
     }
 
     /// Reads all objects page by page, the next page while this one is used;

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Expired, List, Paging};
 use crate::{
-    answer, data,
+    data,
     error::{Error, Result},
     item::Item,
     kinds::Kind,
@@ -145,7 +145,7 @@ impl<K: Kind> Pages<K> {
         let expected = latest + latest / 16;
         let body = view.cluster().bytes_with(&call, expected, look).await?;
         self.latest.store(body.len(), Relaxed);
-        let what = answer::what(&call);
+        let what = call.answer();
         let list = data::list(&body, &what)?;
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));

@@ -17,7 +17,13 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{cluster::Cluster, error::Result, item::Item, kinds::Pod, transport::Call, view::View};
+use crate::{
+    error::Result,
+    item::Item,
+    kinds::Pod,
+    transport::{Call, Transport},
+    view::View,
+};
 
 /// Bytes that wait for whoever is slower, each way.
 const BUFFER: usize = 64 * 1024;
@@ -28,7 +34,7 @@ const ERROR: u8 = 1;
 /// A port of a pod: see [`View::port_forward`].
 #[derive(Debug, Clone)]
 pub struct PortForward {
-    cluster: Cluster,
+    transport: Transport,
     path: String,
     port: u16,
 }
@@ -70,7 +76,7 @@ impl View<Pod> {
     /// ```
     pub fn port_forward(&self, name: &str, port: u16) -> Result<PortForward> {
         Ok(PortForward {
-            cluster: self.cluster().clone(),
+            transport: self.cluster().transport.clone(),
             path: format!("{}/portforward", self.object_path(name)?),
             port,
         })
@@ -95,7 +101,7 @@ impl PortForward {
     /// listens there is told when it is read from.
     pub async fn connect(&self) -> Result<PortStream> {
         let call = Call::new(Method::GET, self.path.as_str()).with("ports", self.port.to_string());
-        let connection = self.cluster.upgrade(&call).await?;
+        let connection = self.transport.upgrade(&call).await?;
         let (mut sink, mut stream) = connection.into_stream().split();
         let (inner, outer) = tokio::io::duplex(BUFFER);
         let (mut read, mut write) = tokio::io::split(outer);

@@ -227,7 +227,7 @@ impl View<Pod> {
         }
         let words = command.into_iter().map(|word| ("command".to_owned(), word));
         let call = self.session_call(name, "exec", options)?.queries(words);
-        Session::open(self.cluster(), &call, options).await
+        Session::open(&self.cluster().transport, &call, options).await
     }
 
     /// Takes the input and output of a container's own program, from now on. A
@@ -249,7 +249,7 @@ impl View<Pod> {
     /// ```
     pub async fn attach(&self, name: &str, options: &ExecOptions) -> Result<Session> {
         let call = self.session_call(name, "attach", options)?;
-        Session::open(self.cluster(), &call, options).await
+        Session::open(&self.cluster().transport, &call, options).await
     }
 
     /// Runs a command in a container of a pod to its end.

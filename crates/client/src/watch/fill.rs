@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     kinds::Kind,
     list::of_one_moment,
-    stream::Lines,
+    transport::Lines,
     view::View,
 };
 
@@ -108,9 +108,9 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
     if view.cached {
         call = call.with("resourceVersion", "0");
     }
-    let quiet = QUIET.min(view.cluster().timing.watch_idle);
+    let quiet = QUIET.min(view.cluster().transport.timing().watch_idle);
     let mut lines = match view.cluster().send(&call).await {
-        Ok(response) => Lines::new(view.cluster().clone(), &call, response)?,
+        Ok(response) => Lines::new(view.cluster().transport.clone(), &call, response)?,
         Err(error) if matches!(error.code(), Some(400 | 422)) => return Ok(Outcome::Refused),
         Err(error) => return Err(error),
     };

@@ -12,8 +12,7 @@ use crate::{
     data::{self, Snapshot},
     error::{Error, Result},
     kinds::Kind,
-    stream::Lines,
-    transport::{self, Call},
+    transport::{self, Call, Lines},
     view::View,
 };
 
@@ -48,7 +47,7 @@ pub(crate) struct Session<K: Kind> {
 /// A request for a watch of a view.
 pub(super) fn watching<K: Kind>(view: &View<K>) -> Call {
     // Spread, so that many watches do not come back at once.
-    let wanted = view.cluster().timing.watch_connection;
+    let wanted = view.cluster().transport.timing().watch_connection;
     let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
     view.selection()
         .with("watch", "true")
@@ -105,7 +104,7 @@ impl<K: Kind> Session<K> {
         let call = watching(&self.view).with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
         let response = cluster.send(&call).await?;
-        self.lines = Some(Lines::new(cluster.clone(), &call, response)?);
+        self.lines = Some(Lines::new(cluster.transport.clone(), &call, response)?);
         Ok(())
     }
 
@@ -153,7 +152,7 @@ impl<K: Kind> Session<K> {
         let Some(lines) = &mut self.lines else {
             return Ok(None);
         };
-        let idle = self.view.cluster().timing.watch_idle;
+        let idle = self.view.cluster().transport.timing().watch_idle;
         match tokio::time::timeout(idle, lines.next()).await {
             Err(_) => {
                 tracing::debug!(?idle, "a silent watch connects anew");
@@ -163,7 +162,13 @@ impl<K: Kind> Session<K> {
             Ok(Ok(None)) => {
                 self.lines = None;
                 // A server that only ever ends connections must not be hurried.
-                let pause = self.view.cluster().timing.backoff().wait(self.failures);
+                let pause = self
+                    .view
+                    .cluster()
+                    .transport
+                    .timing()
+                    .backoff()
+                    .wait(self.failures);
                 self.failures += 1;
                 tokio::time::sleep(pause.min(Duration::from_secs(5))).await;
                 Ok(None)
@@ -230,10 +235,16 @@ impl<K: Kind> Session<K> {
                 error => error,
             });
         }
-        let pause = self.view.cluster().timing.backoff().wait(self.failures);
+        let pause = self
+            .view
+            .cluster()
+            .transport
+            .timing()
+            .backoff()
+            .wait(self.failures);
         tracing::warn!(%error, ?pause, "a watch is interrupted and goes on");
         self.failures = self.failures.saturating_add(1);
-        let closed = self.view.cluster().shared.closed.clone();
+        let closed = self.view.cluster().transport.closed().clone();
         tokio::select! {
             () = closed.cancelled() => Err(Error::Closed),
             () = tokio::time::sleep(pause.max(error.retry_after().unwrap_or_default())) => Ok(()),

@@ -1,10 +1,10 @@
-//! How patient a cluster's requests are.
+//! Retries, back-off and timeouts of a cluster's requests.
 
 use std::time::Duration;
 
-use crate::retry::Backoff;
+use super::retry::Backoff;
 
-/// How patient a [`Cluster`] is.
+/// Retries, back-off and timeouts of a [`Cluster`](crate::Cluster)'s requests.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {

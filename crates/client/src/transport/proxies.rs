@@ -12,7 +12,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 ///
 /// # Errors
 /// What `HTTPS_PROXY` says is no URL.
-pub(crate) fn of_environment(
+pub(super) fn of_environment(
     url: &Uri,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Uri>, http::uri::InvalidUri> {

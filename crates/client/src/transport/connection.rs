@@ -9,8 +9,7 @@ use kube_client::{Client, client::Body};
 use parking_lot::Mutex;
 use tower::{BoxError, Service};
 
-use super::Cluster;
-use crate::config;
+use super::{Transport, config};
 
 pub(super) type Make = Box<dyn FnOnce() -> Client + Send>;
 
@@ -26,7 +25,7 @@ pub(super) struct Connection {
 
 /// Sends requests of others with the credentials of now.
 #[derive(Clone)]
-pub(super) struct Renewing(pub(super) Cluster);
+pub(super) struct Renewing(pub(super) Transport);
 
 impl Service<Request<Body>> for Renewing {
     type Response = Response<Body>;
@@ -38,23 +37,23 @@ impl Service<Request<Body>> for Renewing {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let cluster = self.0.clone();
+        let transport = self.0.clone();
         Box::pin(async move {
-            let (client, generation) = cluster.fresh().await;
+            let (client, generation) = transport.fresh().await;
             let response = client.send(request).await?;
             if response.status() == StatusCode::UNAUTHORIZED {
                 // The request cannot be sent again, but the next one is better off.
-                cluster.renew(generation).await;
+                transport.renew(generation).await;
             }
             Ok(response)
         })
     }
 }
 
-impl Cluster {
-    /// As [`Cluster::current`], with credentials that have not expired, if any
+impl Transport {
+    /// As [`Transport::current`], with credentials that have not expired, if any
     /// can be had.
-    pub(crate) async fn fresh(&self) -> (Client, u64) {
+    pub(super) async fn fresh(&self) -> (Client, u64) {
         let (client, generation) = self.current();
         let expires = self.shared.connection.read().expires;
         if expires.is_some_and(|time| time <= Timestamp::now()) && self.renew(generation).await {
@@ -64,7 +63,7 @@ impl Cluster {
     }
 
     /// The client, and which generation of credentials it has.
-    pub(crate) fn current(&self) -> (Client, u64) {
+    pub(super) fn current(&self) -> (Client, u64) {
         {
             let connection = self.shared.connection.read();
             if let Some(client) = &connection.client {
@@ -84,7 +83,7 @@ impl Cluster {
 
     /// Reads the credentials anew, once for all who ask at the same time;
     /// whether there is now something newer than `generation`.
-    pub(crate) async fn renew(&self, generation: u64) -> bool {
+    pub(super) async fn renew(&self, generation: u64) -> bool {
         let Some(source) = &self.shared.source else {
             return false;
         };

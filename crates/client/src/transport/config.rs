@@ -6,20 +6,21 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use kube_client::{
     Client, Config,
-    client::{AuthError, ClientBuilder},
+    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use crate::{
+use super::{
     credentials,
-    error::{Error, Result},
+    explain::{explain, shown},
     kubeconfig, proxies,
 };
+use crate::error::{Error, Result};
 
 /// Where a configuration comes from, so that it can be read anew when its
 /// credentials no longer serve.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(super) enum Source {
     /// The ecosystem's order: KUBECONFIG, ~/.kube/config, in-cluster.
     Infer,
     /// A file or the default ones, and a context or the current one.
@@ -30,7 +31,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) async fn load(&self) -> Result<Config> {
+    pub(super) async fn load(&self) -> Result<Config> {
         match self {
             Self::Infer => infer().await,
             Self::Kubeconfig { path, context } => {
@@ -140,7 +141,7 @@ fn without_detail(error: &KubeconfigError) -> String {
 /// A client over the network.
 ///
 /// Retries are ours (`retry.rs`): kube-client's own would repeat writes.
-pub(crate) fn client(mut config: Config) -> Result<Client> {
+pub(super) fn client(mut config: Config) -> Result<Client> {
     ensure_crypto();
     config.default_retry = false;
     let url = shown(&config.cluster_url);
@@ -179,7 +180,7 @@ fn client_of_user(mut config: Config) -> Result<(Client, Option<Timestamp>)> {
 }
 
 /// As [`client_of_user`], where a program may take its time.
-pub(crate) async fn client_in_background(config: Config) -> Result<(Client, Option<Timestamp>)> {
+pub(super) async fn client_in_background(config: Config) -> Result<(Client, Option<Timestamp>)> {
     match tokio::task::spawn_blocking(move || client_of_user(config)).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Error::Config(format!(
@@ -192,67 +193,8 @@ pub(crate) async fn client_in_background(config: Config) -> Result<(Client, Opti
 /// with two compiled in, rustls would panic on its first use.
 fn ensure_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Lost races are fine: somebody else has installed one.
+        // A lost race is fine: another thread has installed one.
         let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
-/// A URL without user name and password.
-pub(crate) fn shown(url: &http::Uri) -> String {
-    let scheme = url.scheme_str().unwrap_or("http");
-    let host = url.host().unwrap_or_default();
-    let port = url
-        .port()
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
-    format!(
-        "{scheme}://{host}{port}{}",
-        url.path().trim_end_matches('/')
-    )
-}
-
-/// The causes of an error in words, each once, without credentials.
-pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<AuthError>() {
-            return auth(error);
-        }
-        let io = error.downcast_ref::<std::io::Error>();
-        let text = match io.map(std::io::Error::kind) {
-            // The words of a TLS library are for those who write servers.
-            Some(std::io::ErrorKind::UnexpectedEof) => {
-                texts.push("the server closed the connection".to_owned());
-                break;
-            }
-            _ => error.to_string(),
-        };
-        // Outer errors often repeat the inner one's words: keep the inner's.
-        texts.retain(|outer| !outer.contains(&text));
-        if !texts.iter().any(|known| known == &text) {
-            texts.push(text);
-        }
-        next = error.source();
-    }
-    texts.join(": ")
-}
-
-/// Authentication failures: what a provider's program was given or has printed
-/// may hold a token.
-fn auth(error: &AuthError) -> String {
-    match error {
-        AuthError::AuthExecRun { out, .. } => {
-            let status = out.status;
-            format!("the credential program failed with {status}: run it by hand")
-        }
-        AuthError::AuthExecStart(error) => {
-            format!("the credential program cannot be started: {error}")
-        }
-        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) => {
-            "the credential program's output cannot be read".to_owned()
-        }
-        other => other.to_string(),
     }
 }
 
@@ -260,33 +202,6 @@ fn auth(error: &AuthError) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn shown_urls_have_no_password() {
-        let url = "https://user:secret@example.org:6443/base/"
-            .parse()
-            .unwrap();
-        assert_eq!(shown(&url), "https://example.org:6443/base");
-    }
-
-    #[test]
-    fn causes_are_told_once() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("outer: inner")]
-        struct Outer(#[source] Inner);
-        #[derive(Debug, thiserror::Error)]
-        #[error("inner")]
-        struct Inner;
-        assert_eq!(explain(&Outer(Inner)), "inner");
-
-        #[derive(Debug, thiserror::Error)]
-        #[error("sending")]
-        struct Sending(#[source] std::io::Error);
-        let text = "peer closed connection without sending TLS close_notify";
-        let ended = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text);
-        let told = "sending: the server closed the connection";
-        assert_eq!(explain(&Sending(ended)), told);
-    }
 
     #[tokio::test]
     async fn a_broken_kubeconfig_does_not_leak_its_token() {

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server's `Retry-After`, in seconds; its date form is not used by
 /// Kubernetes and counts as absent.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers
         .get(RETRY_AFTER)?
         .to_str()
@@ -24,7 +24,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// How long to wait before trying again after this answer; `None` when it is
 /// final. Reads are tried again on 429 and 503; every request is when the
 /// server itself says so by `Retry-After`, for then it has not begun it.
-pub(crate) fn after(
+pub(super) fn after(
     method: &Method,
     code: StatusCode,
     headers: &HeaderMap,
@@ -46,8 +46,8 @@ pub(crate) fn after(
 /// so that many clients do not come back at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
-    pub(crate) first: Duration,
-    pub(crate) most: Duration,
+    pub(super) first: Duration,
+    pub(super) most: Duration,
 }
 
 impl Backoff {

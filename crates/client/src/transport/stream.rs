@@ -6,12 +6,10 @@ use http::Response;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 
+use super::{Transport, answer, call::Call};
 use crate::{
-    answer,
-    cluster::Cluster,
     data::PAGE,
     error::{Error, Result},
-    transport::Call,
 };
 
 /// No line of an API server is as long, in bytes.
@@ -20,29 +18,29 @@ const LONGEST: usize = 256 << 20;
 /// The pieces of a body as they come; closing the cluster ends it with an
 /// error.
 pub(crate) fn pieces(
-    cluster: Cluster,
+    transport: Transport,
     response: Response<Body>,
 ) -> impl Stream<Item = Result<Bytes>> + Send + 'static {
-    stream::unfold(Some((cluster, response.into_body())), |state| async {
-        let (cluster, mut body) = state?;
-        match piece(&cluster, &mut body).await {
-            Ok(Some(data)) => Some((Ok(data), Some((cluster, body)))),
+    stream::unfold(Some((transport, response.into_body())), |state| async {
+        let (transport, mut body) = state?;
+        match piece(&transport, &mut body).await {
+            Ok(Some(data)) => Some((Ok(data), Some((transport, body)))),
             Ok(None) => None,
             Err(error) => Some((Err(error), None)),
         }
     })
 }
 
-async fn piece(cluster: &Cluster, body: &mut Body) -> Result<Option<Bytes>> {
+async fn piece(transport: &Transport, body: &mut Body) -> Result<Option<Bytes>> {
     loop {
         let frame = tokio::select! {
             biased;
-            () = cluster.shared.closed.cancelled() => return Err(Error::Closed),
+            () = transport.closed().cancelled() => return Err(Error::Closed),
             frame = body.frame() => frame,
         };
         match frame {
             None => return Ok(None),
-            Some(Err(error)) => return Err(cluster.unreachable(&error)),
+            Some(Err(error)) => return Err(transport.unreachable(&error)),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data()
                     && !data.is_empty()
@@ -56,7 +54,7 @@ async fn piece(cluster: &Cluster, body: &mut Body) -> Result<Option<Bytes>> {
 
 /// The lines of a body.
 pub(crate) struct Lines {
-    cluster: Cluster,
+    transport: Transport,
     body: Body,
     buffer: BytesMut,
     /// So many bytes of the buffer hold no line end.
@@ -65,12 +63,12 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// The answer to `call`, which is no web page.
-    pub(crate) fn new(cluster: Cluster, call: &Call, response: Response<Body>) -> Result<Self> {
+    pub(crate) fn new(transport: Transport, call: &Call, response: Response<Body>) -> Result<Self> {
         if answer::is_page(response.headers()) {
-            return Err(Error::decode(answer::what(call), PAGE));
+            return Err(Error::decode(call.answer(), PAGE));
         }
         Ok(Self {
-            cluster,
+            transport,
             body: response.into_body(),
             buffer: BytesMut::new(),
             searched: 0,
@@ -91,7 +89,7 @@ impl Lines {
                 return Ok(Some(line.freeze()));
             }
             self.searched = self.buffer.len();
-            match piece(&self.cluster, &mut self.body).await? {
+            match piece(&self.transport, &mut self.body).await? {
                 Some(_) if self.buffer.len() > LONGEST => {
                     return Err(Error::decode("a line of an answer", "it does not end"));
                 }

@@ -21,7 +21,7 @@ fn unreadable(path: &Path, error: io::Error) -> KubeconfigError {
 }
 
 /// Reads one file. Paths in it are relative to its folder.
-pub(crate) fn read(path: &Path) -> Result<Kubeconfig> {
+pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
     let bytes = read_limited(path, LARGEST).map_err(|error| unreadable(path, error))?;
     let invalid = |text: String| unreadable(path, io::Error::new(io::ErrorKind::InvalidData, text));
     let text = decode(bytes).map_err(|problem| invalid(problem.to_owned()))?;
@@ -100,7 +100,7 @@ fn commands(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
 /// The files that are used where none is named: those of `KUBECONFIG`, or the one
 /// in the home directory. Of several in `KUBECONFIG` those that are not there are
 /// left out, as kubectl does.
-pub(crate) fn usual() -> Result<Kubeconfig> {
+pub(super) fn usual() -> Result<Kubeconfig> {
     let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
     paths.retain(|path| !path.as_os_str().is_empty());
@@ -117,7 +117,7 @@ pub(crate) fn usual() -> Result<Kubeconfig> {
 }
 
 /// The proxy that a kubeconfig names for a context's cluster.
-pub(crate) fn proxy(config: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
+pub(super) fn proxy(config: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
     let context = options.context.as_ref().or(config.current_context.as_ref());
     let context = config
         .contexts

@@ -42,7 +42,7 @@ struct Status {
 /// Runs a user's program, if there is one, and puts what it tells in its place;
 /// when that expires, if ever. Waits for the program. What it prints and what it
 /// is given may be secret: an error has nothing of it.
-pub(crate) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
+pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
     let Some(program) = user.exec.take() else {
         return Ok(None);
     };

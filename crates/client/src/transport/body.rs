@@ -10,13 +10,13 @@ const TRUSTED: usize = 256 << 20;
 
 /// The whole body as one buffer, grown in place: the chunks are not kept
 /// beside it, so that memory stays near the size of the body.
-pub(crate) async fn read(response: Response<Body>) -> Result<Bytes, kube_client::Error> {
+pub(super) async fn read(response: Response<Body>) -> Result<Bytes, kube_client::Error> {
     read_with(response, 0, |_| false).await
 }
 
 /// As [`read`], of about so many bytes as are `expected`, for servers do not
 /// declare them; `look` sees what has come so far, as long as it wants to.
-pub(crate) async fn read_with(
+pub(super) async fn read_with(
     response: Response<Body>,
     expected: usize,
     mut look: impl FnMut(&[u8]) -> bool,

@@ -1,5 +1,5 @@
-//! What is told of requests: spans, and numbers where they are wanted. Paths
-//! and codes alone: a query or a body may hold what is nobody's business.
+//! Spans of requests, and metrics with the feature `metrics`. They hold paths
+//! and codes alone: a query or a body may be confidential.
 
 use std::{future::Future, time::Duration};
 
@@ -7,10 +7,11 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use tracing::{Instrument, field::Empty};
 
-use crate::{error::Error, transport::Call};
+use super::call::Call;
+use crate::error::Error;
 
-/// Tells of a request around sending it.
-pub(crate) async fn request<B>(
+/// Records a request around sending it.
+pub(super) async fn request<B>(
     call: &Call,
     sending: impl Future<Output = Result<Response<B>, Error>>,
 ) -> Result<Response<B>, Error>
@@ -38,8 +39,8 @@ where
     outcome
 }
 
-/// Tells that a request is sent again.
-pub(crate) fn retry(call: &Call, code: StatusCode, wait: Duration) {
+/// Records that a request is sent again.
+pub(super) fn retry(call: &Call, code: StatusCode, wait: Duration) {
     tracing::debug!(request = call.name(), %code, ?wait, "trying again");
     #[cfg(feature = "metrics")]
     metrics::counter!("longshore_request_retries", "method" => call.method.to_string())
