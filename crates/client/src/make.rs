@@ -8,7 +8,7 @@ use crate::{
     cluster::Cluster,
     error::{Error, Result},
     item::Item,
-    kinds::Any,
+    kind::Any,
     manifest,
     view::View,
 };

@@ -6,6 +6,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::{
+    cluster::Cluster,
     error::{Error, Result},
     options::{Patch, Writing},
     transport::{Call, Lines, Transport, parse, pieces},
@@ -47,11 +48,17 @@ pub struct ApiServerProxy {
     transport: Transport,
 }
 
-impl ApiServerProxy {
-    pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport }
+impl Cluster {
+    /// Requests by path, for what has no view.
+    #[must_use]
+    pub fn proxy(&self) -> ApiServerProxy {
+        ApiServerProxy {
+            transport: self.transport.clone(),
+        }
     }
+}
 
+impl ApiServerProxy {
     /// The full URL of a path given in parts; a part may hold several steps.
     /// The base's own path is kept.
     ///

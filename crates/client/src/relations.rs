@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
+    kind::{Any, Kind},
     kinds::{
-        Any, CronJob, DaemonSet, Deployment, Event, Job, Kind, Node, Pod, ReplicaSet,
-        ReplicationController, Service, StatefulSet,
+        CronJob, DaemonSet, Deployment, Event, Job, Node, Pod, ReplicaSet, ReplicationController,
+        Service, StatefulSet,
     },
     view::View,
 };

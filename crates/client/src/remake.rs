@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{error::Result, item::Item, kinds::Kind};
+use crate::{error::Result, item::Item, kind::Kind};
 
 /// Metadata that are the maker's, not the server's.
 const META: [&str; 3] = ["name", "labels", "annotations"];

@@ -3,7 +3,7 @@
 //! Any function from an item to `bool` is one; here are those that are wanted
 //! most.
 
-use crate::{item::Item, kinds::Kind};
+use crate::{item::Item, kind::Kind};
 
 /// Whether the object does what it is for: a Pod or Node is `Ready`, a
 /// Deployment, StatefulSet, DaemonSet or ReplicaSet has all its pods, of the

@@ -6,7 +6,7 @@ use super::{Mirror, run};
 use crate::{
     cache::{self, Change},
     error::{Error, Result},
-    kinds::Kind,
+    kind::Kind,
 };
 
 /// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache), which it

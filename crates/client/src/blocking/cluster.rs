@@ -8,7 +8,7 @@ use super::{ApiServerProxy, Item, Mirror, View, run, waits};
 use crate::{
     cluster,
     error::Result,
-    kinds::{Any, Kind},
+    kind::{Any, Kind},
     transport::Timing,
 };
 

@@ -4,12 +4,14 @@ use std::{ops::Deref, time::Duration};
 
 use super::{Cluster, Logs, Mirror, View, Watch, run, waits};
 use crate::{
-    Scale,
     error::Result,
-    item, kinds,
-    kinds::{Any, Kind},
+    item,
+    kind::{Any, Kind},
+    kinds,
     labels::{self, Annotations, Labels, Part},
+    list,
     options::{DeleteOptions, LogOptions, Patch},
+    view::Scale,
 };
 
 /// One version of one object: see [`Item`](crate::Item), which it gives out by
@@ -83,7 +85,7 @@ impl<K: Kind> IntoIterator for List<K> {
     }
 }
 
-impl<K: Kind> Mirror for crate::List<K> {
+impl<K: Kind> Mirror for list::List<K> {
     type Here = List<K>;
 
     fn mirror(self) -> List<K> {

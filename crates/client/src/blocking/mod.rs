@@ -36,6 +36,7 @@
 mod cache;
 mod cluster;
 mod item;
+mod kinds;
 mod proxy;
 mod session;
 mod view;
@@ -150,8 +151,8 @@ same!(
     usize,
     serde_json::Value,
     bytes::Bytes,
-    crate::Scale,
-    crate::Table
+    crate::view::Scale,
+    crate::view::Table
 );
 
 /// Functions that wait for those of the same names.

@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use super::{Cache, Item, List, Mirror, Taken, Watch, run, waits};
 use crate::{
-    Scale, Table,
     error::Result,
     item,
-    kinds::{Kind, Pod},
+    kind::Kind,
+    kinds::Pod,
     options::{DeleteOptions, LogOptions, Patch},
-    view,
+    view::{self, Scale, Table},
 };
 
 /// The objects of a kind, of one namespace or all, that selectors match: see

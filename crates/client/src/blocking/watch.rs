@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Item, List, Mirror, run};
-use crate::{error::Result, kinds::Kind, watch};
+use crate::{error::Result, kind::Kind, watch};
 
 /// A change that a [`Watch`] saw: see [`WatchEvent`](crate::WatchEvent).
 #[derive(Debug, Clone)]

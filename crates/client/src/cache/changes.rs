@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 
 use super::table::{self, Table};
-use crate::{cluster::Cluster, data::Snapshot, item::Item, kinds::Kind};
+use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
 
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]

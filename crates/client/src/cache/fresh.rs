@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::{
     data::Snapshot,
     error::{Error, Result},
-    kinds::Kind,
+    kind::Kind,
     view::View,
     watch::{Filled, Keep, Session, Step, fill},
 };

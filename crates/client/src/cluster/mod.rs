@@ -1,6 +1,7 @@
-//! A connection to a cluster, and the way to its views.
+//! A connection to a cluster: its transport, and what is known of the server.
 
 mod send;
+mod watch_lists;
 
 use std::{path::Path, sync::Arc};
 
@@ -10,15 +11,14 @@ use kube_client::{Client, client::Body};
 use longshore_model::{Gvk, kind::BUILTIN};
 use tower::{BoxError, Service};
 
+use watch_lists::WatchLists;
+
 use crate::{
     discovery::Discovery,
     error::Result,
-    kinds::{Any, Kind},
-    proxy::ApiServerProxy,
+    kind::Any,
     transport::{Timing, Transport},
     versions::Versions,
-    view::View,
-    watch::WatchLists,
 };
 
 /// A connection to a cluster. Cheap to clone; clones share one pool of
@@ -247,12 +247,6 @@ impl Cluster {
         self.transport.url().to_owned()
     }
 
-    /// Requests by path, for what has no view.
-    #[must_use]
-    pub fn proxy(&self) -> ApiServerProxy {
-        ApiServerProxy::new(self.transport.clone())
-    }
-
     /// Ends the watches and caches of this cluster and its clones, and
     /// refuses further requests.
     pub fn close(&self) {
@@ -265,69 +259,13 @@ impl Cluster {
         self.transport.closed().is_cancelled()
     }
 
-    /// All objects of a kind; nothing is requested yet.
-    #[must_use]
-    pub fn view<K: Kind + Default>(&self) -> View<K> {
-        self.view_of(K::default())
+    /// The kind that a person means by `word`.
+    pub(crate) async fn kind_called(&self, word: &str) -> Result<Any> {
+        let discovery = &self.shared.discovery;
+        Ok(Any(discovery.called(&self.transport, word).await?))
     }
 
-    /// All objects of a kind given by value; nothing is requested yet.
-    #[must_use]
-    pub fn view_of<K: Kind>(&self, kind: K) -> View<K> {
-        View::new(self.clone(), kind)
-    }
-
-    /// All objects of the kind that a person means by `word`: `deploy`,
-    /// `jobs.batch`, `Pod`. What this crate does not know is looked up in
-    /// the cluster, once.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] when the cluster has no such kind.
-    pub async fn kind(&self, word: &str) -> Result<View<Any>> {
-        let info = self.shared.discovery.called(&self.transport, word).await?;
-        Ok(self.view_of(Any(info)))
-    }
-
-    /// All objects of the kind of an object's own words: its `apiVersion` and
-    /// `kind`. What this crate does not know is looked up in the cluster.
-    ///
-    /// # Errors
-    /// As [`Cluster::kind`].
-    ///
-    /// ```
-    /// # longshore_embedded::example(async |cluster| {
-    /// # cluster.create_manifest("
-    /// # apiVersion: apiextensions.k8s.io/v1
-    /// # kind: CustomResourceDefinition
-    /// # metadata: {name: certificates.cert-manager.io}
-    /// # spec:
-    /// #   group: cert-manager.io
-    /// #   scope: Namespaced
-    /// #   names:
-    /// #     plural: certificates
-    /// #     singular: certificate
-    /// #     kind: Certificate
-    /// #     listKind: CertificateList
-    /// #   versions:
-    /// #   - name: v1
-    /// #     served: true
-    /// #     storage: true
-    /// #     schema: {openAPIV3Schema: {type: object}}
-    /// # ---
-    /// # {apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: web}}
-    /// # ", Some("default")).await?;
-    /// let certificates = cluster.kind_in("cert-manager.io/v1", "Certificate").await?;
-    /// for certificate in certificates.list().await? {
-    ///     assert_eq!(certificate.name(), "web");
-    /// }
-    /// # Ok(()) });
-    /// ```
-    pub async fn kind_in(&self, api_version: &str, kind: &str) -> Result<View<Any>> {
-        let gvk = Gvk::from_api_version(api_version, kind);
-        Ok(self.view_of(self.kind_of(&gvk).await?))
-    }
-
-    /// The kind of an object's own words.
+    /// The kind of an object's `apiVersion` and `kind`.
     pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<Any> {
         let known = BUILTIN.iter().find(|info| info.gvk == *gvk);
         Ok(Any(match known {

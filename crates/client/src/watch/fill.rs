@@ -1,25 +1,19 @@
 //! Everything as it is now, as the beginning of a watch: by a watch list where
 //! the server has them, page by page elsewhere.
 //!
-//! Whether a server has watch lists, of Kubernetes 1.27 and on by default since
-//! 1.34, is not told by its version, for it can be switched: it is tried once
-//! per cluster, and remembered.
+//! Watch lists are of Kubernetes 1.27 and on by default since 1.34, but the version
+//! does not show whether a server has them, for they can be switched off: one is
+//! tried once per cluster, and the outcome is remembered.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use super::request::request;
 use crate::{
     data::{self, Snapshot},
     error::{Error, Result},
-    kinds::Kind,
-    list::of_one_moment,
+    kind::Kind,
     transport::Lines,
-    view::View,
+    view::{View, of_one_moment},
 };
 
 /// A server that knows of watch lists does not pause so long in the middle, nor
@@ -31,13 +25,6 @@ const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
 /// are in memory.
 const PAGE: u32 = 100;
 const EVENT: &str = "an initial event of a watch";
-
-/// What is known of a cluster's watch lists.
-#[derive(Default)]
-pub(crate) struct WatchLists {
-    work: AtomicBool,
-    refused: AtomicBool,
-}
 
 /// In what form objects are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,21 +55,19 @@ enum Outcome {
 /// Reads everything.
 pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let known = &view.cluster().shared.watch_lists;
-    if known.refused.load(Relaxed) {
+    if known.are_refused() {
         return by_pages(view, keep).await;
     }
     match by_watch(view, keep).await? {
         Outcome::Filled(filled) => {
-            known.work.store(true, Relaxed);
+            known.set_working();
             Ok(filled)
         }
         Outcome::Broken => by_pages(view, keep).await,
         Outcome::Refused => {
             let filled = by_pages(view, keep).await?;
             // Only now: what both ways refuse is refused for another reason.
-            if !known.work.load(Relaxed) {
-                known.refused.store(true, Relaxed);
-            }
+            known.set_refused();
             Ok(filled)
         }
     }
@@ -102,7 +87,7 @@ async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
 }
 
 async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
-    let mut call = super::session::watching(view)
+    let mut call = request(view)
         .with("sendInitialEvents", "true")
         .with("resourceVersionMatch", "NotOlderThan");
     if view.cached {
@@ -142,13 +127,13 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
                 }));
             }
             "ERROR" => return Ok(Outcome::Broken),
-            // The changes have begun, and nobody told where.
+            // The changes have begun, but no bookmark ended the initial events.
             _ => return Ok(Outcome::Refused),
         }
     }
 }
 
 fn is_end(bookmark: &Snapshot) -> bool {
-    let told = bookmark.part(&END).ok().flatten();
-    told == Some(br#""true""#) && !bookmark.version().is_empty()
+    let end = bookmark.part(&END).ok().flatten();
+    end == Some(br#""true""#) && !bookmark.version().is_empty()
 }

@@ -5,14 +5,16 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::StatusCode;
 use longshore_model::Status;
-use rand::Rng;
 
-use super::fill::{Filled, Keep, fill};
+use super::{
+    fill::{Filled, Keep, fill},
+    request::request,
+};
 use crate::{
     data::{self, Snapshot},
     error::{Error, Result},
-    kinds::Kind,
-    transport::{self, Call, Lines},
+    kind::Kind,
+    transport::{self, Lines},
     view::View,
 };
 
@@ -33,7 +35,7 @@ pub(crate) enum Step {
 
 pub(crate) struct Session<K: Kind> {
     view: View<K>,
-    /// Everything up to here has been told.
+    /// Everything up to here is known.
     version: String,
     lines: Option<Lines>,
     /// The history since `version` is lost.
@@ -42,17 +44,6 @@ pub(crate) struct Session<K: Kind> {
     failures: u32,
     malformed: u32,
     unauthorized: u32,
-}
-
-/// A request for a watch of a view.
-pub(super) fn watching<K: Kind>(view: &View<K>) -> Call {
-    // Spread, so that many watches do not come back at once.
-    let wanted = view.cluster().transport.timing().watch_connection;
-    let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
-    view.selection()
-        .with("watch", "true")
-        .with("allowWatchBookmarks", "true")
-        .with("timeoutSeconds", spread.as_secs().max(1).to_string())
 }
 
 impl<K: Kind> Session<K> {
@@ -101,7 +92,7 @@ impl<K: Kind> Session<K> {
     }
 
     async fn connect(&mut self) -> Result<()> {
-        let call = watching(&self.view).with("resourceVersion", self.version.as_str());
+        let call = request(&self.view).with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
         let response = cluster.send(&call).await?;
         self.lines = Some(Lines::new(cluster.transport.clone(), &call, response)?);
@@ -147,7 +138,7 @@ impl<K: Kind> Session<K> {
         }
     }
 
-    /// One line: a step, or nothing to tell of.
+    /// One line: a step, or nothing that matters.
     async fn read(&mut self) -> Result<Option<Step>> {
         let Some(lines) = &mut self.lines else {
             return Ok(None);

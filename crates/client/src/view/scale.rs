@@ -4,7 +4,8 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{error::Result, item::Item, kinds::Kind, transport::Call, view::View};
+use super::View;
+use crate::{error::Result, item::Item, kind::Kind, transport::Call};
 
 /// How many replicas an object has and should have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,13 +9,13 @@ use futures::{Stream, future::BoxFuture, stream};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Expired, List, Paging};
+use super::{super::View, Expired, Paging};
 use crate::{
     data,
     error::{Error, Result},
     item::Item,
-    kinds::Kind,
-    view::View,
+    kind::Kind,
+    list::List,
 };
 
 /// So far into a page its cursor is looked for before the whole is there.
@@ -32,7 +32,7 @@ pub(super) struct Pages<K: Kind> {
 
 /// A page that is wanted next.
 enum Next<K: Kind> {
-    /// Nobody has asked for it.
+    /// It is not requested yet.
     Cursor(String),
     /// It is on its way; dropping the handle gives it up. The cursor that
     /// follows it comes before its items.

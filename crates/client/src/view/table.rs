@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{error::Result, kinds::Kind, transport::Call, view::View};
+use super::View;
+use crate::{error::Result, kind::Kind, transport::Call};
 
 /// Objects as rows, with the columns that the server knows for their kind.
 #[derive(Debug, Clone)]

@@ -1,17 +1,17 @@
-//! Views: how to make, change and delete objects.
+//! Creates and changes objects.
 
 use http::Method;
 use longshore_model::PatchKind;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::View;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::Kind,
-    options::{DeleteOptions, Patch},
+    kind::Kind,
+    options::Patch,
     transport::Call,
-    view::View,
 };
 
 /// ```
@@ -42,39 +42,6 @@ use crate::{
 /// # Ok(()) });
 /// ```
 impl<K: Kind> View<K> {
-    /// What is written through this view is checked and answered as if it
-    /// were, but nothing is kept.
-    ///
-    /// ```
-    /// # longshore_embedded::example(async |cluster| {
-    /// let maps = cluster.configmaps().in_namespace("default")?;
-    /// let data = serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
-    /// maps.clone().dry_run().create(&data).await?;
-    /// assert!(maps.find("a").await?.is_none());
-    /// # Ok(()) });
-    /// ```
-    #[must_use]
-    pub fn dry_run(mut self) -> Self {
-        self.writing.dry_run = true;
-        self
-    }
-
-    /// What is written through this view is recorded under the manager's name
-    /// in `managedFields`; without it, under the user agent's.
-    #[must_use]
-    pub fn field_manager(mut self, name: &str) -> Self {
-        self.writing.manager = Some(name.to_owned());
-        self
-    }
-
-    /// Fields that the server does not know, and fields named twice, are
-    /// refused, where they would be dropped.
-    #[must_use]
-    pub fn strict(mut self) -> Self {
-        self.writing.strict = true;
-        self
-    }
-
     /// Makes an object. `apiVersion` and `kind` may be left out; a namespaced
     /// kind needs the view's namespace or the data's.
     ///
@@ -183,7 +150,7 @@ impl<K: Kind> View<K> {
     }
 
     /// Changes an object as a function says: reads it, lets `change` change it,
-    /// and replaces that version; when somebody else was faster, again, from
+    /// and replaces that version; when another client was faster, again, from
     /// the newer version.
     ///
     /// # Errors
@@ -228,111 +195,52 @@ impl<K: Kind> View<K> {
         let body = self.cluster().bytes(call).await?;
         self.item(&body, &call.name())
     }
-
-    /// Deletes an object. That it is gone already is no error, nor that a
-    /// namespace is on its way already.
-    ///
-    /// # Errors
-    /// [`Error::is_conflict`] when the options ask for another uid or
-    /// version.
-    pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()> {
-        let options_sent = options.body(&self.writing);
-        let call = Call::new(Method::DELETE, self.object_path(name)?).json(&options_sent)?;
-        match self.cluster().bytes(&call).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) if error.is_conflict() && self.may_be_terminating(options) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn may_be_terminating(&self, options: &DeleteOptions) -> bool {
-        let gvk = &self.kind().gvk;
-        let conditional = options.uid.is_some() || options.version.is_some();
-        gvk.group.is_empty() && gvk.kind == "Namespace" && !conditional
-    }
-
-    /// Deletes every object of the view.
-    ///
-    /// # Errors
-    /// [`Error::Namespace`] for a namespaced kind without a namespace: the
-    /// API deletes in one namespace at a time.
-    pub async fn delete_all(&self, options: &DeleteOptions) -> Result<()> {
-        if self.kind().is_namespaced() && self.namespace().is_none() {
-            return Err(self.needs_namespace());
-        }
-        let mut call = self.selection();
-        call.method = Method::DELETE;
-        self.cluster()
-            .bytes(&call.json(&options.body(&self.writing))?)
-            .await
-            .map(|_| ())
-    }
-
-    fn needs_namespace(&self) -> Error {
-        Error::Namespace(format!(
-            "{} need a namespace: name one in the data, or take the view with in_namespace()",
-            self.kind().plural
-        ))
-    }
-
-    /// The data as it is to be sent, and the view in its namespace.
-    fn prepare(&self, data: &impl Serialize, name: Option<&str>) -> Result<(Self, Value)> {
-        let info = self.kind();
-        let mut data = serde_json::to_value(data).map_err(|error| {
-            Error::Invalid(format!("the data cannot be written as JSON: {error}"))
-        })?;
-        let Value::Object(object) = &mut data else {
-            return Err(Error::Invalid(format!(
-                "a {} must be a JSON object",
-                info.gvk.kind
-            )));
-        };
-        fill(object, "apiVersion", &info.api_version())?;
-        fill(object, "kind", &info.gvk.kind)?;
-        let metadata = object
-            .entry("metadata")
-            .or_insert_with(|| Value::Object(Map::new()));
-        if metadata.is_null() {
-            *metadata = Value::Object(Map::new());
-        }
-        let Value::Object(metadata) = metadata else {
-            return Err(Error::Invalid("metadata must be a JSON object".to_owned()));
-        };
-        if let Some(name) = name {
-            fill(metadata, "name", name)?;
-        }
-        let own = metadata
-            .get("namespace")
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty());
-        let view = match (own, self.namespace()) {
-            (Some(own), Some(of_view)) if own != of_view => {
-                return Err(Error::Namespace(format!(
-                    "the data's namespace {own:?} contradicts {of_view:?}: leave one out"
-                )));
-            }
-            (Some(own), None) => self.clone().in_namespace(own)?,
-            (None, None) if info.is_namespaced() => return Err(self.needs_namespace()),
-            _ => self.clone(),
-        };
-        if let Some(namespace) = view.namespace() {
-            metadata.insert("namespace".to_owned(), namespace.into());
-        }
-        Ok((view, data))
-    }
 }
 
-/// Fills a text in where it is absent; another one there is refused.
-fn fill(object: &mut Map<String, Value>, key: &str, text: &str) -> Result<()> {
-    match object.get(key) {
-        None | Some(Value::Null) => {
-            object.insert(key.to_owned(), text.into());
-            Ok(())
-        }
-        Some(Value::String(there)) if there == text => Ok(()),
-        Some(other) => Err(Error::Invalid(format!(
-            "the data's {key} is {other}, but {text:?} is meant"
-        ))),
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{DeleteOptions, Patch};
+/// use serde_json::json;
+///
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// let first = pods.fetch("web").await?;
+/// let labels = json!({"metadata": {"labels": {"app": "web"}}});
+/// let second = first.patch(&Patch::merge(labels)).await?;
+/// let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+/// let third = second.patch_status(&Patch::merge(status)).await?;
+/// assert!(third.holds("Ready")?);
+///
+/// // A snapshot stays as it is.
+/// assert!(!second.holds("Ready")? && first.labels().is_empty());
+/// assert_eq!(first.fetch().await?, third);
+/// assert_ne!(first, third);
+///
+/// // What comes after it can be watched.
+/// let mut changes = second.watch().await?;
+/// let change = changes.next(None).await?;
+/// assert_eq!(change.item(), Some(&third));
+///
+/// third.delete(&DeleteOptions::default()).await?;
+/// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
+/// # Ok(()) });
+/// ```
+impl<K: Kind> Item<K> {
+    /// Changes the object; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch(self.name(), patch).await
+    }
+
+    /// Changes the object's status; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch_status(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch_status(self.name(), patch).await
     }
 }

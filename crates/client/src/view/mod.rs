@@ -1,20 +1,29 @@
-//! Views: which objects are meant, and how to read them. Making one does no
-//! I/O. Lists are in `list.rs`, writing is in `write.rs`.
+//! Views: which objects are meant, and how to read and write them. Making one does
+//! no I/O.
 
-use std::sync::Arc;
+mod delete;
+mod list;
+mod open;
+mod prepare;
+mod read;
+mod scale;
+mod table;
+mod write;
 
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
 
 use crate::{
-    cache::Cache,
     cluster::Cluster,
-    data::Snapshot,
     error::{Error, Result},
-    item::Item,
-    kinds::Kind,
+    kind::Kind,
     options::Writing,
     transport::{Call, escape},
-    watch::Watch,
+};
+pub(crate) use list::of_one_moment;
+pub use {
+    list::{Expired, Paging},
+    scale::Scale,
+    table::{Column, Row, Table},
 };
 
 /// The objects of a kind, of one namespace or all, that selectors match.
@@ -176,62 +185,5 @@ impl<K: Kind> View<K> {
             call = call.with("fieldSelector", self.fields.to_string());
         }
         call
-    }
-
-    pub(crate) fn item(&self, body: &bytes::Bytes, request: &str) -> Result<Item<K>> {
-        Item::read(self.cluster.clone(), self.kind.clone(), body, request)
-    }
-
-    pub(crate) fn wrap(&self, snapshot: Arc<Snapshot>) -> Item<K> {
-        Item::new(self.cluster.clone(), self.kind.clone(), snapshot)
-    }
-
-    /// Reads one object.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::Namespace`] when the view lacks one;
-    /// [`Error::Invalid`] for an empty name.
-    pub async fn fetch(&self, name: &str) -> Result<Item<K>> {
-        let call = Call::get(self.object_path(name)?);
-        let body = self.cluster.bytes(&call).await?;
-        self.item(&body, &call.name())
-    }
-
-    /// Reads one object; `None` when it is not there.
-    ///
-    /// # Errors
-    /// As [`View::fetch`], save for the object's absence.
-    pub async fn find(&self, name: &str) -> Result<Option<Item<K>>> {
-        match self.fetch(name).await {
-            Ok(item) => Ok(Some(item)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Changes from now on.
-    ///
-    /// # Errors
-    /// As the server refuses, or does not answer, at the first connection.
-    pub async fn watch(&self) -> Result<Watch<K>> {
-        let version = self.version().await?;
-        self.watch_since(&version).await
-    }
-
-    /// Changes after a version: of a [`List`](crate::List), or of an item.
-    ///
-    /// # Errors
-    /// As [`View::watch`]. A version that the server no longer knows is no
-    /// error: the first event is then a `Resync`.
-    pub async fn watch_since(&self, version: &str) -> Result<Watch<K>> {
-        Watch::open(self.clone(), version.to_owned()).await
-    }
-
-    /// A copy of all objects, kept fresh by a watch in the background.
-    ///
-    /// # Errors
-    /// As [`View::list`], at the first list.
-    pub async fn cache(&self) -> Result<Cache<K>> {
-        Cache::open(self.clone()).await
     }
 }

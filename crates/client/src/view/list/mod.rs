@@ -5,62 +5,13 @@ mod pages;
 use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{data, error::Result, item::Item, kinds::Kind, transport::Call, view::View};
+use super::View;
+use crate::{data, error::Result, item::Item, kind::Kind, list::List, transport::Call};
 use pages::Pages;
 pub(crate) use pages::of_one_moment;
 
 /// How many items a page of a whole list holds.
 const PAGE: u32 = 500;
-
-/// A list response: items, and the version of the collection, from which a
-/// watch can go on.
-#[derive(Debug, Clone)]
-pub struct List<K: Kind> {
-    /// The items, in the server's order.
-    ///
-    /// One that cannot be read does not spoil the others: it stands in its
-    /// place, has its bytes but no name, and what is asked of it is an error
-    /// that names the list and its position, as [`Item::check`] tells.
-    pub items: Vec<Item<K>>,
-    /// The collection's resourceVersion.
-    pub version: String,
-}
-
-impl<K: Kind> List<K> {
-    /// The items by reference, in the server's order. A list is a loop's subject as
-    /// well, by reference or by value.
-    ///
-    /// ```
-    /// # longshore_embedded::example(async |cluster| {
-    /// let nodes = cluster.nodes().list().await?;
-    /// let names: Vec<&str> = nodes.iter().map(|node| node.name()).collect();
-    /// for (node, name) in (&nodes).into_iter().zip(names) {
-    ///     assert_eq!(node.name(), name);
-    /// }
-    /// # Ok(()) });
-    /// ```
-    pub fn iter(&self) -> std::slice::Iter<'_, Item<K>> {
-        self.items.iter()
-    }
-}
-
-impl<'a, K: Kind> IntoIterator for &'a List<K> {
-    type Item = &'a Item<K>;
-    type IntoIter = std::slice::Iter<'a, Item<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl<K: Kind> IntoIterator for List<K> {
-    type Item = Item<K>;
-    type IntoIter = std::vec::IntoIter<Item<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.into_iter()
-    }
-}
 
 /// What becomes of a list over several pages when the server has forgotten
 /// the snapshot it began with (410), after a long pause.
@@ -72,7 +23,7 @@ pub enum Expired {
     /// be seen in part: the list is of no one moment.
     #[default]
     Resume,
-    /// The stream ends with that error ([`Error::is_gone`]): what has come is
+    /// The stream ends with that error ([`Error::is_gone`](crate::Error::is_gone)): what has come is
     /// of one moment.
     Fail,
 }
@@ -120,7 +71,7 @@ impl<K: Kind> View<K> {
         self
     }
 
-    pub(super) fn listing(&self) -> Call {
+    fn listing(&self) -> Call {
         let call = self.selection();
         if self.cached {
             call.with("resourceVersion", "0")
@@ -134,7 +85,7 @@ impl<K: Kind> View<K> {
     /// forgotten that moment before the last page.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::Decode`] for a malformed answer. Of a
+    /// As the server refuses; [`Error::Decode`](crate::Error::Decode) for a malformed answer. Of a
     /// malformed item only what is asked of that item is an error.
     pub async fn list(&self) -> Result<List<K>> {
         // Of its cache a server gives no pages.
