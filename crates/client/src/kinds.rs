@@ -11,7 +11,7 @@ use crate::{cluster::Cluster, error::Error, item::Item, view::View};
 macro_rules! builtin_kinds {
     ($then:ident) => {
         $then! {
-    /// A set of configuration values.
+            /// A set of configuration values.
             ConfigMap, ConfigMapItem, configmaps;
             /// Addresses behind a Service, in the older form.
             Endpoints, EndpointsItem, endpoints;
@@ -168,7 +168,6 @@ macro_rules! define {
                 }
             )*
         }
-
     };
 }
 

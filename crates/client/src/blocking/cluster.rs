@@ -119,3 +119,11 @@ impl Cluster {
         "Cluster": view_for(data: &Value, namespace: Option<&str>) -> View<Any>;
     }
 }
+
+impl<K: Kind> Item<K> {
+    /// The cluster it came from.
+    #[must_use]
+    pub fn cluster(&self) -> Cluster {
+        self.inner.cluster().clone().mirror()
+    }
+}
