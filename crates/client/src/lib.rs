@@ -26,23 +26,21 @@
 pub mod blocking;
 mod cache;
 mod cluster;
-mod copy;
 mod data;
 mod discovery;
+mod dynamic;
 mod error;
+mod export;
 mod item;
 mod kind;
 pub mod kinds;
 mod labels;
 mod list;
-mod make;
 pub mod manifest;
 mod options;
 mod pods;
 mod proxy;
 mod relations;
-mod remake;
-mod session;
 mod transport;
 pub mod typed;
 pub mod until;
@@ -53,7 +51,6 @@ mod watch;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
 pub use cluster::Cluster;
-pub use copy::{Copied, CopyOptions, Progress};
 pub use error::{Conflict, Error, Result};
 pub use item::Item;
 pub use kinds::{
@@ -67,8 +64,11 @@ pub use longshore_archive::Moved;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
+pub use pods::{
+    Copied, CopyOptions, ExecOptions, Input, Output, PortForward, PortStream, Progress, Reader,
+    Session,
+};
 pub use proxy::ApiServerProxy;
-pub use session::{ExecOptions, Input, Output, PortForward, PortStream, Reader, Session};
 pub use transport::Timing;
 pub use view::{Column, Expired, Paging, Row, Scale, Table, View};
 pub use watch::{Watch, WatchEvent};

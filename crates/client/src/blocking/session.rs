@@ -10,10 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Item, View, run, runtime};
 use crate::{
-    copy::{Copied, CopyOptions},
     error::Result,
     kinds::Pod,
-    session::{self, ExecOptions, Output},
+    pods::{self, Copied, CopyOptions, ExecOptions, Output},
 };
 
 /// A command that runs in a container, or a container that one is attached to:
@@ -21,26 +20,26 @@ use crate::{
 /// each in a thread of its own: output that is not read blocks the command.
 #[derive(Debug)]
 pub struct Session {
-    inner: session::Session,
+    inner: pods::Session,
 }
 
 /// The input of a [`Session`]. Dropping it is the end of the input.
 #[derive(Debug)]
-pub struct Input(session::Input);
+pub struct Input(pods::Input);
 
 /// An output of a [`Session`].
 #[derive(Debug)]
-pub struct Reader(session::Reader);
+pub struct Reader(pods::Reader);
 
 /// A port of a pod: see [`PortForward`](crate::PortForward).
 #[derive(Debug, Clone)]
 pub struct PortForward {
-    inner: session::PortForward,
+    inner: pods::PortForward,
 }
 
 /// A connection to a port of a pod: see [`PortStream`](crate::PortStream).
 #[derive(Debug)]
-pub struct PortStream(session::PortStream);
+pub struct PortStream(pods::PortStream);
 
 /// Waits for what reads or writes.
 fn io<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {

@@ -1,13 +1,13 @@
-//! Objects as they could be made anew.
+//! Exports objects as they could be created again.
 
 use serde_json::{Map, Value};
 
 use crate::{error::Result, item::Item, kind::Kind};
 
-/// Metadata that are the maker's, not the server's.
+/// Metadata that clients set, not the server.
 const META: [&str; 3] = ["name", "labels", "annotations"];
 
-/// Annotations and labels that tell of one object alone.
+/// Annotations and labels that belong to one object alone.
 const OWN: [&str; 9] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "deployment.kubernetes.io/revision",
@@ -33,8 +33,8 @@ const SET: [(&str, &[&str]); 5] = [
 ];
 
 impl<K: Kind> Item<K> {
-    /// The object as it could be made anew, elsewhere or later: without its
-    /// status, and without what the server has set or what tells of this
+    /// The object as it could be created again, elsewhere or later: without its
+    /// status, and without what the server has set or what belongs to this
     /// object alone, as its namespace, uid and node.
     ///
     /// # Errors

@@ -10,10 +10,8 @@ use longshore_archive::Moved;
 use tokio::io::AsyncReadExt;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    error::{Error, Result},
-    session::{ExecOptions, Reader, Session},
-};
+use super::session::{ExecOptions, Reader, Session};
+use crate::error::{Error, Result};
 
 /// So much of what `tar` says of its troubles is told, in bytes.
 const TOLD: usize = 1000;

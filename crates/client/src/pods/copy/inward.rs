@@ -8,12 +8,11 @@ use std::{
 use longshore_archive::{Moved, PackError, pack};
 use tokio_util::io::SyncIoBridge;
 
-use super::{Copied, CopyOptions, Tar, failed, path::split};
+use super::{super::session::Input, Copied, CopyOptions, Tar, failed, path::split};
 use crate::{
     error::{Error, Result},
     item::Item,
     kinds::Pod,
-    session::Input,
     view::View,
 };
 

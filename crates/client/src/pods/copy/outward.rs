@@ -9,12 +9,11 @@ use longshore_archive::{Moved, Unpack, UnpackError, unpack};
 use tempfile::TempDir;
 use tokio_util::io::SyncIoBridge;
 
-use super::{Copied, CopyOptions, Tar, failed, path::split};
+use super::{super::session::Reader, Copied, CopyOptions, Tar, failed, path::split};
 use crate::{
     error::{Error, Result},
     item::Item,
     kinds::Pod,
-    session::Reader,
     view::View,
 };
 

@@ -1,5 +1,5 @@
-//! Objects of any kind, which their own words tell: made and applied, singly
-//! or as a manifest.
+//! Objects of any kind, by their `apiVersion` and `kind`: created and applied,
+//! singly or as a manifest.
 
 use longshore_model::Gvk;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Cluster {
-    /// Makes an object of any kind, which its `apiVersion` and `kind` tell.
+    /// Creates an object of any kind, by its `apiVersion` and `kind`.
     ///
     /// # Errors
     /// [`Error::Invalid`] without a known kind; [`Error::Namespace`] when
@@ -34,9 +34,9 @@ impl Cluster {
         self.view_for(data, namespace).await?.create(data).await
     }
 
-    /// Makes all objects of a manifest, in its order: see [`manifest::read`].
+    /// Creates all objects of a manifest, in its order: see [`manifest::read`].
     /// A namespace in the manifest stands before `namespace`, unless they
-    /// contradict each other; where neither is there, [`Cluster::home`] tells it.
+    /// contradict each other; where neither is there, [`Cluster::home`] chooses it.
     ///
     /// Nothing is sent unless the whole manifest can be read. The first object
     /// that is refused ends it; those before it are there.
