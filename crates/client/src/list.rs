@@ -10,7 +10,7 @@ pub struct List<K: Kind> {
     ///
     /// One that cannot be read does not spoil the others: it stands in its
     /// place, has its bytes but no name, and what is asked of it is an error
-    /// that names the list and its position, as [`Item::check`] tells.
+    /// that names the list and its position, as of [`Item::check`].
     pub items: Vec<Item<K>>,
     /// The collection's resourceVersion.
     pub version: String,

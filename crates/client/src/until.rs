@@ -139,6 +139,6 @@ fn others<K: Kind>(item: &Item<K>) -> bool {
             return found.holds();
         }
     }
-    // Pods and nodes have conditions as soon as somebody looks after them.
+    // Pods and nodes have conditions as soon as a kubelet manages them.
     !matches!(item.kind().gvk.kind.as_ref(), "Pod" | "Node")
 }

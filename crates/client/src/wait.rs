@@ -40,7 +40,7 @@ impl<K: Kind> View<K> {
     /// waiting. See [`until`](crate::until) for conditions.
     ///
     /// # Errors
-    /// [`Error::Timeout`] tells the last state seen; else as [`View::list`].
+    /// [`Error::Timeout`] names the last state seen; else as [`View::list`].
     pub async fn wait(
         &self,
         name: &str,

@@ -66,12 +66,12 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     Ok(list)
 }
 
-/// The cursor of a list of which only the beginning is there: API servers tell
+/// The cursor of a list of which only the beginning is there: API servers send
 /// it before the items. `None` when it has not come.
 pub(crate) fn cursor_ahead(begin: &[u8]) -> Option<String> {
     let mut scanner = Scanner::new(begin);
     let mut cursor = None;
-    // Its fault is that the list is not whole, or that it has told enough.
+    // Its fault is that the list is not whole, or that enough was read.
     let _ = scanner.members(|scanner, key| match key {
         b"metadata" => {
             let mut found = String::new();
@@ -79,8 +79,8 @@ pub(crate) fn cursor_ahead(begin: &[u8]) -> Option<String> {
                 if key != b"continue" {
                     return scanner.value().map(drop);
                 }
-                let told = text(scanner, begin, 0)?;
-                told.get(begin).unwrap_or_default().clone_into(&mut found);
+                let value = text(scanner, begin, 0)?;
+                value.get(begin).unwrap_or_default().clone_into(&mut found);
                 Ok(())
             })?;
             cursor = Some(found);

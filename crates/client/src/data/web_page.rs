@@ -9,8 +9,8 @@ pub(crate) const PAGE: &str =
 /// The most characters of a web page's text that an error quotes.
 const QUOTED: usize = 200;
 
-/// The error for a body that `problem` is with; what the body is instead, when
-/// that can be seen, tells more.
+/// The error for a body with a `problem`; an empty body and a web page are named as
+/// such.
 pub(crate) fn unreadable(what: &str, body: &[u8], problem: impl std::fmt::Display) -> Error {
     if body.trim_ascii().is_empty() {
         return Error::decode(what, "it is empty");

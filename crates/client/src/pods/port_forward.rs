@@ -39,7 +39,7 @@ pub struct PortForward {
     port: u16,
 }
 
-/// A connection to a port of a pod. When the pod refuses it, reading tells why.
+/// A connection to a port of a pod. When the pod refuses it, the error of reading says why.
 ///
 /// The protocol has no half-closed connections: the pod does not see that
 /// nothing more is written until this is dropped.
@@ -63,7 +63,7 @@ impl View<Pod> {
     /// use tokio::{io::AsyncReadExt, net::{TcpListener, TcpStream}};
     ///
     /// let port = pods.port_forward("web", 8080)?;
-    /// // Nobody listens in this pod, which reading tells.
+    /// // No process listens in this pod: reading fails.
     /// let mut stream = port.connect().await?;
     /// assert!(stream.read_to_string(&mut String::new()).await.is_err());
     ///
@@ -97,8 +97,8 @@ impl PortForward {
     /// Connects to the port.
     ///
     /// # Errors
-    /// As the server refuses: no such pod, or it does not run. That nobody
-    /// listens there is told when it is read from.
+    /// As the server refuses: no such pod, or it does not run. That no
+    /// process listens there is an error of the first read.
     pub async fn connect(&self) -> Result<PortStream> {
         let call = Call::new(Method::GET, self.path.as_str()).with("ports", self.port.to_string());
         let connection = self.transport.upgrade(&call).await?;
@@ -106,7 +106,7 @@ impl PortForward {
         let (inner, outer) = tokio::io::duplex(BUFFER);
         let (mut read, mut write) = tokio::io::split(outer);
         let refused = Arc::new(OnceLock::new());
-        let told = refused.clone();
+        let refusal = refused.clone();
         let receive = async move {
             // The first message of each channel repeats the port.
             let mut begun = [false; 2];
@@ -122,7 +122,7 @@ impl PortForward {
                     continue;
                 }
                 if channel == ERROR {
-                    let _ = told.set(String::from_utf8_lossy(&data).trim().to_owned());
+                    let _ = refusal.set(String::from_utf8_lossy(&data).trim().to_owned());
                     break;
                 }
                 if write.write_all(&data).await.is_err() {
@@ -156,8 +156,8 @@ impl PortForward {
         })
     }
 
-    /// Takes connections from a listener and forwards each, for ever; what fails
-    /// of one is told to `report`, and does not end the others.
+    /// Takes connections from a listener and forwards each, for ever. The
+    /// error of one is passed to `report`, and does not end the others.
     ///
     /// # Errors
     /// When the listener fails.

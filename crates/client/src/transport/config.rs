@@ -169,8 +169,7 @@ pub(super) fn client(mut config: Config) -> Result<Client> {
     }
 }
 
-/// A client with the credentials that its user's program tells, and when they
-/// expire.
+/// A client with the credentials of its user's program, and when they expire.
 fn client_of_user(mut config: Config) -> Result<(Client, Option<Timestamp>)> {
     let expires = credentials::fetch(&mut config.auth_info).map_err(|problem| {
         let url = shown(&config.cluster_url);

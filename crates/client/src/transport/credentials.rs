@@ -1,8 +1,8 @@
-//! Programs that tell credentials: `users[].user.exec` of a kubeconfig.
+//! Programs that return credentials: `users[].user.exec` of a kubeconfig.
 //!
 //! kube-client would run such a program three times for a connection, and each
 //! run may take a second or ask a person; here it is run once, and again when
-//! what it told has expired or is refused. The protocol:
+//! its credentials have expired or are refused. The protocol:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>
 
 use std::{
@@ -16,7 +16,7 @@ use kube_client::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Where a program reads what it is asked.
+/// The variable with the program's input.
 const INFO: &str = "KUBERNETES_EXEC_INFO";
 const KIND: &str = "ExecCredential";
 
@@ -39,24 +39,25 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Runs a user's program, if there is one, and puts what it tells in its place;
-/// when that expires, if ever. Waits for the program. What it prints and what it
+/// Runs a user's program, if there is one, and puts its credentials in its place;
+/// returns when these expire, if ever. Waits for the program. What it prints and what it
 /// is given may be secret: an error has nothing of it.
 pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
     let Some(program) = user.exec.take() else {
         return Ok(None);
     };
     let name = program.command.as_deref().unwrap_or_default();
-    let told = run(name, &program)
+    let status = run(name, &program)
         .map_err(|problem| format!("the credential program {name:?} {problem}"))?;
-    if let Some(token) = told.token {
+    if let Some(token) = status.token {
         user.token = Some(token.into());
     }
-    if let (Some(certificate), Some(key)) = (told.client_certificate_data, told.client_key_data) {
+    if let (Some(certificate), Some(key)) = (status.client_certificate_data, status.client_key_data)
+    {
         user.client_certificate_data = Some(STANDARD.encode(certificate));
         user.client_key_data = Some(STANDARD.encode(key).into());
     }
-    Ok(told.expiration_timestamp)
+    Ok(status.expiration_timestamp)
 }
 
 fn run(name: &str, program: &ExecConfig) -> Result<Status, String> {
@@ -118,18 +119,18 @@ fn not_started(program: &ExecConfig, error: &std::io::Error) -> String {
 fn read(answer: &[u8], version: Option<&str>) -> Result<Status, String> {
     let unreadable = || format!("wrote something else than an {KIND}: run it by hand");
     longshore_model::yaml::check(answer).map_err(|_| unreadable())?;
-    let told: Credential = serde_yaml_ng::from_slice(answer).map_err(|_| unreadable())?;
-    if told.kind.is_some_and(|kind| kind != KIND) {
+    let credential: Credential = serde_yaml_ng::from_slice(answer).map_err(|_| unreadable())?;
+    if credential.kind.is_some_and(|kind| kind != KIND) {
         return Err(unreadable());
     }
-    if let (Some(told), Some(version)) = (&told.api_version, version)
-        && told != version
+    if let (Some(own), Some(version)) = (&credential.api_version, version)
+        && own != version
     {
         return Err(format!(
-            "speaks {told}, and the kubeconfig says {version}: make them agree"
+            "speaks {own}, and the kubeconfig says {version}: make them agree"
         ));
     }
-    let status = told
+    let status = credential
         .status
         .ok_or_else(|| format!("wrote an {KIND} without a status: run it by hand"))?;
     match (
@@ -162,10 +163,10 @@ mod tests {
     fn answers_are_json_or_yaml() {
         let yaml =
             "kind: ExecCredential\nstatus: {token: t, expirationTimestamp: 2026-01-02T03:04:05Z}";
-        let told = read(yaml.as_bytes(), Some(VERSION)).unwrap();
-        assert_eq!(told.token.as_deref(), Some("t"));
+        let status = read(yaml.as_bytes(), Some(VERSION)).unwrap();
+        assert_eq!(status.token.as_deref(), Some("t"));
         assert_eq!(
-            told.expiration_timestamp.unwrap().to_string(),
+            status.expiration_timestamp.unwrap().to_string(),
             "2026-01-02T03:04:05Z"
         );
     }

@@ -89,7 +89,7 @@ mod tests {
         struct Sending(#[source] std::io::Error);
         let text = "peer closed connection without sending TLS close_notify";
         let ended = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text);
-        let told = "sending: the server closed the connection";
-        assert_eq!(explain(&Sending(ended)), told);
+        let expected = "sending: the server closed the connection";
+        assert_eq!(explain(&Sending(ended)), expected);
     }
 }

@@ -6,7 +6,7 @@ use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
 use rand::Rng;
 
 /// A server that asks for longer than this is not waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The server's `Retry-After`, in seconds; its date form is not used by
 /// Kubernetes and counts as absent.
@@ -33,7 +33,9 @@ pub(super) fn after(
 ) -> Option<Duration> {
     let busy = code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
     match retry_after(headers) {
-        Some(wait) if busy => (wait <= PATIENCE).then(|| wait + backoff.jitter(wait / 4)),
+        Some(wait) if busy => {
+            (wait <= LONGEST_RETRY_AFTER).then(|| wait + backoff.jitter(wait / 4))
+        }
         _ => {
             let read = *method == Method::GET || *method == Method::HEAD;
             let passing = matches!(code.as_u16(), 429 | 503);

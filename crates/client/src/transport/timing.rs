@@ -26,11 +26,11 @@ pub struct Timing {
     pub first_wait: Duration,
     /// The longest wait before trying again.
     pub longest_wait: Duration,
-    /// A watch that hears nothing for so long, not even a bookmark, connects
-    /// anew: its connection may be dead.
+    /// A watch that receives nothing for so long, not even a bookmark, reconnects:
+    /// its connection may be dead.
     pub watch_idle: Duration,
     /// The server is asked to end a watch's connection after this time, which
-    /// spreads load over servers; the watch goes on over a new one.
+    /// spreads load over servers; the watch continues over a new one.
     pub watch_connection: Duration,
 }
 

@@ -20,7 +20,7 @@ pub struct Table {
 pub struct Column {
     /// Its name, as `Ready`.
     pub name: String,
-    /// What it means; empty when it is not told.
+    /// What it means; empty when it is absent.
     #[serde(default)]
     pub description: String,
     /// 0 for columns that are always shown, more for those of wide tables.

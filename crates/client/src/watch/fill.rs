@@ -19,7 +19,7 @@ use crate::{
 /// A server that knows of watch lists does not pause so long in the middle, nor
 /// longer than a watch may be silent.
 const QUIET: Duration = Duration::from_secs(5);
-/// How a server tells that the initial events are over.
+/// Where a server marks the end of the initial events.
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
 /// Pages are smaller than those of a stream: beside what is kept, two of them
 /// are in memory.

@@ -75,7 +75,7 @@ fn escaped(backslashes: u64, first: &mut bool) -> u64 {
 }
 
 /// The length of the object or list that `text` begins with; `None` when it
-/// has no end. The kinds of brackets are not told apart.
+/// has no end. The kinds of brackets are not distinguished.
 #[inline]
 pub(super) fn length(text: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escape) = (0_u32, 0_u64, false);

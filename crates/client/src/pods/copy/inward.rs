@@ -24,7 +24,7 @@ impl View<Pod> {
     /// folder there, under its own name; else it becomes `to`, in a folder that
     /// is there; what is there is written over, and an error leaves there what
     /// was copied before it. Permissions and times are kept, links stay links, sockets,
-    /// pipes and devices are left out and told. The container needs `tar` and
+    /// pipes and devices are left out and reported. The container needs `tar` and
     /// `test`, and the server must be of Kubernetes 1.30 or later.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl View<Pod> {
                 None => moved,
             },
             Err(error @ PackError::Write(_)) => {
-                let problem = tar.last_words().await;
+                let problem = tar.failure_reason().await;
                 return Err(failed(&what, problem.unwrap_or(error.to_string())));
             }
             Err(error) => return Err(failed(&what, error)),

@@ -13,12 +13,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::session::{ExecOptions, Reader, Session};
 use crate::error::{Error, Result};
 
-/// So much of what `tar` says of its troubles is told, in bytes.
-const TOLD: usize = 1000;
-/// How long the other side may take to tell why it gave up.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// The most bytes of `tar`'s messages that an error quotes.
+const QUOTED: usize = 1000;
+/// How long to wait for the other side's reason after a failure of this one.
+const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Hears how far a copy has come.
+/// Called with what was copied so far.
 pub type Progress = Arc<dyn Fn(&Moved) + Send + Sync>;
 
 /// How files are copied.
@@ -85,7 +85,7 @@ pub struct Copied {
     pub moved: Moved,
 }
 
-/// How a `tar` in a container ended, which is told while its data moves.
+/// How a `tar` in a container ended; collected while its data moves.
 struct Tar(AbortOnDropHandle<Result<Option<String>>>);
 
 impl Tar {
@@ -121,8 +121,8 @@ impl Tar {
 
     /// As `end`, for the failure of this side: what the other has to say of it
     /// may be the cause.
-    async fn last_words(self) -> Option<String> {
-        let end = tokio::time::timeout(LAST_WORDS, self.end()).await;
+    async fn failure_reason(self) -> Option<String> {
+        let end = tokio::time::timeout(REASON_TIMEOUT, self.end()).await;
         end.ok()?.unwrap_or_else(|error| Some(error.to_string()))
     }
 }
@@ -134,7 +134,7 @@ async fn said(reader: Option<Reader>) -> String {
     let (mut said, mut buffer) = (Vec::new(), [0; 1024]);
     if let Some(mut reader) = reader {
         while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-            let room = TOLD - said.len();
+            let room = QUOTED - said.len();
             said.extend_from_slice(&buffer[..length.min(room)]);
         }
     }
@@ -151,6 +151,11 @@ fn failed(what: &str, problem: impl std::fmt::Display) -> Error {
     };
     Error::Copy {
         what: what.to_owned(),
-        problem: problem.to_string().chars().take(TOLD).map(plain).collect(),
+        problem: problem
+            .to_string()
+            .chars()
+            .take(QUOTED)
+            .map(plain)
+            .collect(),
     }
 }

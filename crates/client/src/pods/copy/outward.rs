@@ -24,7 +24,7 @@ impl View<Pod> {
     /// name is replaced, a folder is not.
     ///
     /// The container is not trusted: nothing is written elsewhere. Links out of
-    /// the copied folder, devices and pipes are left out and told. The
+    /// the copied folder, devices and pipes are left out and reported. The
     /// container needs a `tar`.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl View<Pod> {
                 None => (moved, room),
             },
             Err(error @ UnpackError::Read(_)) => {
-                let problem = tar.last_words().await;
+                let problem = tar.failure_reason().await;
                 return Err(failed(&what, problem.unwrap_or(error.to_string())));
             }
             Err(error) => return Err(failed(&what, error)),

@@ -25,7 +25,7 @@ impl Session {
         let closes = connection.supports_stream_close();
         let (sink, stream) = connection.into_stream().split();
         let (frames, queued) = mpsc::channel(FRAMES);
-        let (tell, ended) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
         let (input, typed) = if options.stdin {
             let (read, write) = tokio::io::duplex(BUFFER);
             (Some(Input(write)), Some(read))
@@ -37,7 +37,7 @@ impl Session {
         let url = transport.url().to_owned();
         let mut tasks = vec![
             tokio::spawn(pump::send(sink, queued)),
-            tokio::spawn(pump::receive(stream, [out, err], tell, url)),
+            tokio::spawn(pump::receive(stream, [out, err], end, url)),
         ];
         if let Some(typed) = typed {
             tasks.push(tokio::spawn(pump::input(typed, frames.clone(), closes)));
@@ -54,7 +54,7 @@ impl Session {
         })
     }
 
-    /// Whether the server can be told that the input has ended.
+    /// Whether the protocol has a message for the end of the input.
     pub(crate) fn ends_input(&self) -> bool {
         self.ends_input
     }

@@ -23,7 +23,7 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const STATUS: u8 = 3;
 const RESIZE: u8 = 4;
-/// Of v5: the stream whose number follows has ended.
+/// Of v5: the stream with the number that follows has ended.
 const CLOSE: u8 = 255;
 
 /// Keeps an idle connection from being closed on the way.
@@ -55,7 +55,7 @@ impl Frame {
     }
 }
 
-/// Sends what is queued; ends when the connection does, or nobody queues.
+/// Sends what is queued; ends with the connection, or when all senders are gone.
 pub(super) async fn send(
     mut sink: impl Sink<Message, Error = SocketError> + Unpin,
     mut queued: mpsc::Receiver<Frame>,
@@ -77,7 +77,7 @@ pub(super) async fn send(
     let _ = sink.close().await;
 }
 
-/// Reads the input to its end, and tells of the end where the server can hear.
+/// Reads the input to its end, and sends its end if the protocol has that.
 pub(super) async fn input(mut typed: DuplexStream, frames: mpsc::Sender<Frame>, closes: bool) {
     let mut buffer = BytesMut::new();
     loop {
@@ -97,15 +97,15 @@ pub(super) async fn input(mut typed: DuplexStream, frames: mpsc::Sender<Frame>, 
     }
 }
 
-/// Receives to the end of the session, and tells what the server said of it.
+/// Receives to the end of the session, and passes on its status.
 pub(super) async fn receive(
     stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
     outputs: [DuplexStream; 2],
-    tell: oneshot::Sender<Result<Status>>,
+    ended: oneshot::Sender<Result<Status>>,
     url: String,
 ) {
     let end = take(stream, outputs, url).await;
-    let _ = tell.send(end);
+    let _ = ended.send(end);
 }
 
 async fn take(
@@ -133,7 +133,7 @@ async fn take(
             continue;
         };
         match channel {
-            // Output that nobody reads any more is thrown away.
+            // Output without a reader is discarded.
             STDOUT => drop(out.write_all(data).await),
             STDERR => drop(err.write_all(data).await),
             STATUS => {

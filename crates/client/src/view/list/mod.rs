@@ -96,8 +96,8 @@ impl<K: Kind> View<K> {
         Ok(List { items, version })
     }
 
-    /// How many objects there are now. Of a view without selectors the server tells the
-    /// number, and sends one object at most; of others all are read.
+    /// How many objects there are now. Of a view without selectors the server sends the
+    /// number, and one object at most; of others all are read.
     ///
     /// # Errors
     /// As [`View::list`].

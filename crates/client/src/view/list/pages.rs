@@ -42,20 +42,20 @@ enum Next<K: Kind> {
     ),
 }
 
-/// Tells the cursor of the next page, once.
+/// Passes on the cursor of the next page, once.
 struct Ahead(Option<oneshot::Sender<String>>);
 
 impl Ahead {
     fn new() -> (Self, oneshot::Receiver<String>) {
-        let (tell, told) = oneshot::channel();
-        (Self(Some(tell)), told)
+        let (sender, next) = oneshot::channel();
+        (Self(Some(sender)), next)
     }
 
-    fn tell(&mut self, cursor: Option<String>) {
+    fn send(&mut self, cursor: Option<String>) {
         if let Some(cursor) = cursor
-            && let Some(tell) = self.0.take()
+            && let Some(sender) = self.0.take()
         {
-            let _ = tell.send(cursor);
+            let _ = sender.send(cursor);
         }
     }
 }
@@ -84,19 +84,19 @@ impl<K: Kind> Pages<K> {
     /// A page, and the one after it, for which the server is asked while this
     /// one still comes.
     async fn read(&self, next: Next<K>) -> (Result<List<K>>, Option<Next<K>>) {
-        let (page, told): (BoxFuture<'_, _>, _) = match next {
+        let (page, cursor_after): (BoxFuture<'_, _>, _) = match next {
             Next::Cursor(cursor) => {
-                let (ahead, told) = Ahead::new();
+                let (ahead, cursor_after) = Ahead::new();
                 let page = async move { self.page(&cursor, ahead).await };
-                (Box::pin(page), told)
+                (Box::pin(page), cursor_after)
             }
-            Next::Asked(page, told) => {
+            Next::Asked(page, cursor_after) => {
                 // A task that is gone went with its runtime.
                 let page = async { page.await.unwrap_or(Err(Error::Closed)) };
-                (Box::pin(page), told)
+                (Box::pin(page), cursor_after)
             }
         };
-        let next = async { self.ask(told.await.unwrap_or_default()) };
+        let next = async { self.ask(cursor_after.await.unwrap_or_default()) };
         futures::join!(page, next)
     }
 
@@ -104,9 +104,9 @@ impl<K: Kind> Pages<K> {
     fn ask(&self, cursor: String) -> Option<Next<K>> {
         let pages = self.clone();
         (!cursor.is_empty()).then(|| {
-            let (ahead, told) = Ahead::new();
+            let (ahead, cursor_after) = Ahead::new();
             let page = async move { pages.page(&cursor, ahead).await };
-            Next::Asked(AbortOnDropHandle::new(tokio::spawn(page)), told)
+            Next::Asked(AbortOnDropHandle::new(tokio::spawn(page)), cursor_after)
         })
     }
 
@@ -124,7 +124,7 @@ impl<K: Kind> Pages<K> {
     }
 
     /// The page at a cursor; the first one at the empty cursor. The cursor of
-    /// the next is told as soon as it is there, before the items are.
+    /// the next is passed on as soon as it is there, before the items are.
     async fn page_at(&self, cursor: &str, ahead: &mut Ahead) -> Result<List<K>> {
         let view = &self.view;
         let mut call = if cursor.is_empty() {
@@ -138,7 +138,7 @@ impl<K: Kind> Pages<K> {
         let look = |begin: &[u8]| {
             let next = data::cursor_ahead(begin);
             let more = next.is_none() && begin.len() < HEAD;
-            ahead.tell(next.filter(|next| next != cursor));
+            ahead.send(next.filter(|next| next != cursor));
             more
         };
         let latest = self.latest.load(Relaxed);
@@ -150,7 +150,7 @@ impl<K: Kind> Pages<K> {
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));
         }
-        ahead.tell(Some(list.cursor));
+        ahead.send(Some(list.cursor));
         let wrapped = list.items.into_iter().map(Arc::new);
         Ok(List {
             items: wrapped.map(|snapshot| view.wrap(snapshot)).collect(),
