@@ -79,7 +79,7 @@ impl Cluster {
     /// `~/.kube/config`, else, in a pod, its own cluster. No request is sent.
     ///
     /// # Errors
-    /// [`Error::Config`] when none is configured, or not rightly.
+    /// [`Error::Config`](crate::Error::Config) when none is configured, or not rightly.
     ///
     /// ```no_run
     /// # tokio::runtime::Runtime::new()?.block_on(async {
@@ -98,7 +98,7 @@ impl Cluster {
     /// and of `context` or the current one. No request is sent.
     ///
     /// # Errors
-    /// [`Error::Config`] names the file and what is wrong with it.
+    /// [`Error::Config`](crate::Error::Config) names the file and what is wrong with it.
     ///
     /// ```
     /// # longshore_embedded::example(async |_| {
@@ -130,7 +130,7 @@ impl Cluster {
     /// the URL stands before every request's.
     ///
     /// # Errors
-    /// [`Error::Config`] when it is no http or https URL.
+    /// [`Error::Config`](crate::Error::Config) when it is no http or https URL.
     ///
     /// ```
     /// let cluster = longshore_client::Cluster::from_url("http://localhost:8001")?;

@@ -157,7 +157,7 @@ impl<K: Kind> View<K> {
         self.watch_since(&version).await
     }
 
-    /// Changes after a version: of a [`List`](crate::List), or of an item.
+    /// Changes after a version: of a [`List`], or of an item.
     ///
     /// # Errors
     /// As [`View::watch`]. A version that the server no longer knows is no
