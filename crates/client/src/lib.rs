@@ -23,6 +23,9 @@
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
+// Each uses only those to its left: error, kind, options · data · transport ·
+// discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
+// watch · cache, wait, pods, relations, typed · until · manifest · dynamic, blocking.
 pub mod blocking;
 mod cache;
 mod cluster;

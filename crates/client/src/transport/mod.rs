@@ -51,7 +51,13 @@ const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 #[derive(Clone)]
 pub(crate) struct Transport {
     shared: Arc<Shared>,
-    timing: Arc<Timing>,
+    settings: Arc<Settings>,
+}
+
+/// What clones may have each of their own.
+#[derive(Clone)]
+struct Settings {
+    timing: Timing,
     agent: HeaderValue,
     warnings: Warnings,
 }
@@ -74,11 +80,14 @@ impl Transport {
             url,
             closed: CancellationToken::new(),
         };
-        Self {
-            shared: Arc::new(shared),
-            timing: Arc::new(Timing::default()),
+        let settings = Settings {
+            timing: Timing::default(),
             agent: HeaderValue::from_static(AGENT),
             warnings: Warnings::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            settings: Arc::new(settings),
         }
     }
 
@@ -166,19 +175,19 @@ impl Transport {
     }
 
     pub(crate) fn set_timing(&mut self, timing: Timing) {
-        self.timing = Arc::new(timing);
+        Arc::make_mut(&mut self.settings).timing = timing;
     }
 
     /// A name that cannot stand in a header changes nothing.
     pub(crate) fn set_user_agent(&mut self, name: &str) {
         let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
         if let Ok(agent) = HeaderValue::from_str(&agent) {
-            self.agent = agent;
+            Arc::make_mut(&mut self.settings).agent = agent;
         }
     }
 
     pub(crate) fn set_warning_handler(&mut self, handler: impl Fn(&str) + Send + Sync + 'static) {
-        self.warnings = Warnings::to(handler);
+        Arc::make_mut(&mut self.settings).warnings = Warnings::to(handler);
     }
 
     /// kube-client's client on the same connection.
@@ -190,7 +199,7 @@ impl Transport {
     }
 
     pub(crate) fn timing(&self) -> &Timing {
-        &self.timing
+        &self.settings.timing
     }
 
     /// Where the server is, without credentials.

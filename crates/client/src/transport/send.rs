@@ -62,10 +62,12 @@ impl Transport {
         loop {
             let (client, generation) = self.fresh().await;
             let mut request = call.request()?;
-            request.headers_mut().insert(USER_AGENT, self.agent.clone());
+            request
+                .headers_mut()
+                .insert(USER_AGENT, self.settings.agent.clone());
             let outcome = client.send(request).await;
             let response = outcome.map_err(|error| self.unreachable(&error))?;
-            self.warnings.report(response.headers());
+            self.settings.warnings.report(response.headers());
             let code = response.status();
             if code.is_success() {
                 return Ok(response);
@@ -79,10 +81,10 @@ impl Transport {
                 code,
                 response.headers(),
                 attempt,
-                self.timing.backoff(),
+                self.timing().backoff(),
             );
             match wait {
-                Some(wait) if attempt < self.timing.retries && !call.once => {
+                Some(wait) if attempt < self.timing().retries && !call.once => {
                     request_metrics::retry(call, code, wait);
                     attempt += 1;
                     tokio::time::sleep(wait).await;

@@ -14,7 +14,9 @@ impl Transport {
             let (client, generation) = self.fresh().await;
             let mut request = Request::new(Vec::new());
             *request.uri_mut() = call.uri()?;
-            request.headers_mut().insert(USER_AGENT, self.agent.clone());
+            request
+                .headers_mut()
+                .insert(USER_AGENT, self.settings.agent.clone());
             let outcome = tokio::select! {
                 biased;
                 () = self.closed().cancelled() => return Err(Error::Closed),
