@@ -129,8 +129,8 @@ fn last_seen(last: &str) -> String {
 /// let stale = json!({"metadata": {"resourceVersion": "1"}});
 /// assert!(maps.replace("a", &stale).await.unwrap_err().is_conflict());
 ///
-/// let nobody = Cluster::from_url("http://localhost:1")?;
-/// let error = nobody.nodes().list().await.unwrap_err();
+/// let absent = Cluster::from_url("http://localhost:1")?;
+/// let error = absent.nodes().list().await.unwrap_err();
 /// assert!(error.is_unreachable() && error.reason().is_none());
 /// # Ok(()) });
 /// ```
@@ -218,7 +218,7 @@ impl Error {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether somebody else changed the object first (409 `Conflict`).
+    /// Whether another client changed the object first (409 `Conflict`).
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409) && !self.is_already_exists()

@@ -1,21 +1,18 @@
-//! Items: immutable snapshots of objects, parsed as far as they are asked.
+//! Items: immutable snapshots of objects. A part is parsed when it is read; requests
+//! are in the modules of their subjects.
 
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use longshore_model::{FieldSelector, KindInfo, ObjectMeta};
+use longshore_model::{KindInfo, ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     cluster::Cluster,
+    data::Snapshot,
     error::{Error, Result},
-    kinds::Kind,
-    labels::{ResourceAnnotations, ResourceLabels},
-    options::{DeleteOptions, Patch},
-    snapshot::Snapshot,
-    view::View,
-    watch::Watch,
+    kind::Kind,
 };
 
 /// One version of one object. Cheap to clone; its text is a slice of the
@@ -61,36 +58,6 @@ pub struct Item<K: Kind> {
     cluster: Cluster,
 }
 
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// use longshore_client::{DeleteOptions, Patch};
-/// use serde_json::json;
-///
-/// # let pods = cluster.pods().in_namespace("default")?;
-/// # let containers = json!([{"name": "main", "image": "busybox"}]);
-/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
-/// # pods.create(&web).await?;
-/// let first = pods.fetch("web").await?;
-/// let labels = json!({"metadata": {"labels": {"app": "web"}}});
-/// let second = first.patch(&Patch::merge(labels)).await?;
-/// let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-/// let third = second.patch_status(&Patch::merge(status)).await?;
-/// assert!(third.holds("Ready")?);
-///
-/// // A snapshot stays as it is.
-/// assert!(!second.holds("Ready")? && first.labels().is_empty());
-/// assert_eq!(first.fetch().await?, third);
-/// assert_ne!(first, third);
-///
-/// // What comes after it can be watched.
-/// let mut changes = second.watch().await?;
-/// let change = changes.next(None).await?;
-/// assert_eq!(change.item(), Some(&third));
-///
-/// third.delete(&DeleteOptions::default()).await?;
-/// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
-/// # Ok(()) });
-/// ```
 impl<K: Kind> Item<K> {
     pub(crate) fn new(cluster: Cluster, kind: K, snapshot: Arc<Snapshot>) -> Self {
         Self {
@@ -111,6 +78,10 @@ impl<K: Kind> Item<K> {
             ));
         }
         Ok(Self::new(cluster, kind, Arc::new(snapshot)))
+    }
+
+    pub(crate) fn marker(&self) -> &K {
+        &self.kind
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
@@ -267,64 +238,6 @@ impl<K: Kind> Item<K> {
             self.kind.info().collection_path(self.namespace()),
             self.name()
         )
-    }
-
-    /// Its labels, to read and to change.
-    #[must_use]
-    pub fn labels(&self) -> ResourceLabels<K> {
-        ResourceLabels::new(self.clone())
-    }
-
-    /// Its annotations, to read and to change.
-    #[must_use]
-    pub fn annotations(&self) -> ResourceAnnotations<K> {
-        ResourceAnnotations::new(self.clone())
-    }
-
-    pub(crate) fn view(&self) -> View<K> {
-        let view = View::new(self.cluster.clone(), self.kind.clone());
-        view.with_namespace(self.namespace().map(str::to_owned))
-    }
-
-    /// The object's latest version.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] when it is gone.
-    pub async fn fetch(&self) -> Result<Self> {
-        self.view().fetch(self.name()).await
-    }
-
-    /// Changes the object; the new version.
-    ///
-    /// # Errors
-    /// As the server refuses.
-    pub async fn patch(&self, patch: &Patch) -> Result<Self> {
-        self.view().patch(self.name(), patch).await
-    }
-
-    /// Changes the object's status; the new version.
-    ///
-    /// # Errors
-    /// As the server refuses.
-    pub async fn patch_status(&self, patch: &Patch) -> Result<Self> {
-        self.view().patch_status(self.name(), patch).await
-    }
-
-    /// Deletes the object; that it is gone already is no error.
-    ///
-    /// # Errors
-    /// As the server refuses.
-    pub async fn delete(&self, options: &DeleteOptions) -> Result<()> {
-        self.view().delete(self.name(), options).await
-    }
-
-    /// Changes to this object after this version.
-    ///
-    /// # Errors
-    /// As [`View::watch_since`].
-    pub async fn watch(&self) -> Result<Watch<K>> {
-        let only = FieldSelector::everything().with("metadata.name", self.name());
-        self.view().fields(only).watch_since(self.version()).await
     }
 
     /// `pods namespace/name`, for messages.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use longshore_model::{ObjectMeta, name};
 use serde_json::{Value, json};
 
-use crate::{error::Result, item::Item, kinds::Kind, options::Patch};
+use crate::{error::Result, item::Item, kind::Kind, options::Patch};
 
 /// Labels, as [`Words`].
 #[derive(Debug, Clone, Copy)]
@@ -119,8 +119,22 @@ pub struct Words<K: Kind, P: Part> {
     part: PhantomData<P>,
 }
 
+impl<K: Kind> Item<K> {
+    /// Its labels, to read and to change.
+    #[must_use]
+    pub fn labels(&self) -> ResourceLabels<K> {
+        ResourceLabels::new(self.clone())
+    }
+
+    /// Its annotations, to read and to change.
+    #[must_use]
+    pub fn annotations(&self) -> ResourceAnnotations<K> {
+        ResourceAnnotations::new(self.clone())
+    }
+}
+
 impl<K: Kind, P: Part> Words<K, P> {
-    pub(crate) fn new(item: Item<K>) -> Self {
+    fn new(item: Item<K>) -> Self {
         Self {
             item,
             part: PhantomData,

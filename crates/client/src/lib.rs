@@ -23,52 +23,37 @@
 //! Configuration, TLS and authentication are kube-client's; its types stay
 //! inside, save in [`Cluster::kube_client`].
 
-mod answer;
+// Each uses only those to its left: error, kind, options · data · transport ·
+// discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
+// watch · cache, wait, pods, relations, typed · until · manifest · dynamic, blocking.
 pub mod blocking;
-mod blocks;
-mod body;
 mod cache;
 mod cluster;
-mod config;
-mod copy;
-mod credentials;
-mod decode;
+mod data;
 mod discovery;
+mod dynamic;
 mod error;
+mod export;
 mod item;
-mod json;
+mod kind;
 pub mod kinds;
-mod kubeconfig;
 mod labels;
 mod list;
-mod make;
 pub mod manifest;
-mod measure;
 mod options;
 mod pods;
-mod proxies;
 mod proxy;
 mod relations;
-mod remake;
-mod retry;
-mod scale;
-mod session;
-mod snapshot;
-mod stream;
-mod table;
 mod transport;
 pub mod typed;
 pub mod until;
 mod versions;
 mod view;
 mod wait;
-mod warnings;
 mod watch;
-mod write;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
-pub use cluster::{Cluster, Timing};
-pub use copy::{Copied, CopyOptions, Progress};
+pub use cluster::Cluster;
 pub use error::{Conflict, Error, Result};
 pub use item::Item;
 pub use kinds::{
@@ -77,14 +62,16 @@ pub use kinds::{
     ServiceItem, StatefulSetItem,
 };
 pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
-pub use list::{Expired, List, Paging};
+pub use list::List;
 pub use longshore_archive::Moved;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
+pub use pods::{
+    Copied, CopyOptions, ExecOptions, Input, Output, PortForward, PortStream, Progress, Reader,
+    Session,
+};
 pub use proxy::ApiServerProxy;
-pub use scale::Scale;
-pub use session::{ExecOptions, Input, Output, PortForward, PortStream, Reader, Session};
-pub use table::{Column, Row, Table};
-pub use view::View;
+pub use transport::Timing;
+pub use view::{Column, Expired, Paging, Row, Scale, Table, View};
 pub use watch::{Watch, WatchEvent};

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::{CustomResourceDefinition, Kind},
+    kind::Kind,
+    kinds::CustomResourceDefinition,
     until,
 };
 

@@ -64,7 +64,7 @@ impl Patch {
     /// Server-side apply: the fields that `manager` wants to own. `force`
     /// takes fields over that another manager owns; without it, such a field
     /// is a conflict. `apiVersion`, `kind` and `metadata.name` are filled in
-    /// where the request tells them.
+    /// from the request.
     #[must_use]
     pub fn apply(body: Value, manager: &str, force: bool) -> Self {
         Self {

@@ -6,12 +6,10 @@ use http::Method;
 use serde_json::Value;
 
 use crate::{
-    answer,
     cluster::Cluster,
     error::{Error, Result},
     options::{Patch, Writing},
-    stream::pieces,
-    transport::Call,
+    transport::{Call, Lines, Transport, parse, pieces},
 };
 
 /// Requests to the API server by path. Every 2xx is a success; anything else
@@ -47,14 +45,20 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct ApiServerProxy {
-    cluster: Cluster,
+    transport: Transport,
+}
+
+impl Cluster {
+    /// Requests by path, for what has no view.
+    #[must_use]
+    pub fn proxy(&self) -> ApiServerProxy {
+        ApiServerProxy {
+            transport: self.transport.clone(),
+        }
+    }
 }
 
 impl ApiServerProxy {
-    pub(crate) fn new(cluster: Cluster) -> Self {
-        Self { cluster }
-    }
-
     /// The full URL of a path given in parts; a part may hold several steps.
     /// The base's own path is kept.
     ///
@@ -71,7 +75,7 @@ impl ApiServerProxy {
             .iter()
             .map(|part| part.trim_matches('/'))
             .filter(|part| !part.is_empty());
-        let mut url = self.cluster.url();
+        let mut url = self.transport.url().to_owned();
         for step in steps {
             url.push('/');
             url.push_str(step);
@@ -83,18 +87,15 @@ impl ApiServerProxy {
         let path = format!("/{}", path.trim_start_matches('/'));
         let query = query.iter().copied();
         let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut call = Call::new(method, path).queries(query);
-        call.exact = true;
-        call
+        Call::new(method, path).queries(query)
     }
 
     async fn value(&self, call: Call) -> Result<Value> {
-        let bytes = self.cluster.bytes(&call).await?;
+        let bytes = self.transport.bytes(&call).await?;
         if bytes.trim_ascii().is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|error| answer::unreadable(&answer::what(&call), &bytes, error))
+        parse(&call, &bytes)
     }
 
     /// Reads JSON.
@@ -112,7 +113,7 @@ impl ApiServerProxy {
     pub async fn get_bytes(&self, path: &str, query: &[(&str, &str)]) -> Result<Bytes> {
         let mut call = self.call(Method::GET, path, query);
         call.accept = "*/*";
-        self.cluster.bytes(&call).await
+        self.transport.bytes(&call).await
     }
 
     /// Makes something.
@@ -171,8 +172,8 @@ impl ApiServerProxy {
     ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
         let mut call = self.call(Method::GET, path, query);
         call.accept = "*/*";
-        let response = self.cluster.send(&call).await?;
-        Ok(pieces(self.cluster.clone(), response))
+        let response = self.transport.send(&call).await?;
+        Ok(pieces(self.transport.clone(), response))
     }
 
     /// Watches a collection or object by path: each event as the server's
@@ -187,9 +188,9 @@ impl ApiServerProxy {
         query: &[(&str, &str)],
     ) -> Result<impl Stream<Item = Result<Value>> + Send + use<>> {
         let call = self.call(Method::GET, path, query).with("watch", "true");
-        let response = self.cluster.send(&call).await?;
+        let response = self.transport.send(&call).await?;
         let what = format!("an event of {}", call.name());
-        let lines = crate::stream::Lines::new(self.cluster.clone(), &call, response)?;
+        let lines = Lines::new(self.transport.clone(), &call, response)?;
         Ok(futures::stream::unfold(
             Some((lines, what)),
             |state| async {

@@ -3,7 +3,7 @@
 //! Any function from an item to `bool` is one; here are those that are wanted
 //! most.
 
-use crate::{item::Item, kinds::Kind};
+use crate::{item::Item, kind::Kind};
 
 /// Whether the object does what it is for: a Pod or Node is `Ready`, a
 /// Deployment, StatefulSet, DaemonSet or ReplicaSet has all its pods, of the
@@ -139,6 +139,6 @@ fn others<K: Kind>(item: &Item<K>) -> bool {
             return found.holds();
         }
     }
-    // Pods and nodes have conditions as soon as somebody looks after them.
+    // Pods and nodes have conditions as soon as a kubelet manages them.
     !matches!(item.kind().gvk.kind.as_ref(), "Pod" | "Node")
 }

@@ -9,9 +9,9 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
+    discovery::Discovery,
     error::{Error, Result},
-    transport::Call,
+    transport::{Call, Transport},
 };
 
 /// What API servers say of a path that leads to no kind; of an object that is
@@ -88,6 +88,42 @@ impl Versions {
             None => info.api_version(),
         }
     }
+
+    /// The call to send instead of one that the server refused, if it has the
+    /// kind in another version.
+    pub(crate) async fn instead(
+        &self,
+        discovery: &Discovery,
+        transport: &Transport,
+        call: &Call,
+        error: &Error,
+    ) -> Result<Option<Call>> {
+        let unknown = error
+            .status()
+            .is_some_and(|status| NO_KIND.contains(&status.message.as_str()));
+        if !unknown {
+            return Ok(None);
+        }
+        let Some(place) = Place::of(&call.path) else {
+            return Ok(None);
+        };
+        let served = discovery.of_place(transport, &place.group, &place.plural);
+        let Some(version) = served.await?.map(|info| info.gvk.version.to_string()) else {
+            return Ok(None);
+        };
+        if version == place.version {
+            return Ok(None);
+        }
+        tracing::debug!(
+            group = place.group,
+            plural = place.plural,
+            version,
+            "another version is served"
+        );
+        let instead = moved(call, &place, &version);
+        self.moved.write().insert(place, version);
+        Ok(Some(instead))
+    }
 }
 
 /// The same call of another version.
@@ -104,40 +140,6 @@ fn moved(call: &Call, place: &Place, version: &str) -> Call {
         call.body = Value::Object(object).to_string().into();
     }
     call
-}
-
-/// The call to send instead of one that the server refused, if it has the kind
-/// in another version.
-pub(crate) async fn instead(cluster: &Cluster, call: &Call, error: &Error) -> Result<Option<Call>> {
-    let unknown = error
-        .status()
-        .is_some_and(|status| NO_KIND.contains(&status.message.as_str()));
-    if call.exact || !unknown {
-        return Ok(None);
-    }
-    let Some(place) = Place::of(&call.path) else {
-        return Ok(None);
-    };
-    let discovery = &cluster.shared.discovery;
-    let served = discovery
-        .of_place(cluster, &place.group, &place.plural)
-        .await?;
-    let Some(version) = served.map(|info| info.gvk.version.to_string()) else {
-        return Ok(None);
-    };
-    if version == place.version {
-        return Ok(None);
-    }
-    tracing::debug!(
-        group = place.group,
-        plural = place.plural,
-        version,
-        "another version is served"
-    );
-    let instead = moved(call, &place, &version);
-    let versions = &cluster.shared.versions;
-    versions.moved.write().insert(place, version);
-    Ok(Some(instead))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::Kind,
+    kind::Kind,
     view::View,
     watch::WatchEvent,
 };
@@ -19,17 +19,17 @@ use crate::{
 /// use longshore_client::DeleteOptions;
 /// use serde_json::json;
 /// let maps = cluster.configmaps().in_namespace("default")?;
-/// let patience = Duration::from_secs(20);
+/// let timeout = Duration::from_secs(20);
 ///
 /// let blue = json!({"metadata": {"name": "a"}, "data": {"colour": "blue"}});
 /// let (made, map) = tokio::join!(
 ///     maps.create(&blue),
-///     maps.wait("a", |map| map.data().is_ok_and(|data| data["colour"] == "blue"), patience),
+///     maps.wait("a", |map| map.data().is_ok_and(|data| data["colour"] == "blue"), timeout),
 /// );
 /// assert_eq!(map?.uid(), made?.uid());
 ///
 /// maps.delete("a", &DeleteOptions::default()).await?;
-/// maps.wait_gone("a", patience).await?;
+/// maps.wait_gone("a", timeout).await?;
 /// let error = maps.wait("a", |_| true, Duration::from_millis(1)).await.unwrap_err();
 /// assert!(error.is_timeout());
 /// # Ok(()) });
@@ -40,7 +40,7 @@ impl<K: Kind> View<K> {
     /// waiting. See [`until`](crate::until) for conditions.
     ///
     /// # Errors
-    /// [`Error::Timeout`] tells the last state seen; else as [`View::list`].
+    /// [`Error::Timeout`] names the last state seen; else as [`View::list`].
     pub async fn wait(
         &self,
         name: &str,

@@ -2,11 +2,11 @@
 
 use std::{ops::Deref, time::Duration};
 
-use super::{Mirror, run};
+use super::{Mirror, View, run, waits};
 use crate::{
     cache::{self, Change},
     error::{Error, Result},
-    kinds::Kind,
+    kind::Kind,
 };
 
 /// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache), which it
@@ -30,6 +30,10 @@ impl<K: Kind> Mirror for cache::Cache<K> {
     fn mirror(self) -> Cache<K> {
         Cache { inner: self }
     }
+}
+
+impl<K: Kind> View<K> {
+    waits! { "View": cache() -> Cache<K>; }
 }
 
 impl<K: Kind> Cache<K> {

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{ApiServerProxy, Item, Mirror, View, run, waits};
 use crate::{
-    cluster::{self, Timing},
+    cluster,
     error::Result,
-    kinds::{Any, Kind},
+    kind::{Any, Kind},
+    transport::Timing,
 };
 
 /// A connection to a cluster: see [`Cluster`](crate::Cluster).
@@ -116,5 +117,13 @@ impl Cluster {
         "Cluster": home(data: &Value) -> View<Any>;
         "Cluster": place(data: &Value, namespace: &str) -> View<Any>;
         "Cluster": view_for(data: &Value, namespace: Option<&str>) -> View<Any>;
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// The cluster it came from.
+    #[must_use]
+    pub fn cluster(&self) -> Cluster {
+        self.inner.cluster().clone().mirror()
     }
 }

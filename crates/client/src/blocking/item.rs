@@ -1,22 +1,22 @@
-//! Items, lists, labels and annotations.
+//! Items and lists.
 
 use std::{ops::Deref, time::Duration};
 
-use super::{Cluster, Logs, Mirror, View, Watch, run, waits};
+use super::{Mirror, run, waits};
 use crate::{
-    Scale,
     error::Result,
-    item, kinds,
-    kinds::{Any, Kind},
-    labels::{self, Annotations, Labels, Part},
-    options::{DeleteOptions, LogOptions, Patch},
+    item,
+    kind::Kind,
+    list,
+    options::{DeleteOptions, Patch},
+    view::Scale,
 };
 
 /// One version of one object: see [`Item`](crate::Item), which it gives out by
-/// dereferencing, so that everything it tells can be read here.
+/// dereferencing, so that all its reading functions can be called here.
 #[derive(Debug)]
 pub struct Item<K: Kind> {
-    inner: item::Item<K>,
+    pub(super) inner: item::Item<K>,
 }
 
 impl<K: Kind> Clone for Item<K> {
@@ -83,7 +83,7 @@ impl<K: Kind> IntoIterator for List<K> {
     }
 }
 
-impl<K: Kind> Mirror for crate::List<K> {
+impl<K: Kind> Mirror for list::List<K> {
     type Here = List<K>;
 
     fn mirror(self) -> List<K> {
@@ -95,40 +95,14 @@ impl<K: Kind> Mirror for crate::List<K> {
 }
 
 impl<K: Kind> Item<K> {
-    pub(super) fn inside(&self) -> &item::Item<K> {
-        &self.inner
-    }
-
-    /// The cluster it came from.
-    #[must_use]
-    pub fn cluster(&self) -> Cluster {
-        self.inner.cluster().clone().mirror()
-    }
-
-    /// Its labels, to read and to change.
-    #[must_use]
-    pub fn labels(&self) -> Words<K, Labels> {
-        self.inner.labels().mirror()
-    }
-
-    /// Its annotations, to read and to change.
-    #[must_use]
-    pub fn annotations(&self) -> Words<K, Annotations> {
-        self.inner.annotations().mirror()
-    }
-
     waits! {
         "Item": fetch() -> Self;
         "Item": patch(patch: &Patch) -> Self;
         "Item": patch_status(patch: &Patch) -> Self;
         "Item": delete(options: &DeleteOptions) -> ();
-        "Item": watch() -> Watch<K>;
         "Item": wait_gone(timeout: Duration) -> ();
         "Item": scale() -> Scale;
         "Item": set_scale(replicas: u32) -> Scale;
-        "Item": owner() -> Option<Item<Any>>;
-        "Item": owners() -> Vec<Item<Any>>;
-        "Item": events() -> Vec<Item<kinds::Event>>;
     }
 
     /// As [`Item::wait`](crate::Item::wait).
@@ -141,102 +115,5 @@ impl<K: Kind> Item<K> {
         timeout: Duration,
     ) -> Result<Self> {
         run(self.inner.wait(until, timeout)).map(Mirror::mirror)
-    }
-
-    /// As [`Item::children`](crate::Item::children).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn children<C: Kind + Default>(&self) -> Result<Vec<Item<C>>> {
-        run(self.inner.children::<C>()).map(Mirror::mirror)
-    }
-
-    /// As [`Item::children_in`](crate::Item::children_in).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn children_in<C: Kind>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
-        run(self.inner.children_in(view.inside())).map(Mirror::mirror)
-    }
-}
-
-macro_rules! pods {
-    ($($kind:ident),*) => {
-        $(impl Item<kinds::$kind> {
-            waits! { "Item": pods() -> Vec<Item<kinds::Pod>>; }
-        })*
-    };
-}
-
-pods!(
-    CronJob,
-    DaemonSet,
-    Deployment,
-    Job,
-    Node,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet
-);
-
-impl Item<kinds::Deployment> {
-    waits! { "Item": replica_sets() -> Vec<Item<kinds::ReplicaSet>>; }
-}
-
-impl Item<kinds::CronJob> {
-    waits! { "Item": jobs() -> Vec<Item<kinds::Job>>; }
-}
-
-impl Item<kinds::Pod> {
-    waits! { "Item": evict(options: &DeleteOptions) -> (); }
-
-    /// As [`Item::logs`](crate::Item::logs), to read from.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn logs(&self, options: &LogOptions) -> Result<Logs> {
-        run(self.inner.logs(options)).map(Logs::new)
-    }
-}
-
-/// Labels or annotations: see [`Words`](crate::Words).
-#[derive(Debug, Clone)]
-pub struct Words<K: Kind, P: Part> {
-    inner: labels::Words<K, P>,
-}
-
-impl<K: Kind, P: Part> Mirror for labels::Words<K, P> {
-    type Here = Words<K, P>;
-
-    fn mirror(self) -> Words<K, P> {
-        Words { inner: self }
-    }
-}
-
-impl<K: Kind, P: Part> Deref for Words<K, P> {
-    type Target = labels::Words<K, P>;
-
-    fn deref(&self) -> &labels::Words<K, P> {
-        &self.inner
-    }
-}
-
-impl<K: Kind, P: Part> Words<K, P> {
-    waits! {
-        "Words": set(key: &str, value: &str) -> Item<K>;
-        "Words": delete(key: &str) -> Item<K>;
-    }
-
-    /// As [`Words::set_many`](crate::Words::set_many).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn set_many<Key, Val>(&self, words: impl IntoIterator<Item = (Key, Val)>) -> Result<Item<K>>
-    where
-        Key: AsRef<str>,
-        Val: AsRef<str>,
-    {
-        run(self.inner.set_many(words)).map(Mirror::mirror)
     }
 }

@@ -1,8 +1,8 @@
 //! The same client without `async`, for scripts and small programs: the same
 //! names, and each function waits for its answer.
 //!
-//! What an item tells is read from the asynchronous item inside, which every
-//! type here gives out by dereferencing.
+//! Reading an item needs no waiting: each type here dereferences to its
+//! asynchronous counterpart.
 //!
 //! ```
 //! # longshore_embedded::blocking_example(|cluster| {
@@ -20,7 +20,7 @@
 //! let found = maps.filter("app=web")?.list()?;
 //! assert_eq!(found.items[0].version(), map.version());
 //!
-//! // A cache tells what has changed since the last look.
+//! // A cache reports what has changed.
 //! let cache = cluster.configmaps().cache()?;
 //! let mut changes = cache.subscribe();
 //! map.delete(&Default::default())?;
@@ -36,7 +36,11 @@
 mod cache;
 mod cluster;
 mod item;
+mod kinds;
+mod labels;
+mod pods;
 mod proxy;
+mod relations;
 mod session;
 mod view;
 mod watch;
@@ -48,10 +52,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 pub use cache::{Cache, Changes};
 pub use cluster::Cluster;
-pub use item::{Item, List, Words};
+pub use item::{Item, List};
+pub use labels::Words;
+pub use pods::Logs;
 pub use proxy::ApiServerProxy;
 pub use session::{Input, PortForward, PortStream, Reader, Session};
-pub use view::{Logs, View};
+pub use view::View;
 pub use watch::{Watch, WatchEvent};
 
 use crate::error::{Error, Result};
@@ -150,8 +156,8 @@ same!(
     usize,
     serde_json::Value,
     bytes::Bytes,
-    crate::Scale,
-    crate::Table
+    crate::view::Scale,
+    crate::view::Table
 );
 
 /// Functions that wait for those of the same names.

@@ -10,37 +10,36 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Item, View, run, runtime};
 use crate::{
-    copy::{Copied, CopyOptions},
     error::Result,
     kinds::Pod,
-    session::{self, ExecOptions, Output},
+    pods::{self, Copied, CopyOptions, ExecOptions, Output},
 };
 
 /// A command that runs in a container, or a container that one is attached to:
 /// see [`Session`](crate::Session). Read its outputs while it is written to,
-/// each in a thread of its own: what nobody reads holds the command up.
+/// each in a thread of its own: output that is not read blocks the command.
 #[derive(Debug)]
 pub struct Session {
-    inner: session::Session,
+    inner: pods::Session,
 }
 
 /// The input of a [`Session`]. Dropping it is the end of the input.
 #[derive(Debug)]
-pub struct Input(session::Input);
+pub struct Input(pods::Input);
 
 /// An output of a [`Session`].
 #[derive(Debug)]
-pub struct Reader(session::Reader);
+pub struct Reader(pods::Reader);
 
 /// A port of a pod: see [`PortForward`](crate::PortForward).
 #[derive(Debug, Clone)]
 pub struct PortForward {
-    inner: session::PortForward,
+    inner: pods::PortForward,
 }
 
 /// A connection to a port of a pod: see [`PortStream`](crate::PortStream).
 #[derive(Debug)]
-pub struct PortStream(session::PortStream);
+pub struct PortStream(pods::PortStream);
 
 /// Waits for what reads or writes.
 fn io<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
@@ -152,7 +151,7 @@ macro_rules! sessions {
                 command: impl IntoIterator<Item = C>,
                 options: &ExecOptions,
             ) -> Result<Session> {
-                run(self.inside().exec($($name,)? command, options)).map(|inner| Session { inner })
+                run(self.inner.exec($($name,)? command, options)).map(|inner| Session { inner })
             }
 
             #[doc = concat!("As [`", $of, "::attach`](crate::", $of, "::attach).")]
@@ -160,7 +159,7 @@ macro_rules! sessions {
             /// # Errors
             /// As there.
             pub fn attach(&self, $($name: $named,)? options: &ExecOptions) -> Result<Session> {
-                run(self.inside().attach($($name,)? options)).map(|inner| Session { inner })
+                run(self.inner.attach($($name,)? options)).map(|inner| Session { inner })
             }
 
             #[doc = concat!("As [`", $of, "::output`](crate::", $of, "::output).")]
@@ -173,7 +172,7 @@ macro_rules! sessions {
                 command: impl IntoIterator<Item = C>,
                 container: Option<&str>,
             ) -> Result<Output> {
-                run(self.inside().output($($name,)? command, container))
+                run(self.inner.output($($name,)? command, container))
             }
 
             #[doc = concat!("As [`", $of, "::copy_out`](crate::", $of, "::copy_out).")]
@@ -187,7 +186,7 @@ macro_rules! sessions {
                 to: &Path,
                 options: &CopyOptions,
             ) -> Result<Copied> {
-                run(self.inside().copy_out($($name,)? from, to, options))
+                run(self.inner.copy_out($($name,)? from, to, options))
             }
 
             #[doc = concat!("As [`", $of, "::copy_in`](crate::", $of, "::copy_in).")]
@@ -201,7 +200,7 @@ macro_rules! sessions {
                 to: &str,
                 options: &CopyOptions,
             ) -> Result<Copied> {
-                run(self.inside().copy_in($($name,)? from, to, options))
+                run(self.inner.copy_in($($name,)? from, to, options))
             }
 
             #[doc = concat!("As [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]
@@ -209,7 +208,7 @@ macro_rules! sessions {
             /// # Errors
             /// As there.
             pub fn port_forward(&self, $($name: $named,)? port: u16) -> Result<PortForward> {
-                let inner = self.inside().port_forward($($name,)? port)?;
+                let inner = self.inner.port_forward($($name,)? port)?;
                 Ok(PortForward { inner })
             }
         }

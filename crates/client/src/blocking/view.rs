@@ -1,32 +1,25 @@
-//! Views, and logs to read from.
+//! Views.
 
-use std::{
-    io::{self, Read},
-    ops::Deref,
-    time::Duration,
-};
+use std::{ops::Deref, time::Duration};
 
-use bytes::{Buf, Bytes};
-use futures::Stream;
 use longshore_model::{FieldSelector, LabelSelector};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Cache, Item, List, Mirror, Taken, Watch, run, waits};
+use super::{Item, List, Mirror, Taken, run, waits};
 use crate::{
-    Scale, Table,
     error::Result,
     item,
-    kinds::{Kind, Pod},
-    options::{DeleteOptions, LogOptions, Patch},
-    view,
+    kind::Kind,
+    options::{DeleteOptions, Patch},
+    view::{self, Scale, Table},
 };
 
 /// The objects of a kind, of one namespace or all, that selectors match: see
 /// [`View`](crate::View).
 #[derive(Debug, Clone)]
 pub struct View<K: Kind> {
-    inner: view::View<K>,
+    pub(super) inner: view::View<K>,
 }
 
 impl<K: Kind> Deref for View<K> {
@@ -46,10 +39,6 @@ impl<K: Kind> Mirror for view::View<K> {
 }
 
 impl<K: Kind> View<K> {
-    pub(super) fn inside(&self) -> &view::View<K> {
-        &self.inner
-    }
-
     /// As [`View::in_namespace`](crate::View::in_namespace).
     ///
     /// # Errors
@@ -112,9 +101,6 @@ impl<K: Kind> View<K> {
         "View": scale(name: &str) -> Scale;
         "View": set_scale(name: &str, replicas: u32) -> Scale;
         "View": wait_gone(name: &str, timeout: Duration) -> ();
-        "View": watch() -> Watch<K>;
-        "View": watch_since(version: &str) -> Watch<K>;
-        "View": cache() -> Cache<K>;
     }
 
     /// As [`View::create`](crate::View::create).
@@ -173,67 +159,5 @@ impl<K: Kind> View<K> {
         let stream = async move { view.stream() };
         let stream = futures::FutureExt::flatten_stream(stream);
         Taken::new(stream).map(|item| item.map(Mirror::mirror))
-    }
-}
-
-impl View<Pod> {
-    waits! {
-        "View": bind(name: &str, node: &str) -> ();
-        "View": evict(name: &str, options: &DeleteOptions) -> ();
-    }
-
-    /// As [`View::logs`](crate::View::logs), to read from.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
-        run(self.inner.logs(name, options)).map(Logs::new)
-    }
-}
-
-/// A container's log, to read from.
-///
-/// ```no_run
-/// use std::io::{BufRead, BufReader};
-/// # fn logs(pod: longshore_client::blocking::Item<longshore_client::kinds::Pod>) -> Result<(), Box<dyn std::error::Error>> {
-/// for line in BufReader::new(pod.logs(&Default::default())?).lines() {
-///     println!("{}", line?);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-pub struct Logs {
-    pieces: Taken<Bytes>,
-    /// What is not read yet of the last piece.
-    rest: Bytes,
-}
-
-impl Logs {
-    pub(super) fn new(stream: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
-        Self {
-            pieces: Taken::new(stream),
-            rest: Bytes::new(),
-        }
-    }
-}
-
-impl Read for Logs {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() {
-            match self.pieces.next() {
-                None => return Ok(0),
-                Some(Ok(piece)) => self.rest = piece,
-                Some(Err(error)) => return Err(io::Error::other(error)),
-            }
-        }
-        let length = buffer.len().min(self.rest.len());
-        self.rest.copy_to_slice(&mut buffer[..length]);
-        Ok(length)
-    }
-}
-
-impl std::fmt::Debug for Logs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Logs").finish_non_exhaustive()
     }
 }

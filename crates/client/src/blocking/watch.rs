@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Item, List, Mirror, run};
-use crate::{error::Result, kinds::Kind, watch};
+use super::{Item, List, Mirror, View, run, waits};
+use crate::{error::Result, kind::Kind, watch};
 
 /// A change that a [`Watch`] saw: see [`WatchEvent`](crate::WatchEvent).
 #[derive(Debug, Clone)]
@@ -55,6 +55,17 @@ impl<K: Kind> Mirror for watch::Watch<K> {
     fn mirror(self) -> Watch<K> {
         Watch { inner: self }
     }
+}
+
+impl<K: Kind> View<K> {
+    waits! {
+        "View": watch() -> Watch<K>;
+        "View": watch_since(version: &str) -> Watch<K>;
+    }
+}
+
+impl<K: Kind> Item<K> {
+    waits! { "Item": watch() -> Watch<K>; }
 }
 
 impl<K: Kind> Watch<K> {

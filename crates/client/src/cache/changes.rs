@@ -1,4 +1,4 @@
-//! What a cache's subscribers have not taken yet.
+//! Changes that a cache's subscribers have not taken yet.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 
 use super::table::{self, Table};
-use crate::{cluster::Cluster, item::Item, kinds::Kind, snapshot::Snapshot};
+use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
 
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]
@@ -31,14 +31,14 @@ impl<K: Kind> Change<K> {
     }
 }
 
-/// A change, before it is an item's.
+/// A change of a stored object.
 #[derive(Clone)]
-pub(super) enum Told {
+pub(super) enum SnapshotChange {
     Upsert(Arc<Snapshot>),
     Gone(Arc<Snapshot>),
 }
 
-impl Told {
+impl SnapshotChange {
     fn snapshot(&self) -> &Arc<Snapshot> {
         match self {
             Self::Upsert(snapshot) | Self::Gone(snapshot) => snapshot,
@@ -47,7 +47,7 @@ impl Told {
 }
 
 /// Per object only the latest state is kept, so a slow subscriber costs no more
-/// than the objects there are; but each object that went is told, also when its
+/// than the objects there are; but each deletion is reported, also when the
 /// name is used again.
 #[derive(Default)]
 pub(super) struct Subscriber {
@@ -58,18 +58,18 @@ pub(super) struct Subscriber {
 #[derive(Default)]
 struct Waiting {
     order: VecDeque<String>,
-    changes: HashMap<String, VecDeque<Told>>,
+    changes: HashMap<String, VecDeque<SnapshotChange>>,
     ended: bool,
 }
 
 impl Subscriber {
-    fn push(&self, change: &Told) {
+    fn push(&self, change: &SnapshotChange) {
         let mut waiting = self.waiting.lock();
         let key = table::key_of(change.snapshot());
         let changes = waiting.changes.entry(key.clone()).or_default();
         let first = changes.is_empty();
         let uid = change.snapshot().uid();
-        if matches!(changes.back(), Some(Told::Upsert(old)) if old.uid() == uid) {
+        if matches!(changes.back(), Some(SnapshotChange::Upsert(old)) if old.uid() == uid) {
             changes.pop_back();
         }
         changes.push_back(change.clone());
@@ -107,7 +107,7 @@ impl Subscriber {
     }
 
     /// The next change; `None` at the end. May be given up and called again.
-    pub(super) async fn next(&self) -> Option<Told> {
+    pub(super) async fn next(&self) -> Option<SnapshotChange> {
         loop {
             match self.take() {
                 Taken::Change(change) => return Some(change),
@@ -118,7 +118,7 @@ impl Subscriber {
     }
 }
 
-/// Those who are told.
+/// The receivers of changes.
 #[derive(Default)]
 pub(super) struct Subscribers {
     all: Vec<Weak<Subscriber>>,
@@ -135,9 +135,9 @@ impl Subscribers {
         subscriber
     }
 
-    pub(super) fn tell(&mut self, change: &Told) {
-        let tell = |weak: &Weak<Subscriber>| weak.upgrade().map(|one| one.push(change)).is_some();
-        self.all.retain(tell);
+    pub(super) fn notify(&mut self, change: &SnapshotChange) {
+        let push = |weak: &Weak<Subscriber>| weak.upgrade().map(|one| one.push(change)).is_some();
+        self.all.retain(push);
     }
 
     pub(super) fn end(&mut self) {
@@ -178,14 +178,14 @@ impl Subscribers {
 pub struct Changes<K: Kind> {
     pub(super) cluster: Cluster,
     pub(super) kind: K,
-    /// What was there at the beginning, and the last key of it that was told.
+    /// What was there at the beginning, and the last key of it that was given out.
     pub(super) initial: Option<(Table, String)>,
     pub(super) subscriber: Arc<Subscriber>,
     pub(super) _guard: Arc<DropGuard>,
 }
 
 enum Taken {
-    Change(Told),
+    Change(SnapshotChange),
     Nothing,
     End,
 }
@@ -211,22 +211,22 @@ impl<K: Kind> Changes<K> {
     }
 
     /// The next of what was there at the beginning.
-    fn initial(&mut self) -> Option<Told> {
+    fn initial(&mut self) -> Option<SnapshotChange> {
         let (table, last) = self.initial.as_mut()?;
         let Some((key, snapshot)) = table.after(last) else {
             self.initial = None;
             return None;
         };
-        let told = Told::Upsert(snapshot.clone());
+        let change = SnapshotChange::Upsert(snapshot.clone());
         *last = key.to_string();
-        Some(told)
+        Some(change)
     }
 
-    fn wrap(&self, change: Told) -> Change<K> {
+    fn wrap(&self, change: SnapshotChange) -> Change<K> {
         let item = |snapshot| Item::new(self.cluster.clone(), self.kind.clone(), snapshot);
         match change {
-            Told::Upsert(snapshot) => Change::Upsert(item(snapshot)),
-            Told::Gone(snapshot) => Change::Gone(item(snapshot)),
+            SnapshotChange::Upsert(snapshot) => Change::Upsert(item(snapshot)),
+            SnapshotChange::Gone(snapshot) => Change::Gone(item(snapshot)),
         }
     }
 }

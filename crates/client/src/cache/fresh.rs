@@ -6,10 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::store::Store;
 use crate::{
-    cluster::Cluster,
+    data::Snapshot,
     error::{Error, Result},
-    kinds::Kind,
-    snapshot::Snapshot,
+    kind::Kind,
     view::View,
     watch::{Filled, Keep, Session, Step, fill},
 };
@@ -42,7 +41,7 @@ pub(super) async fn run<K: Kind>(
 /// What ends a watch, a lost permission for instance, may come right again:
 /// then all is listed anew.
 async fn keep_fresh<K: Kind>(session: &mut Session<K>, store: &Store) {
-    let cluster: Cluster = session.view().cluster().clone();
+    let transport = session.view().cluster().transport.clone();
     let mut failures = 0;
     loop {
         let error = match follow(session, store, &mut failures).await {
@@ -50,11 +49,11 @@ async fn keep_fresh<K: Kind>(session: &mut Session<K>, store: &Store) {
             Err(error) => error,
             Ok(never) => match never {},
         };
-        let wait = cluster.timing.backoff().wait(failures);
+        let wait = transport.timing().backoff().wait(failures);
         tracing::warn!(%error, ?wait, kind = %session.view().kind().gvk, "a cache is stale");
         failures = failures.saturating_add(1);
         tokio::select! {
-            () = cluster.shared.closed.cancelled() => return,
+            () = transport.closed().cancelled() => return,
             () = tokio::time::sleep(wait) => {}
         }
         session.forget();

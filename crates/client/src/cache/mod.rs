@@ -3,6 +3,7 @@
 
 mod changes;
 mod fresh;
+mod snapshot;
 mod store;
 mod table;
 
@@ -11,13 +12,10 @@ use std::sync::Arc;
 use longshore_model::LabelSelector;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{
-    cluster::Cluster, error::Result, item::Item, kinds::Kind, snapshot::Snapshot, view::View,
-    watch::Session,
-};
+use crate::{cluster::Cluster, error::Result, item::Item, kind::Kind, view::View, watch::Session};
 pub use changes::{Change, Changes};
+pub use snapshot::CacheSnapshot;
 use store::Store;
-use table::Table;
 
 /// A copy of a view's objects, kept fresh. Clones share it; the watch behind
 /// it ends when the last clone and the last [`Changes`] are gone.
@@ -56,7 +54,7 @@ pub struct Cache<K: Kind> {
 }
 
 impl<K: Kind> Cache<K> {
-    pub(crate) async fn open(view: View<K>) -> Result<Self> {
+    async fn open(view: View<K>) -> Result<Self> {
         let filled = fresh::first(&view).await?;
         let store = Arc::new(Store::new(filled.snapshots));
         let token = CancellationToken::new();
@@ -148,94 +146,12 @@ impl<K: Kind> std::fmt::Debug for Cache<K> {
     }
 }
 
-/// What a [`Cache`] held at one moment. Cheap to make and to clone; as long as
-/// it lives it keeps what has changed since.
-///
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// # use longshore_client::DeleteOptions;
-/// # let maps = cluster.configmaps().in_namespace("default")?;
-/// # let metadata = serde_json::json!({"name": "a", "labels": {"colour": "red"}});
-/// # maps.create(&serde_json::json!({"metadata": metadata})).await?;
-/// let cache = maps.cache().await?;
-/// let before = cache.snapshot();
-/// let mut changes = cache.subscribe();
-/// maps.delete("a", &DeleteOptions::default()).await?;
-/// // First what was there, then that it went.
-/// changes.next().await;
-/// changes.next().await;
-/// assert!(cache.is_empty());
-///
-/// // Several answers about one moment agree, whatever happens meanwhile.
-/// assert!(!before.is_empty());
-/// assert_eq!(before.iter().count(), before.len());
-/// assert!(before.get(Some("default"), "a").is_some());
-/// assert_eq!(before.by_namespace("default").count(), 1);
-/// assert_eq!(before.by_label("colour", "red").len(), 1);
-/// assert_eq!(before.matching(&"colour!=blue".parse()?).len(), 1);
-/// # Ok(()) });
-/// ```
-#[derive(Clone)]
-pub struct CacheSnapshot<K: Kind> {
-    cluster: Cluster,
-    kind: K,
-    table: Arc<Table>,
-}
-
-impl<K: Kind> CacheSnapshot<K> {
-    fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K> {
-        Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
-    }
-
-    /// All objects, by namespace and name.
-    pub fn iter(&self) -> impl Iterator<Item = Item<K>> {
-        self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
-    }
-
-    /// As [`Cache::get`].
-    #[must_use]
-    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
-        let found = self.table.get(namespace, name);
-        found.map(|snapshot| self.wrap(snapshot))
-    }
-
-    /// As [`Cache::by_namespace`].
-    pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K>> {
-        let found = self.table.by_namespace(namespace);
-        found.map(|snapshot| self.wrap(snapshot))
-    }
-
-    /// As [`Cache::by_label`].
-    #[must_use]
-    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
-        let found = self.table.by_label(key, value);
-        found.map(|snapshot| self.wrap(snapshot)).collect()
-    }
-
-    /// As [`Cache::matching`].
-    #[must_use]
-    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
-        let found = self.table.matching(selector).into_iter();
-        found.map(|snapshot| self.wrap(snapshot)).collect()
-    }
-
-    /// How many objects there were.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there was no object.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl<K: Kind> std::fmt::Debug for CacheSnapshot<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CacheSnapshot")
-            .field("items", &self.len())
-            .finish_non_exhaustive()
+impl<K: Kind> View<K> {
+    /// A copy of all objects, kept fresh by a watch in the background.
+    ///
+    /// # Errors
+    /// As [`View::list`], at the first list.
+    pub async fn cache(&self) -> Result<Cache<K>> {
+        Cache::open(self.clone()).await
     }
 }

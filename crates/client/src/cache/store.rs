@@ -7,10 +7,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::{
-    changes::{Subscriber, Subscribers, Told},
+    changes::{SnapshotChange, Subscriber, Subscribers},
     table::{self, Table},
 };
-use crate::snapshot::Snapshot;
+use crate::data::Snapshot;
 
 pub(super) struct Store {
     /// What readers see.
@@ -22,8 +22,8 @@ pub(super) struct Store {
 struct Writer {
     table: Table,
     subscribers: Subscribers,
-    /// Told once readers see it: who is told of a change finds it.
-    news: Vec<Told>,
+    /// Reported once readers see them: a subscriber finds each change in the cache.
+    news: Vec<SnapshotChange>,
 }
 
 impl Store {
@@ -46,7 +46,7 @@ impl Store {
         self.current.load_full()
     }
 
-    /// Those who subscribe are told everything after the table given back.
+    /// The subscriber receives every change after the table given back.
     pub(super) fn subscribe(&self) -> (Table, Arc<Subscriber>) {
         let mut writer = self.writer.lock();
         (writer.table.clone(), writer.subscribers.add())
@@ -59,7 +59,8 @@ impl Store {
         let Writer {
             subscribers, news, ..
         } = &mut *writer;
-        news.drain(..).for_each(|told| subscribers.tell(&told));
+        news.drain(..)
+            .for_each(|change| subscribers.notify(&change));
     }
 
     pub(super) fn upsert(&self, snapshot: Arc<Snapshot>) {
@@ -73,12 +74,12 @@ impl Store {
             let known = writer.table.at(&key);
             if known.is_some_and(|known| known.uid() == last.uid()) {
                 writer.table.remove(&key);
-                writer.news.push(Told::Gone(last));
+                writer.news.push(SnapshotChange::Gone(last));
             }
         });
     }
 
-    /// Makes the cache equal to a list; only differences are told. Readers see
+    /// Makes the cache equal to a list; only differences are reported. Readers see
     /// all of it at once.
     pub(super) fn replace(&self, snapshots: Vec<Arc<Snapshot>>) {
         self.change(|writer| {
@@ -88,7 +89,7 @@ impl Store {
             let gone: Vec<_> = gone.into_iter().cloned().collect();
             for key in gone {
                 if let Some(last) = writer.table.remove(&key) {
-                    writer.news.push(Told::Gone(last));
+                    writer.news.push(SnapshotChange::Gone(last));
                 }
             }
             for snapshot in snapshots {
@@ -115,9 +116,9 @@ impl Writer {
             && before.uid() != snapshot.uid()
         {
             // Its deletion was missed while the watch was away.
-            self.news.push(Told::Gone(before));
+            self.news.push(SnapshotChange::Gone(before));
         }
-        self.news.push(Told::Upsert(snapshot));
+        self.news.push(SnapshotChange::Upsert(snapshot));
     }
 }
 
@@ -163,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A controller that is told of a change looks at once, and must find it.
+    /// A controller looks at once when a change is reported, and must find it.
     #[test]
     fn readers_see_a_change_before_it_is_told() {
         let looks = Arc::new(Looks {
@@ -173,16 +174,16 @@ mod tests {
         let (_, subscriber) = looks.store.subscribe();
         let waker = looks.clone().into();
         let mut context = Context::from_waker(&waker);
-        let mut told = |work: &dyn Fn(&Store)| {
+        let mut reported = |work: &dyn Fn(&Store)| {
             let mut next = pin!(subscriber.next());
             assert!(next.as_mut().poll(&mut context).is_pending());
             work(&looks.store);
             assert!(matches!(next.poll(&mut context), Poll::Ready(Some(_))));
             looks.seen.lock().pop().unwrap()
         };
-        assert_eq!(told(&|store| store.upsert(pod(1))).unwrap(), "1");
-        assert_eq!(told(&|store| store.upsert(pod(2))).unwrap(), "2");
-        assert_eq!(told(&|store| store.replace(vec![pod(3)])).unwrap(), "3");
-        assert_eq!(told(&|store| store.remove(pod(4))), None);
+        assert_eq!(reported(&|store| store.upsert(pod(1))).unwrap(), "1");
+        assert_eq!(reported(&|store| store.upsert(pod(2))).unwrap(), "2");
+        assert_eq!(reported(&|store| store.replace(vec![pod(3)])).unwrap(), "3");
+        assert_eq!(reported(&|store| store.remove(pod(4))), None);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use imbl::{OrdMap, OrdSet};
 use longshore_model::LabelSelector;
 
-use crate::snapshot::Snapshot;
+use crate::data::Snapshot;
 
 /// Namespace and name, in this order, with a byte between them that no name
 /// has. Shared by the map and the index.

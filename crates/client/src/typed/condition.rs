@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::{error::Result, item::Item, kinds::Kind};
+use crate::{error::Result, item::Item, kind::Kind};
 
 /// One condition of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -1,4 +1,4 @@
-//! Containers of pods, as the status tells of them.
+//! Containers of pods, as in the pods' status.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::{
     kinds::Pod,
 };
 
-/// What the status of a pod tells of one container.
+/// The status of one container of a pod.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -59,7 +59,7 @@ impl Container {
         &self.pod
     }
 
-    /// All that the status tells.
+    /// The whole status.
     #[must_use]
     pub fn raw(&self) -> &Value {
         &self.raw
@@ -190,7 +190,7 @@ const RUNNING: &str = "running";
 const TERMINATED: &str = "terminated";
 
 impl ContainerState {
-    /// All that the status tells.
+    /// The whole status.
     #[must_use]
     pub fn raw(&self) -> &Value {
         &self.raw

@@ -32,7 +32,7 @@ pub struct ObjectReference {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid; empty when it is not told.
+    /// Its uid; empty when it is absent.
     pub uid: String,
     /// Which part of it, as `spec.containers{main}`.
     pub field_path: String,
@@ -95,7 +95,7 @@ impl Item<Event> {
         Ok(self.field(&["involvedObject"])?.unwrap_or_default())
     }
 
-    /// Who told of it, as `kubelet`; empty when nobody is named.
+    /// The component that reported it, as `kubelet`; empty when none is named.
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) when it is no text.
@@ -119,7 +119,7 @@ impl Item<Event> {
         }
     }
 
-    /// When it last happened; `None` when no time is told.
+    /// When it last happened; `None` without a time.
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) when it is no time.
@@ -156,7 +156,7 @@ impl Item<Event> {
 /// # Ok(()) });
 /// ```
 impl Item<Lease> {
-    /// Who holds it; `None` when nobody does.
+    /// Who holds it; `None` when no one does.
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) when it is no text.

@@ -100,7 +100,7 @@ open_enum! {
         Succeeded = "Succeeded",
         /// All containers ended, one of them badly.
         Failed = "Failed",
-        /// The node does not tell.
+        /// The node does not report it.
         Unknown = "Unknown",
     }
 }

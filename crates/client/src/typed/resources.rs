@@ -7,7 +7,7 @@ use longshore_model::Quantity;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::Kind,
+    kind::Kind,
 };
 
 /// Amounts of resources, by name.

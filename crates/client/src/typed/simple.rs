@@ -12,7 +12,8 @@ use super::{NamespacePhase, open_enum};
 use crate::{
     error::{Error, Result},
     item::Item,
-    kinds::{ConfigMap, Ingress, Kind, Namespace, Secret, Service},
+    kind::Kind,
+    kinds::{ConfigMap, Ingress, Namespace, Secret, Service},
 };
 
 /// ```

@@ -1,44 +1,30 @@
 //! Everything as it is now, as the beginning of a watch: by a watch list where
 //! the server has them, page by page elsewhere.
 //!
-//! Whether a server has watch lists, of Kubernetes 1.27 and on by default since
-//! 1.34, is not told by its version, for it can be switched: it is tried once
-//! per cluster, and remembered.
+//! Watch lists are of Kubernetes 1.27 and on by default since 1.34, but the version
+//! does not show whether a server has them, for they can be switched off: one is
+//! tried once per cluster, and the outcome is remembered.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use super::request::request;
 use crate::{
-    decode,
+    data::{self, Snapshot},
     error::{Error, Result},
-    kinds::Kind,
-    list::of_one_moment,
-    snapshot::Snapshot,
-    stream::Lines,
-    view::View,
+    kind::Kind,
+    transport::Lines,
+    view::{View, of_one_moment},
 };
 
 /// A server that knows of watch lists does not pause so long in the middle, nor
 /// longer than a watch may be silent.
 const QUIET: Duration = Duration::from_secs(5);
-/// How a server tells that the initial events are over.
+/// Where a server marks the end of the initial events.
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
 /// Pages are smaller than those of a stream: beside what is kept, two of them
 /// are in memory.
 const PAGE: u32 = 100;
 const EVENT: &str = "an initial event of a watch";
-
-/// What is known of a cluster's watch lists.
-#[derive(Default)]
-pub(crate) struct WatchLists {
-    work: AtomicBool,
-    refused: AtomicBool,
-}
 
 /// In what form objects are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,21 +55,19 @@ enum Outcome {
 /// Reads everything.
 pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let known = &view.cluster().shared.watch_lists;
-    if known.refused.load(Relaxed) {
+    if known.are_refused() {
         return by_pages(view, keep).await;
     }
     match by_watch(view, keep).await? {
         Outcome::Filled(filled) => {
-            known.work.store(true, Relaxed);
+            known.set_working();
             Ok(filled)
         }
         Outcome::Broken => by_pages(view, keep).await,
         Outcome::Refused => {
             let filled = by_pages(view, keep).await?;
             // Only now: what both ways refuse is refused for another reason.
-            if !known.work.load(Relaxed) {
-                known.refused.store(true, Relaxed);
-            }
+            known.set_refused();
             Ok(filled)
         }
     }
@@ -103,15 +87,15 @@ async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
 }
 
 async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
-    let mut call = super::session::watching(view)
+    let mut call = request(view)
         .with("sendInitialEvents", "true")
         .with("resourceVersionMatch", "NotOlderThan");
     if view.cached {
         call = call.with("resourceVersion", "0");
     }
-    let quiet = QUIET.min(view.cluster().timing.watch_idle);
+    let quiet = QUIET.min(view.cluster().transport.timing().watch_idle);
     let mut lines = match view.cluster().send(&call).await {
-        Ok(response) => Lines::new(view.cluster().clone(), &call, response)?,
+        Ok(response) => Lines::new(view.cluster().transport.clone(), &call, response)?,
         Err(error) if matches!(error.code(), Some(400 | 422)) => return Ok(Outcome::Refused),
         Err(error) => return Err(error),
     };
@@ -124,7 +108,7 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
             // It sent what there is, as ever, and waits for changes.
             Err(_) => return Ok(Outcome::Refused),
         };
-        let Ok((kind, object)) = decode::watch_line(&line, EVENT) else {
+        let Ok((kind, object)) = data::watch_line(&line, EVENT) else {
             return Ok(Outcome::Broken);
         };
         let snapshot = Snapshot::part_of(&object, EVENT)
@@ -143,13 +127,13 @@ async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
                 }));
             }
             "ERROR" => return Ok(Outcome::Broken),
-            // The changes have begun, and nobody told where.
+            // The changes have begun, but no bookmark ended the initial events.
             _ => return Ok(Outcome::Refused),
         }
     }
 }
 
 fn is_end(bookmark: &Snapshot) -> bool {
-    let told = bookmark.part(&END).ok().flatten();
-    told == Some(br#""true""#) && !bookmark.version().is_empty()
+    let end = bookmark.part(&END).ok().flatten();
+    end == Some(br#""true""#) && !bookmark.version().is_empty()
 }

@@ -1,6 +1,8 @@
 //! Watches: changes as they happen, over as many connections as it takes.
 
+mod event;
 mod fill;
+mod request;
 mod session;
 
 use std::{
@@ -11,63 +13,19 @@ use std::{
 };
 
 use futures::{Stream, StreamExt, stream::BoxStream};
+use longshore_model::FieldSelector;
 
 use crate::{
+    data::Snapshot,
     error::{Error, Result},
     item::Item,
-    kinds::Kind,
+    kind::Kind,
     list::List,
-    snapshot::Snapshot,
     view::View,
 };
-pub(crate) use fill::{Filled, Keep, WatchLists, fill};
+pub use event::WatchEvent;
+pub(crate) use fill::{Filled, Keep, fill};
 pub(crate) use session::{Session, Step};
-
-/// A change that a [`Watch`] saw.
-///
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// use longshore_client::{Patch, WatchEvent};
-/// use serde_json::json;
-/// let maps = cluster.configmaps().in_namespace("default")?;
-/// let mut watch = maps.watch().await?;
-/// maps.create(&json!({"metadata": {"name": "a"}})).await?;
-/// maps.patch("a", &Patch::merge(json!({"data": {"colour": "red"}}))).await?;
-/// for _ in 0..2 {
-///     let event = watch.next(None).await?;
-///     assert_eq!(event.item().map(|map| map.name()), Some("a"));
-///     match event {
-///         WatchEvent::Added(map) => assert!(map.data()?.is_empty()),
-///         WatchEvent::Modified(map) => assert_eq!(map.data()?["colour"], "red"),
-///         WatchEvent::Deleted(map) => println!("{} is gone", map.name()),
-///         WatchEvent::Resync(list) => println!("there are {} now", list.items.len()),
-///     }
-/// }
-/// # Ok(()) });
-/// ```
-#[derive(Debug, Clone)]
-pub enum WatchEvent<K: Kind> {
-    /// The object is new, or new to the view's selectors.
-    Added(Item<K>),
-    /// The object has changed.
-    Modified(Item<K>),
-    /// The object is gone, or no longer matches; its last state.
-    Deleted(Item<K>),
-    /// The server no longer has the history since the last event: here is
-    /// everything as it is now. What is not in it is gone.
-    Resync(List<K>),
-}
-
-impl<K: Kind> WatchEvent<K> {
-    /// The object of a single change.
-    #[must_use]
-    pub fn item(&self) -> Option<&Item<K>> {
-        match self {
-            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
-            Self::Resync(_) => None,
-        }
-    }
-}
 
 /// Changes to the objects of a view, in order, none twice and none missed.
 ///
@@ -120,7 +78,7 @@ async fn next<K: Kind>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
 }
 
 impl<K: Kind> Watch<K> {
-    pub(crate) async fn open(view: View<K>, version: String) -> Result<Self> {
+    async fn open(view: View<K>, version: String) -> Result<Self> {
         let what = format!("waiting for a change of {}", view.kind().qualified());
         let session = Session::open(view, version).await?;
         let events = futures::stream::unfold(Some(session), |session| async {
@@ -187,6 +145,37 @@ async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
         tokio::task::yield_now().await;
     }
     None
+}
+
+impl<K: Kind> View<K> {
+    /// Changes from now on.
+    ///
+    /// # Errors
+    /// As the server refuses, or does not answer, at the first connection.
+    pub async fn watch(&self) -> Result<Watch<K>> {
+        let version = self.version().await?;
+        self.watch_since(&version).await
+    }
+
+    /// Changes after a version: of a [`List`], or of an item.
+    ///
+    /// # Errors
+    /// As [`View::watch`]. A version that the server no longer knows is no
+    /// error: the first event is then a `Resync`.
+    pub async fn watch_since(&self, version: &str) -> Result<Watch<K>> {
+        Watch::open(self.clone(), version.to_owned()).await
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// Changes to this object after this version.
+    ///
+    /// # Errors
+    /// As [`View::watch_since`].
+    pub async fn watch(&self) -> Result<Watch<K>> {
+        let only = FieldSelector::everything().with("metadata.name", self.name());
+        self.view().fields(only).watch_since(self.version()).await
+    }
 }
 
 impl<K: Kind> Stream for Watch<K> {

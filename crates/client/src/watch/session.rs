@@ -5,16 +5,16 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::StatusCode;
 use longshore_model::Status;
-use rand::Rng;
 
-use super::fill::{Filled, Keep, fill};
+use super::{
+    fill::{Filled, Keep, fill},
+    request::request,
+};
 use crate::{
-    decode,
+    data::{self, Snapshot},
     error::{Error, Result},
-    kinds::Kind,
-    snapshot::Snapshot,
-    stream::Lines,
-    transport::{self, Call},
+    kind::Kind,
+    transport::{self, Lines},
     view::View,
 };
 
@@ -35,7 +35,7 @@ pub(crate) enum Step {
 
 pub(crate) struct Session<K: Kind> {
     view: View<K>,
-    /// Everything up to here has been told.
+    /// Everything up to here is known.
     version: String,
     lines: Option<Lines>,
     /// The history since `version` is lost.
@@ -44,17 +44,6 @@ pub(crate) struct Session<K: Kind> {
     failures: u32,
     malformed: u32,
     unauthorized: u32,
-}
-
-/// A request for a watch of a view.
-pub(super) fn watching<K: Kind>(view: &View<K>) -> Call {
-    // Spread, so that many watches do not come back at once.
-    let wanted = view.cluster().timing.watch_connection;
-    let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
-    view.selection()
-        .with("watch", "true")
-        .with("allowWatchBookmarks", "true")
-        .with("timeoutSeconds", spread.as_secs().max(1).to_string())
 }
 
 impl<K: Kind> Session<K> {
@@ -103,10 +92,10 @@ impl<K: Kind> Session<K> {
     }
 
     async fn connect(&mut self) -> Result<()> {
-        let call = watching(&self.view).with("resourceVersion", self.version.as_str());
+        let call = request(&self.view).with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
         let response = cluster.send(&call).await?;
-        self.lines = Some(Lines::new(cluster.clone(), &call, response)?);
+        self.lines = Some(Lines::new(cluster.transport.clone(), &call, response)?);
         Ok(())
     }
 
@@ -149,12 +138,12 @@ impl<K: Kind> Session<K> {
         }
     }
 
-    /// One line: a step, or nothing to tell of.
+    /// One line: a step, or nothing that matters.
     async fn read(&mut self) -> Result<Option<Step>> {
         let Some(lines) = &mut self.lines else {
             return Ok(None);
         };
-        let idle = self.view.cluster().timing.watch_idle;
+        let idle = self.view.cluster().transport.timing().watch_idle;
         match tokio::time::timeout(idle, lines.next()).await {
             Err(_) => {
                 tracing::debug!(?idle, "a silent watch connects anew");
@@ -164,7 +153,13 @@ impl<K: Kind> Session<K> {
             Ok(Ok(None)) => {
                 self.lines = None;
                 // A server that only ever ends connections must not be hurried.
-                let pause = self.view.cluster().timing.backoff().wait(self.failures);
+                let pause = self
+                    .view
+                    .cluster()
+                    .transport
+                    .timing()
+                    .backoff()
+                    .wait(self.failures);
                 self.failures += 1;
                 tokio::time::sleep(pause.min(Duration::from_secs(5))).await;
                 Ok(None)
@@ -175,7 +170,7 @@ impl<K: Kind> Session<K> {
     }
 
     fn event(&mut self, line: &Bytes) -> Result<Option<Step>> {
-        let (kind, object) = decode::watch_line(line, EVENT)?;
+        let (kind, object) = data::watch_line(line, EVENT)?;
         if kind == "ERROR" {
             let status: Status = serde_json::from_slice(&object)
                 .map_err(|error| Error::decode("an error event of a watch", error))?;
@@ -231,10 +226,16 @@ impl<K: Kind> Session<K> {
                 error => error,
             });
         }
-        let pause = self.view.cluster().timing.backoff().wait(self.failures);
+        let pause = self
+            .view
+            .cluster()
+            .transport
+            .timing()
+            .backoff()
+            .wait(self.failures);
         tracing::warn!(%error, ?pause, "a watch is interrupted and goes on");
         self.failures = self.failures.saturating_add(1);
-        let closed = self.view.cluster().shared.closed.clone();
+        let closed = self.view.cluster().transport.closed().clone();
         tokio::select! {
             () = closed.cancelled() => Err(Error::Closed),
             () = tokio::time::sleep(pause.max(error.retry_after().unwrap_or_default())) => Ok(()),

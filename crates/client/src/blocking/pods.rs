@@ -1,0 +1,87 @@
+//! Pods: their nodes, evictions, and logs to read from.
+
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes};
+use futures::Stream;
+
+use super::{Item, Taken, View, run, waits};
+use crate::{
+    error::Result,
+    kinds::Pod,
+    options::{DeleteOptions, LogOptions},
+};
+
+impl View<Pod> {
+    waits! {
+        "View": bind(name: &str, node: &str) -> ();
+        "View": evict(name: &str, options: &DeleteOptions) -> ();
+    }
+
+    /// As [`View::logs`](crate::View::logs), to read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
+        run(self.inner.logs(name, options)).map(Logs::new)
+    }
+}
+
+impl Item<Pod> {
+    waits! { "Item": evict(options: &DeleteOptions) -> (); }
+
+    /// As [`Item::logs`](crate::Item::logs), to read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logs(&self, options: &LogOptions) -> Result<Logs> {
+        run(self.inner.logs(options)).map(Logs::new)
+    }
+}
+
+/// A container's log, to read from.
+///
+/// ```no_run
+/// use std::io::{BufRead, BufReader};
+/// # fn logs(pod: longshore_client::blocking::Item<longshore_client::kinds::Pod>) -> Result<(), Box<dyn std::error::Error>> {
+/// for line in BufReader::new(pod.logs(&Default::default())?).lines() {
+///     println!("{}", line?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Logs {
+    pieces: Taken<Bytes>,
+    /// What is not read yet of the last piece.
+    rest: Bytes,
+}
+
+impl Logs {
+    fn new(stream: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
+        Self {
+            pieces: Taken::new(stream),
+            rest: Bytes::new(),
+        }
+    }
+}
+
+impl Read for Logs {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.pieces.next() {
+                None => return Ok(0),
+                Some(Ok(piece)) => self.rest = piece,
+                Some(Err(error)) => return Err(io::Error::other(error)),
+            }
+        }
+        let length = buffer.len().min(self.rest.len());
+        self.rest.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}
+
+impl std::fmt::Debug for Logs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Logs").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! What a cache held at one moment.
+
+use std::sync::Arc;
+
+use longshore_model::LabelSelector;
+
+use super::table::Table;
+use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
+
+/// What a [`Cache`](crate::Cache) held at one moment. Cheap to make and to clone; as long as
+/// it lives it keeps what has changed since.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// # use longshore_client::DeleteOptions;
+/// # let maps = cluster.configmaps().in_namespace("default")?;
+/// # let metadata = serde_json::json!({"name": "a", "labels": {"colour": "red"}});
+/// # maps.create(&serde_json::json!({"metadata": metadata})).await?;
+/// let cache = maps.cache().await?;
+/// let before = cache.snapshot();
+/// let mut changes = cache.subscribe();
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// // First what was there, then that it went.
+/// changes.next().await;
+/// changes.next().await;
+/// assert!(cache.is_empty());
+///
+/// // Several answers about one moment agree, whatever happens meanwhile.
+/// assert!(!before.is_empty());
+/// assert_eq!(before.iter().count(), before.len());
+/// assert!(before.get(Some("default"), "a").is_some());
+/// assert_eq!(before.by_namespace("default").count(), 1);
+/// assert_eq!(before.by_label("colour", "red").len(), 1);
+/// assert_eq!(before.matching(&"colour!=blue".parse()?).len(), 1);
+/// # Ok(()) });
+/// ```
+#[derive(Clone)]
+pub struct CacheSnapshot<K: Kind> {
+    pub(super) cluster: Cluster,
+    pub(super) kind: K,
+    pub(super) table: Arc<Table>,
+}
+
+impl<K: Kind> CacheSnapshot<K> {
+    fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K> {
+        Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
+    }
+
+    /// All objects, by namespace and name.
+    pub fn iter(&self) -> impl Iterator<Item = Item<K>> {
+        self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::get`](crate::Cache::get).
+    #[must_use]
+    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
+        let found = self.table.get(namespace, name);
+        found.map(|snapshot| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::by_namespace`](crate::Cache::by_namespace).
+    pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K>> {
+        let found = self.table.by_namespace(namespace);
+        found.map(|snapshot| self.wrap(snapshot))
+    }
+
+    /// As [`Cache::by_label`](crate::Cache::by_label).
+    #[must_use]
+    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
+        let found = self.table.by_label(key, value);
+        found.map(|snapshot| self.wrap(snapshot)).collect()
+    }
+
+    /// As [`Cache::matching`](crate::Cache::matching).
+    #[must_use]
+    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
+        let found = self.table.matching(selector).into_iter();
+        found.map(|snapshot| self.wrap(snapshot)).collect()
+    }
+
+    /// How many objects there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there was no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K: Kind> std::fmt::Debug for CacheSnapshot<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CacheSnapshot")
+            .field("items", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,55 @@
+//! Sends requests. A kind that the server has in another version is asked for in
+//! that.
+
+use bytes::Bytes;
+use http::Response;
+use kube_client::client::Body;
+use serde::de::DeserializeOwned;
+
+use super::Cluster;
+use crate::{
+    error::Result,
+    transport::{Call, parse},
+};
+
+impl Cluster {
+    /// Sends a request; an answer other than 2xx is an error.
+    pub(crate) async fn send(&self, call: &Call) -> Result<Response<Body>> {
+        let (versions, discovery) = (&self.shared.versions, &self.shared.discovery);
+        let adapted = versions.adapt(call);
+        let call = adapted.as_ref().unwrap_or(call);
+        match self.transport.send(call).await {
+            Err(error) if error.is_not_found() => {
+                // Boxed: it is rare, and larger than all else here.
+                let instead = versions.instead(discovery, &self.transport, call, &error);
+                match Box::pin(instead).await? {
+                    Some(call) => self.transport.send(&call).await,
+                    None => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn bytes(&self, call: &Call) -> Result<Bytes> {
+        self.bytes_with(call, 0, |_| false).await
+    }
+
+    /// As [`Cluster::bytes`], with about so many bytes as are `expected`; `look`
+    /// sees what of the answer has come so far, as long as it wants to.
+    pub(crate) async fn bytes_with(
+        &self,
+        call: &Call,
+        expected: usize,
+        look: impl FnMut(&[u8]) -> bool,
+    ) -> Result<Bytes> {
+        let response = self.send(call).await?;
+        self.transport.read(response, expected, look).await
+    }
+
+    /// Sends a request and reads the JSON of the answer.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
+        parse(call, &self.bytes(call).await?)
+    }
+}

@@ -1,0 +1,37 @@
+//! Objects without `metadata.managedFields`.
+
+use bytes::Bytes;
+
+use super::{index::Index, json::Scanner};
+
+/// A copy of an object's text without `metadata.managedFields`.
+pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
+    let Some(metadata) = index.metadata.get(text) else {
+        return Bytes::copy_from_slice(text);
+    };
+    let base = index.metadata.start();
+    let mut cut = None;
+    let mut scanner = Scanner::new(metadata);
+    let outcome = scanner.members_at(|scanner, key| {
+        let value = scanner.pass()?;
+        if &metadata[key.clone()] == b"managedFields" {
+            // The quote before the key goes too.
+            cut = Some(key.start - 1..value.end);
+        }
+        Ok(())
+    });
+    let (Ok(()), Some(cut)) = (outcome, cut) else {
+        return Bytes::copy_from_slice(text);
+    };
+    let (before, after) = (&text[..base + cut.start], &text[base + cut.end..]);
+    // One comma goes as well: the one after the member, or else before it.
+    let after_trimmed = after.trim_ascii_start();
+    let (before, after) = match after_trimmed.strip_prefix(b",") {
+        Some(rest) => (before, rest),
+        None => {
+            let trimmed = before.trim_ascii_end();
+            (trimmed.strip_suffix(b",").unwrap_or(trimmed), after)
+        }
+    };
+    [before, after].concat().into()
+}

@@ -1,0 +1,37 @@
+//! The lines of a watch.
+
+use bytes::Bytes;
+
+use super::{
+    index::{Text, check, text},
+    json::Scanner,
+    web_page::unreadable,
+};
+use crate::error::{Error, Result};
+
+/// A line of a watch: its type, and the place of its object.
+pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, Bytes)> {
+    check(line, what)?;
+    let mut scanner = Scanner::new(line);
+    let (mut kind, mut object) = (Text::Absent, None);
+    let outcome = scanner.members(|scanner, key| {
+        match key {
+            b"type" => kind = text(scanner, line, 0)?,
+            b"object" => object = Some(scanner.pass()?),
+            _ => {
+                scanner.value()?;
+            }
+        }
+        Ok(())
+    });
+    outcome
+        .and_then(|()| scanner.end())
+        .map_err(|fault| unreadable(what, line, fault))?;
+    match (kind, object) {
+        (Text::At(start, end), Some(object)) => {
+            let kind = std::str::from_utf8(&line[start as usize..end as usize]).unwrap_or_default();
+            Ok((kind, line.slice(object)))
+        }
+        _ => Err(Error::decode(what, "a type and an object are expected")),
+    }
+}

@@ -1,0 +1,65 @@
+//! Logs of containers.
+
+use bytes::Bytes;
+use futures::Stream;
+
+use crate::{
+    error::Result,
+    item::Item,
+    kinds::Pod,
+    options::LogOptions,
+    transport::{Call, pieces},
+    view::View,
+};
+
+/// ```
+/// # longshore_embedded::example_with_pods(async |cluster| {
+/// use std::time::Duration;
+/// use futures::TryStreamExt;
+/// use longshore_client::{LogOptions, until};
+/// # let command = serde_json::json!(["sh", "-c", "echo one; echo two"]);
+/// # let containers = serde_json::json!([{"name": "main", "image": "any", "command": command}]);
+/// # let spec = serde_json::json!({"restartPolicy": "Never", "containers": containers});
+/// let pods = cluster.pods().in_namespace("default")?;
+/// # pods.create(&serde_json::json!({"metadata": {"name": "talker"}, "spec": spec})).await?;
+/// let pod = pods.wait("talker", until::finished, Duration::from_secs(60)).await?;
+///
+/// let pieces: Vec<_> = pods.logs("talker", &LogOptions::default()).await?.try_collect().await?;
+/// assert_eq!(pieces.concat(), b"one\ntwo\n");
+/// let last = LogOptions { tail_lines: Some(1), ..LogOptions::default() };
+/// let pieces: Vec<_> = pod.logs(&last).await?.try_collect().await?;
+/// assert_eq!(pieces.concat(), b"two\n");
+/// # Ok(()) });
+/// ```
+impl View<Pod> {
+    /// A container's log, as it comes; pieces do not end at lines. The view
+    /// must have a namespace.
+    ///
+    /// # Errors
+    /// At the call as the server refuses: a container that still waits is a
+    /// 400. Later, in the stream, when the connection breaks.
+    pub async fn logs(
+        &self,
+        name: &str,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
+        let path = format!("{}/log", self.object_path(name)?);
+        let mut call = Call::get(path).queries(options.query());
+        call.accept = "*/*";
+        let response = self.cluster().send(&call).await?;
+        Ok(pieces(self.cluster().transport.clone(), response))
+    }
+}
+
+impl Item<Pod> {
+    /// As [`View::logs`], of this pod.
+    ///
+    /// # Errors
+    /// As [`View::logs`].
+    pub async fn logs(
+        &self,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
+        self.view().logs(self.name(), options).await
+    }
+}

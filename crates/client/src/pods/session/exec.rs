@@ -1,0 +1,177 @@
+//! Runs commands in containers, and attaches to containers.
+
+use http::Method;
+use tokio::io::AsyncReadExt;
+
+use super::{ExecOptions, Output, Reader, Session};
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::Pod,
+    transport::Call,
+    view::View,
+};
+
+impl View<Pod> {
+    /// Runs a command in a container of a pod. The view must have a namespace.
+    ///
+    /// # Errors
+    /// As the server refuses: no such pod or container, or it does not run.
+    ///
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+    /// use longshore_client::ExecOptions;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// let options = ExecOptions { stdin: true, ..ExecOptions::default() };
+    /// let mut session = pods.exec("web", ["tr", "a-z", "A-Z"], &options).await?;
+    /// let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
+    /// input.write_all(b"hello").await?;
+    /// input.shutdown().await?;
+    /// let mut text = String::new();
+    /// output.read_to_string(&mut text).await?;
+    /// assert_eq!((text.as_str(), session.wait().await?), ("HELLO", 0));
+    /// # Ok(()) });
+    /// ```
+    pub async fn exec<C>(
+        &self,
+        name: &str,
+        command: impl IntoIterator<Item = C>,
+        options: &ExecOptions,
+    ) -> Result<Session>
+    where
+        C: Into<String>,
+    {
+        let command: Vec<String> = command.into_iter().map(Into::into).collect();
+        if command.is_empty() {
+            return Err(Error::Invalid(
+                "a command is needed: its program and arguments".to_owned(),
+            ));
+        }
+        let words = command.into_iter().map(|word| ("command".to_owned(), word));
+        let call = self.session_call(name, "exec", options)?.queries(words);
+        Session::open(&self.cluster().transport, &call, options).await
+    }
+
+    /// Takes the input and output of a container's own program, from now on. A
+    /// container has input only when its spec says `stdin: true`.
+    ///
+    /// # Errors
+    /// As [`View::exec`].
+    ///
+    /// ```
+    /// # longshore_embedded::example_in_pod("while sleep 0.05; do echo tick; done", async |pods| {
+    /// use longshore_client::ExecOptions;
+    /// use tokio::io::AsyncReadExt;
+    ///
+    /// let mut session = pods.attach("web", &ExecOptions::default()).await?;
+    /// let mut line = [0; 5];
+    /// session.stdout().unwrap().read_exact(&mut line).await?;
+    /// assert_eq!(&line, b"tick\n");
+    /// # Ok(()) });
+    /// ```
+    pub async fn attach(&self, name: &str, options: &ExecOptions) -> Result<Session> {
+        let call = self.session_call(name, "attach", options)?;
+        Session::open(&self.cluster().transport, &call, options).await
+    }
+
+    /// Runs a command in a container of a pod to its end.
+    ///
+    /// # Errors
+    /// As [`View::exec`]; a code other than 0 is none.
+    ///
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+    /// let output = pods.output("web", ["hostname"], None).await?;
+    /// assert_eq!((output.code, &output.stdout[..]), (0, &b"web\n"[..]));
+    /// # Ok(()) });
+    /// ```
+    pub async fn output<C>(
+        &self,
+        name: &str,
+        command: impl IntoIterator<Item = C>,
+        container: Option<&str>,
+    ) -> Result<Output>
+    where
+        C: Into<String>,
+    {
+        let options = ExecOptions {
+            container: container.map(str::to_owned),
+            ..ExecOptions::default()
+        };
+        let mut session = self.exec(name, command, &options).await?;
+        let (stdout, stderr) = (session.stdout(), session.stderr());
+        let (stdout, stderr, code) = tokio::join!(all(stdout), all(stderr), session.wait_for_end());
+        Ok(Output {
+            code: code?,
+            stdout,
+            stderr,
+        })
+    }
+
+    fn session_call(&self, name: &str, what: &str, options: &ExecOptions) -> Result<Call> {
+        let path = format!("{}/{what}", self.object_path(name)?);
+        let mut call = Call::new(Method::GET, path);
+        if let Some(container) = &options.container {
+            call = call.with("container", container.as_str());
+        }
+        for (name, wanted) in [
+            ("stdin", options.stdin),
+            ("stdout", true),
+            ("stderr", !options.tty),
+            ("tty", options.tty),
+        ] {
+            call = call.with(name, wanted.to_string());
+        }
+        Ok(call)
+    }
+}
+
+impl Item<Pod> {
+    /// As [`View::exec`], in this pod.
+    ///
+    /// # Errors
+    /// As [`View::exec`].
+    pub async fn exec<C>(
+        &self,
+        command: impl IntoIterator<Item = C>,
+        options: &ExecOptions,
+    ) -> Result<Session>
+    where
+        C: Into<String>,
+    {
+        self.view().exec(self.name(), command, options).await
+    }
+
+    /// As [`View::attach`], to this pod.
+    ///
+    /// # Errors
+    /// As [`View::exec`].
+    pub async fn attach(&self, options: &ExecOptions) -> Result<Session> {
+        self.view().attach(self.name(), options).await
+    }
+
+    /// As [`View::output`], in this pod.
+    ///
+    /// # Errors
+    /// As [`View::exec`].
+    pub async fn output<C>(
+        &self,
+        command: impl IntoIterator<Item = C>,
+        container: Option<&str>,
+    ) -> Result<Output>
+    where
+        C: Into<String>,
+    {
+        self.view().output(self.name(), command, container).await
+    }
+}
+
+/// All of an output; that it broke off is part of how the session ends.
+async fn all(reader: Option<Reader>) -> Vec<u8> {
+    let mut whole = Vec::new();
+    if let Some(mut reader) = reader {
+        let _ = reader.read_to_end(&mut whole).await;
+    }
+    whole
+}

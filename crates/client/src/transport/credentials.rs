@@ -1,0 +1,193 @@
+//! Programs that return credentials: `users[].user.exec` of a kubeconfig.
+//!
+//! kube-client would run such a program three times for a connection, and each
+//! run may take a second or ask a person; here it is run once, and again when
+//! its credentials have expired or are refused. The protocol:
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>
+
+use std::{
+    io::IsTerminal,
+    process::{Command, Stdio},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use kube_client::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+
+/// The variable with the program's input.
+const INFO: &str = "KUBERNETES_EXEC_INFO";
+const KIND: &str = "ExecCredential";
+
+/// What a program answers.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Credential {
+    kind: Option<String>,
+    api_version: Option<String>,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Runs a user's program, if there is one, and puts its credentials in its place;
+/// returns when these expire, if ever. Waits for the program. What it prints and what it
+/// is given may be secret: an error has nothing of it.
+pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
+    let Some(program) = user.exec.take() else {
+        return Ok(None);
+    };
+    let name = program.command.as_deref().unwrap_or_default();
+    let status = run(name, &program)
+        .map_err(|problem| format!("the credential program {name:?} {problem}"))?;
+    if let Some(token) = status.token {
+        user.token = Some(token.into());
+    }
+    if let (Some(certificate), Some(key)) = (status.client_certificate_data, status.client_key_data)
+    {
+        user.client_certificate_data = Some(STANDARD.encode(certificate));
+        user.client_key_data = Some(STANDARD.encode(key).into());
+    }
+    Ok(status.expiration_timestamp)
+}
+
+fn run(name: &str, program: &ExecConfig) -> Result<Status, String> {
+    if name.is_empty() {
+        return Err("has no name: set `command` in the kubeconfig".to_owned());
+    }
+    let output = command(name, program)?
+        .output()
+        .map_err(|error| not_started(program, &error))?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(format!("failed with {status}: run it by hand"));
+    }
+    read(&output.stdout, program.api_version.as_deref())
+}
+
+fn command(name: &str, program: &ExecConfig) -> Result<Command, String> {
+    let terminal = std::io::stdin().is_terminal();
+    let interactive = match program.interactive_mode {
+        Some(ExecInteractiveMode::Never) => false,
+        Some(ExecInteractiveMode::Always) if !terminal => {
+            return Err("must ask a person, and there is no terminal to ask on".to_owned());
+        }
+        Some(ExecInteractiveMode::Always | ExecInteractiveMode::IfAvailable) | None => terminal,
+    };
+    let cluster = program.provide_cluster_info.then_some(&program.cluster);
+    let info = json!({
+        "apiVersion": program.api_version,
+        "kind": KIND,
+        "spec": {"interactive": interactive, "cluster": cluster},
+    });
+    let mut command = Command::new(name);
+    command.args(program.args.iter().flatten());
+    for variable in program.env.iter().flatten() {
+        if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
+            command.env(name, value);
+        }
+    }
+    command.env(INFO, info.to_string());
+    if !interactive {
+        command.stdin(Stdio::null());
+    }
+    // What it has to say to people, it says to them.
+    command.stderr(Stdio::inherit());
+    Ok(command)
+}
+
+fn not_started(program: &ExecConfig, error: &std::io::Error) -> String {
+    let hint = program.install_hint.as_deref().map_or("", str::trim);
+    let hint = if hint.is_empty() {
+        "is it installed, and in the PATH?"
+    } else {
+        hint
+    };
+    format!("cannot be started: {error}; {hint}")
+}
+
+/// Reads an answer. Some programs write YAML, which JSON is a part of.
+fn read(answer: &[u8], version: Option<&str>) -> Result<Status, String> {
+    let unreadable = || format!("wrote something else than an {KIND}: run it by hand");
+    longshore_model::yaml::check(answer).map_err(|_| unreadable())?;
+    let credential: Credential = serde_yaml_ng::from_slice(answer).map_err(|_| unreadable())?;
+    if credential.kind.is_some_and(|kind| kind != KIND) {
+        return Err(unreadable());
+    }
+    if let (Some(own), Some(version)) = (&credential.api_version, version)
+        && own != version
+    {
+        return Err(format!(
+            "speaks {own}, and the kubeconfig says {version}: make them agree"
+        ));
+    }
+    let status = credential
+        .status
+        .ok_or_else(|| format!("wrote an {KIND} without a status: run it by hand"))?;
+    match (
+        &status.token,
+        &status.client_certificate_data,
+        &status.client_key_data,
+    ) {
+        (None, None, None) => {
+            Err("told neither a token nor a certificate: run it by hand".to_owned())
+        }
+        (_, Some(_), None) | (_, None, Some(_)) => Err(
+            "told a certificate without its key, or the other way round: run it by hand".to_owned(),
+        ),
+        _ => Ok(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const VERSION: &str = "client.authentication.k8s.io/v1";
+
+    fn error(answer: &str) -> String {
+        read(answer.as_bytes(), Some(VERSION)).err().unwrap()
+    }
+
+    #[test]
+    fn answers_are_json_or_yaml() {
+        let yaml =
+            "kind: ExecCredential\nstatus: {token: t, expirationTimestamp: 2026-01-02T03:04:05Z}";
+        let status = read(yaml.as_bytes(), Some(VERSION)).unwrap();
+        assert_eq!(status.token.as_deref(), Some("t"));
+        assert_eq!(
+            status.expiration_timestamp.unwrap().to_string(),
+            "2026-01-02T03:04:05Z"
+        );
+    }
+
+    #[test]
+    fn other_answers_are_told_apart() {
+        for other in ["", "s3cret", "{", "kind: Pod", "status: {token: [1]}"] {
+            let error = error(other);
+            assert!(
+                error.starts_with("wrote ") && !error.contains("s3cret"),
+                "{error}"
+            );
+        }
+        assert_eq!(
+            error(
+                r#"{"apiVersion": "client.authentication.k8s.io/v1beta1", "status": {"token": "t"}}"#
+            ),
+            "speaks client.authentication.k8s.io/v1beta1, and the kubeconfig says client.authentication.k8s.io/v1: make them agree"
+        );
+        assert!(error("status: {}").starts_with("told neither a token"));
+        let half = error("status: {clientKeyData: s3cret}");
+        assert!(half.starts_with("told a certificate without its key") && !half.contains("s3cret"));
+    }
+}

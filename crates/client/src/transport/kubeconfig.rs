@@ -1,0 +1,138 @@
+//! Kubeconfig files: read within limits, whoever wrote them.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use longshore_files::read_limited;
+use longshore_model::yaml;
+
+/// The largest kubeconfig, in bytes.
+const LARGEST: u64 = 4 << 20;
+/// The largest file that a kubeconfig names, in bytes: certificates, a key, a token.
+const LARGEST_PART: u64 = 1 << 20;
+
+type Result<T> = std::result::Result<T, KubeconfigError>;
+
+fn unreadable(path: &Path, error: io::Error) -> KubeconfigError {
+    KubeconfigError::ReadConfig(error, path.to_owned())
+}
+
+/// Reads one file. Paths in it are relative to its folder.
+pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
+    let bytes = read_limited(path, LARGEST).map_err(|error| unreadable(path, error))?;
+    let invalid = |text: String| unreadable(path, io::Error::new(io::ErrorKind::InvalidData, text));
+    let text = decode(bytes).map_err(|problem| invalid(problem.to_owned()))?;
+    yaml::check(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
+    let mut config = Kubeconfig::from_yaml(&text)?;
+    if let Some(folder) = path.parent() {
+        let mut parts = Vec::new();
+        for part in files(&mut config) {
+            *part = folder.join(&*part).to_string_lossy().into_owned();
+            parts.push(PathBuf::from(part.as_str()));
+        }
+        for part in parts {
+            // What is not there is found by who uses it.
+            let Ok(found) = std::fs::metadata(&part) else {
+                continue;
+            };
+            if !found.is_file() || found.len() > LARGEST_PART {
+                let text = format!("it is not a regular file of at most {LARGEST_PART} bytes");
+                let error = io::Error::new(io::ErrorKind::InvalidInput, text);
+                return Err(unreadable(&part, error));
+            }
+        }
+        for command in commands(&mut config) {
+            *command = folder.join(&*command).to_string_lossy().into_owned();
+        }
+    }
+    Ok(config)
+}
+
+/// The text of a file, in any of Unicode's encodings that say so at their begin.
+fn decode(bytes: Vec<u8>) -> std::result::Result<String, &'static str> {
+    let wide = |of: fn([u8; 2]) -> u16| {
+        let units = bytes.get(2..).unwrap_or_default().chunks_exact(2);
+        let units: Vec<u16> = units.map(|unit| of([unit[0], unit[1]])).collect();
+        String::from_utf16(&units).map_err(|_| "it is not UTF-16 text")
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8(rest.to_vec()).map_err(|_| NO_TEXT),
+        _ => String::from_utf8(bytes).map_err(|_| NO_TEXT),
+    }
+}
+
+const NO_TEXT: &str = "it is not UTF-8 text";
+
+/// The files that a kubeconfig names.
+fn files(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
+    let clusters = config.clusters.iter_mut();
+    let authorities = clusters
+        .filter_map(|named| named.cluster.as_mut())
+        .filter_map(|cluster| cluster.certificate_authority.as_mut());
+    let users = config.auth_infos.iter_mut();
+    let users = users
+        .filter_map(|named| named.auth_info.as_mut())
+        .flat_map(|user| {
+            [
+                user.client_certificate.as_mut(),
+                user.client_key.as_mut(),
+                user.token_file.as_mut(),
+            ]
+        });
+    authorities
+        .chain(users.flatten())
+        .filter(|path| !path.is_empty())
+}
+
+/// The programs that a kubeconfig names by a path, not for the `PATH` to find.
+fn commands(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
+    let users = config.auth_infos.iter_mut();
+    let users = users.filter_map(|named| named.auth_info.as_mut());
+    let commands = users.filter_map(|user| user.exec.as_mut()?.command.as_mut());
+    commands.filter(|command| command.contains('/'))
+}
+
+/// The files that are used where none is named: those of `KUBECONFIG`, or the one
+/// in the home directory. Of several in `KUBECONFIG` those that are not there are
+/// left out, as kubectl does.
+pub(super) fn usual() -> Result<Kubeconfig> {
+    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
+    paths.retain(|path| !path.as_os_str().is_empty());
+    if paths.is_empty() {
+        let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
+        return read(&home.join(".kube/config"));
+    }
+    if paths.len() > 1 && paths.iter().any(|path| path.exists()) {
+        // What cannot be looked at is no less an error than what cannot be read.
+        paths.retain(|path| path.try_exists().unwrap_or(true));
+    }
+    let merge = |all: Kubeconfig, path: &PathBuf| all.merge(read(path)?);
+    paths.iter().try_fold(Kubeconfig::default(), merge)
+}
+
+/// The proxy that a kubeconfig names for a context's cluster.
+pub(super) fn proxy(config: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
+    let context = options.context.as_ref().or(config.current_context.as_ref());
+    let context = config
+        .contexts
+        .iter()
+        .find(|named| Some(&named.name) == context)
+        .and_then(|named| named.context.as_ref());
+    let cluster = options
+        .cluster
+        .as_ref()
+        .or(context.map(|context| &context.cluster));
+    let cluster = config
+        .clusters
+        .iter()
+        .find(|named| Some(&named.name) == cluster)
+        .and_then(|named| named.cluster.as_ref());
+    let proxy = cluster.and_then(|cluster| cluster.proxy_url.clone());
+    proxy.filter(|proxy| !proxy.is_empty())
+}

@@ -1,0 +1,48 @@
+//! Spans of requests, and metrics with the feature `metrics`. They hold paths
+//! and codes alone: a query or a body may be confidential.
+
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use tracing::{Instrument, field::Empty};
+
+use super::call::Call;
+use crate::error::Error;
+
+/// Records a request around sending it.
+pub(super) async fn request<B>(
+    call: &Call,
+    sending: impl Future<Output = Result<Response<B>, Error>>,
+) -> Result<Response<B>, Error>
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    let span =
+        tracing::debug_span!("request", method = %call.method, path = call.path, code = Empty);
+    #[cfg(feature = "metrics")]
+    let begun = std::time::Instant::now();
+    let outcome = sending.instrument(span.clone()).await;
+    let code = match &outcome {
+        Ok(response) => response.status().as_u16(),
+        Err(error) => error.code().unwrap_or(0),
+    };
+    span.record("code", code);
+    #[cfg(feature = "metrics")]
+    {
+        let method = call.method.to_string();
+        metrics::counter!("longshore_requests", "method" => method.clone(), "code" => code.to_string())
+            .increment(1);
+        metrics::histogram!("longshore_request_seconds", "method" => method)
+            .record(begun.elapsed());
+    }
+    outcome
+}
+
+/// Records that a request is sent again.
+pub(super) fn retry(call: &Call, code: StatusCode, wait: Duration) {
+    tracing::debug!(request = call.name(), %code, ?wait, "trying again");
+    #[cfg(feature = "metrics")]
+    metrics::counter!("longshore_request_retries", "method" => call.method.to_string())
+        .increment(1);
+}

@@ -1,0 +1,196 @@
+//! Pages, one after the other: the next is on its way while this one comes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use futures::{Stream, future::BoxFuture, stream};
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{super::View, Expired, Paging};
+use crate::{
+    data,
+    error::{Error, Result},
+    item::Item,
+    kind::Kind,
+    list::List,
+};
+
+/// So far into a page its cursor is looked for before the whole is there.
+const HEAD: usize = 64 * 1024;
+
+/// How the pages of a view are read.
+#[derive(Clone)]
+pub(super) struct Pages<K: Kind> {
+    view: View<K>,
+    paging: Paging,
+    /// The bytes of the latest page: the next will be about as large.
+    latest: Arc<AtomicUsize>,
+}
+
+/// A page that is wanted next.
+enum Next<K: Kind> {
+    /// It is not requested yet.
+    Cursor(String),
+    /// It is on its way; dropping the handle gives it up. The cursor that
+    /// follows it comes before its items.
+    Asked(
+        AbortOnDropHandle<Result<List<K>>>,
+        oneshot::Receiver<String>,
+    ),
+}
+
+/// Passes on the cursor of the next page, once.
+struct Ahead(Option<oneshot::Sender<String>>);
+
+impl Ahead {
+    fn new() -> (Self, oneshot::Receiver<String>) {
+        let (sender, next) = oneshot::channel();
+        (Self(Some(sender)), next)
+    }
+
+    fn send(&mut self, cursor: Option<String>) {
+        if let Some(cursor) = cursor
+            && let Some(sender) = self.0.take()
+        {
+            let _ = sender.send(cursor);
+        }
+    }
+}
+
+impl<K: Kind> Pages<K> {
+    pub(super) fn new(view: View<K>, paging: Paging) -> Self {
+        let latest = Arc::default();
+        Self {
+            view,
+            paging,
+            latest,
+        }
+    }
+
+    /// All of them; an error ends it.
+    pub(super) fn stream(self) -> impl Stream<Item = Result<List<K>>> + Send + 'static {
+        let first = Some((self, Next::Cursor(String::new())));
+        stream::unfold(first, |state| async {
+            let (pages, next) = state?;
+            let (page, next) = pages.read(next).await;
+            let rest = next.filter(|_| page.is_ok()).map(|next| (pages, next));
+            Some((page, rest))
+        })
+    }
+
+    /// A page, and the one after it, for which the server is asked while this
+    /// one still comes.
+    async fn read(&self, next: Next<K>) -> (Result<List<K>>, Option<Next<K>>) {
+        let (page, cursor_after): (BoxFuture<'_, _>, _) = match next {
+            Next::Cursor(cursor) => {
+                let (ahead, cursor_after) = Ahead::new();
+                let page = async move { self.page(&cursor, ahead).await };
+                (Box::pin(page), cursor_after)
+            }
+            Next::Asked(page, cursor_after) => {
+                // A task that is gone went with its runtime.
+                let page = async { page.await.unwrap_or(Err(Error::Closed)) };
+                (Box::pin(page), cursor_after)
+            }
+        };
+        let next = async { self.ask(cursor_after.await.unwrap_or_default()) };
+        futures::join!(page, next)
+    }
+
+    /// Begins to read a page; the empty cursor is the end.
+    fn ask(&self, cursor: String) -> Option<Next<K>> {
+        let pages = self.clone();
+        (!cursor.is_empty()).then(|| {
+            let (ahead, cursor_after) = Ahead::new();
+            let page = async move { pages.page(&cursor, ahead).await };
+            Next::Asked(AbortOnDropHandle::new(tokio::spawn(page)), cursor_after)
+        })
+    }
+
+    /// The page at a cursor, or of the snapshot that is offered instead.
+    async fn page(&self, cursor: &str, mut ahead: Ahead) -> Result<List<K>> {
+        match self.page_at(cursor, &mut ahead).await {
+            Err(error) if error.is_gone() && self.paging.expired == Expired::Resume => {
+                match offered(&error).filter(|offered| *offered != cursor) {
+                    Some(offered) => self.page_at(offered, &mut ahead).await,
+                    None => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The page at a cursor; the first one at the empty cursor. The cursor of
+    /// the next is passed on as soon as it is there, before the items are.
+    async fn page_at(&self, cursor: &str, ahead: &mut Ahead) -> Result<List<K>> {
+        let view = &self.view;
+        let mut call = if cursor.is_empty() {
+            view.listing()
+        } else {
+            view.selection().with("continue", cursor)
+        };
+        if self.paging.limit > 0 {
+            call = call.with("limit", self.paging.limit.to_string());
+        }
+        let look = |begin: &[u8]| {
+            let next = data::cursor_ahead(begin);
+            let more = next.is_none() && begin.len() < HEAD;
+            ahead.send(next.filter(|next| next != cursor));
+            more
+        };
+        let latest = self.latest.load(Relaxed);
+        let expected = latest + latest / 16;
+        let body = view.cluster().bytes_with(&call, expected, look).await?;
+        self.latest.store(body.len(), Relaxed);
+        let what = call.answer();
+        let list = data::list(&body, &what)?;
+        if !list.cursor.is_empty() && list.cursor == cursor {
+            return Err(Error::decode(what, "it leads to the same page again"));
+        }
+        ahead.send(Some(list.cursor));
+        let wrapped = list.items.into_iter().map(Arc::new);
+        Ok(List {
+            items: wrapped.map(|snapshot| view.wrap(snapshot)).collect(),
+            version: list.version,
+        })
+    }
+}
+
+/// The cursor into the newest snapshot that a refusal may hold.
+fn offered(error: &Error) -> Option<&str> {
+    let cursor = error.status()?.metadata.get("continue")?.as_str()?;
+    (!cursor.is_empty()).then_some(cursor)
+}
+
+/// What is kept of all objects of one moment, and its version: in pages of
+/// `limit`, or at once when that moment is forgotten before the last of them.
+pub(crate) async fn of_one_moment<K: Kind, T>(
+    view: View<K>,
+    limit: u32,
+    keep: impl Fn(Item<K>) -> T,
+) -> Result<(Vec<T>, String)> {
+    let expired = Expired::Fail;
+    let mut pages = Pages::new(view, Paging { limit, expired });
+    let (mut kept, mut next) = (Vec::new(), Next::Cursor(String::new()));
+    loop {
+        let (page, following) = pages.read(next).await;
+        let list = match page {
+            // Pages of several moments would be no state to go on from.
+            Err(error) if error.is_gone() && pages.paging.limit > 0 => {
+                pages.paging.limit = 0;
+                kept.clear();
+                next = Next::Cursor(String::new());
+                continue;
+            }
+            outcome => outcome?,
+        };
+        kept.extend(list.items.into_iter().map(&keep));
+        match following {
+            Some(following) => next = following,
+            None => return Ok((kept, list.version)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The views of a cluster.
+
+use longshore_model::Gvk;
+
+use super::View;
+use crate::{
+    cluster::Cluster,
+    error::Result,
+    kind::{Any, Kind},
+};
+
+impl Cluster {
+    /// All objects of a kind; nothing is requested yet.
+    #[must_use]
+    pub fn view<K: Kind + Default>(&self) -> View<K> {
+        self.view_of(K::default())
+    }
+
+    /// All objects of a kind given by value; nothing is requested yet.
+    #[must_use]
+    pub fn view_of<K: Kind>(&self, kind: K) -> View<K> {
+        View::new(self.clone(), kind)
+    }
+
+    /// All objects of the kind that a person means by `word`: `deploy`,
+    /// `jobs.batch`, `Pod`. What this crate does not know is looked up in
+    /// the cluster, once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) when the cluster has no such kind.
+    pub async fn kind(&self, word: &str) -> Result<View<Any>> {
+        Ok(self.view_of(self.kind_called(word).await?))
+    }
+
+    /// All objects of the kind of an object's `apiVersion` and `kind`. What this crate does not know is looked up in the cluster.
+    ///
+    /// # Errors
+    /// As [`Cluster::kind`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// # cluster.create_manifest("
+    /// # apiVersion: apiextensions.k8s.io/v1
+    /// # kind: CustomResourceDefinition
+    /// # metadata: {name: certificates.cert-manager.io}
+    /// # spec:
+    /// #   group: cert-manager.io
+    /// #   scope: Namespaced
+    /// #   names:
+    /// #     plural: certificates
+    /// #     singular: certificate
+    /// #     kind: Certificate
+    /// #     listKind: CertificateList
+    /// #   versions:
+    /// #   - name: v1
+    /// #     served: true
+    /// #     storage: true
+    /// #     schema: {openAPIV3Schema: {type: object}}
+    /// # ---
+    /// # {apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: web}}
+    /// # ", Some("default")).await?;
+    /// let certificates = cluster.kind_in("cert-manager.io/v1", "Certificate").await?;
+    /// for certificate in certificates.list().await? {
+    ///     assert_eq!(certificate.name(), "web");
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub async fn kind_in(&self, api_version: &str, kind: &str) -> Result<View<Any>> {
+        let gvk = Gvk::from_api_version(api_version, kind);
+        Ok(self.view_of(self.kind_of(&gvk).await?))
+    }
+}

@@ -1,0 +1,54 @@
+//! Reads single objects.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::{data::Snapshot, error::Result, item::Item, kind::Kind, transport::Call};
+
+impl<K: Kind> View<K> {
+    pub(super) fn item(&self, body: &bytes::Bytes, request: &str) -> Result<Item<K>> {
+        Item::read(self.cluster.clone(), self.kind.clone(), body, request)
+    }
+
+    pub(crate) fn wrap(&self, snapshot: Arc<Snapshot>) -> Item<K> {
+        Item::new(self.cluster.clone(), self.kind.clone(), snapshot)
+    }
+
+    /// Reads one object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound); [`Error::Namespace`](crate::Error::Namespace) when the view lacks one;
+    /// [`Error::Invalid`](crate::Error::Invalid) for an empty name.
+    pub async fn fetch(&self, name: &str) -> Result<Item<K>> {
+        let call = Call::get(self.object_path(name)?);
+        let body = self.cluster.bytes(&call).await?;
+        self.item(&body, &call.name())
+    }
+
+    /// Reads one object; `None` when it is not there.
+    ///
+    /// # Errors
+    /// As [`View::fetch`], save for the object's absence.
+    pub async fn find(&self, name: &str) -> Result<Option<Item<K>>> {
+        match self.fetch(name).await {
+            Ok(item) => Ok(Some(item)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<K: Kind> Item<K> {
+    pub(crate) fn view(&self) -> View<K> {
+        let view = View::new(self.cluster().clone(), self.marker().clone());
+        view.with_namespace(self.namespace().map(str::to_owned))
+    }
+
+    /// The object's latest version.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) when it is gone.
+    pub async fn fetch(&self) -> Result<Self> {
+        self.view().fetch(self.name()).await
+    }
+}

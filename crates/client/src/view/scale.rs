@@ -1,0 +1,130 @@
+//! How many replicas are wanted: the `scale` subresource.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::View;
+use crate::{error::Result, item::Item, kind::Kind, transport::Call};
+
+/// How many replicas an object has and should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scale {
+    /// As many are wanted.
+    pub wanted: u32,
+    /// As many there were when its controller last looked.
+    pub observed: u32,
+    /// The label selector of its pods, in text form; empty when the kind has
+    /// none.
+    pub selector: String,
+    /// The version of the object.
+    pub version: String,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    metadata: RawMeta,
+    #[serde(default)]
+    spec: RawSpec,
+    #[serde(default)]
+    status: RawStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMeta {
+    #[serde(default)]
+    resource_version: String,
+}
+
+#[derive(Deserialize, Default)]
+struct RawSpec {
+    #[serde(default)]
+    replicas: u32,
+}
+
+#[derive(Deserialize, Default)]
+struct RawStatus {
+    #[serde(default)]
+    replicas: u32,
+    #[serde(default)]
+    selector: String,
+}
+
+impl<K: Kind> View<K> {
+    /// Reads how many replicas an object has and should have.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound), also for a kind that has no replicas.
+    pub async fn scale(&self, name: &str) -> Result<Scale> {
+        self.scaled(&Call::get(self.scale_path(name)?)).await
+    }
+
+    /// Asks for so many replicas. That they are there takes longer:
+    /// [`View::wait`] waits for it.
+    ///
+    /// # Errors
+    /// As [`View::scale`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// # use serde_json::json;
+    /// # let labels = json!({"app": "web"});
+    /// # let pod = json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let template = json!({"metadata": {"labels": labels}, "spec": pod});
+    /// # let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+    /// let web = cluster.deployments().in_namespace("default")?;
+    /// # web.create(&json!({"metadata": {"name": "web"}, "spec": spec})).await?;
+    /// assert_eq!(web.set_scale("web", 3).await?.wanted, 3);
+    ///
+    /// let scale = web.scale("web").await?;
+    /// // Its controller has not looked yet.
+    /// assert_eq!((scale.wanted, scale.observed), (3, 0));
+    /// assert_eq!(scale.selector, "app=web");
+    ///
+    /// let item = web.fetch("web").await?;
+    /// assert_eq!(item.version(), scale.version);
+    /// item.set_scale(0).await?;
+    /// assert_eq!(item.scale().await?.wanted, 0);
+    /// # Ok(()) });
+    /// ```
+    pub async fn set_scale(&self, name: &str, replicas: u32) -> Result<Scale> {
+        let mut call = Call::new(Method::PATCH, self.scale_path(name)?)
+            .queries(self.writing.query())
+            .json(&json!({"spec": {"replicas": replicas}}))?;
+        call.content_type = longshore_model::PatchKind::Merge.media_type();
+        self.scaled(&call).await
+    }
+
+    fn scale_path(&self, name: &str) -> Result<String> {
+        Ok(format!("{}/scale", self.object_path(name)?))
+    }
+
+    async fn scaled(&self, call: &Call) -> Result<Scale> {
+        let raw: Raw = self.cluster().json(call).await?;
+        Ok(Scale {
+            wanted: raw.spec.replicas,
+            observed: raw.status.replicas,
+            selector: raw.status.selector,
+            version: raw.metadata.resource_version,
+        })
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// As [`View::scale`], of this object now.
+    ///
+    /// # Errors
+    /// As [`View::scale`].
+    pub async fn scale(&self) -> Result<Scale> {
+        self.view().scale(self.name()).await
+    }
+
+    /// As [`View::set_scale`], of this object.
+    ///
+    /// # Errors
+    /// As [`View::scale`].
+    pub async fn set_scale(&self, replicas: u32) -> Result<Scale> {
+        self.view().set_scale(self.name(), replicas).await
+    }
+}

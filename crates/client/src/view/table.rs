@@ -1,0 +1,141 @@
+//! Objects as the server shows them to people: its own columns.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::View;
+use crate::{error::Result, kind::Kind, transport::Call};
+
+/// Objects as rows, with the columns that the server knows for their kind.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The columns, in order.
+    pub columns: Vec<Column>,
+    /// A row for each object.
+    pub rows: Vec<Row>,
+}
+
+/// One column of a [`Table`].
+#[derive(Debug, Clone, Deserialize)]
+pub struct Column {
+    /// Its name, as `Ready`.
+    pub name: String,
+    /// What it means; empty when it is absent.
+    #[serde(default)]
+    pub description: String,
+    /// 0 for columns that are always shown, more for those of wide tables.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// One row of a [`Table`].
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The object's name.
+    pub name: String,
+    /// Its namespace; empty for objects of the whole cluster.
+    pub namespace: String,
+    /// A value for each column: texts, numbers, booleans.
+    pub cells: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw {
+    #[serde(default)]
+    column_definitions: Vec<Column>,
+    #[serde(default)]
+    rows: Vec<RawRow>,
+}
+
+#[derive(Deserialize)]
+struct RawRow {
+    #[serde(default)]
+    cells: Vec<Value>,
+    #[serde(default)]
+    object: RawObject,
+}
+
+#[derive(Deserialize, Default)]
+struct RawObject {
+    #[serde(default)]
+    metadata: RawMeta,
+}
+
+#[derive(Deserialize, Default)]
+struct RawMeta {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    namespace: String,
+}
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+impl<K: Kind> View<K> {
+    /// All objects, as the server shows them to people.
+    ///
+    /// # Errors
+    /// As [`View::list`](crate::View::list); an [`Error::Api`](crate::Error::Api) with code 406
+    /// from a server that shows no tables.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+    /// let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&pod).await?;
+    /// let table = pods.table().await?;
+    /// for row in &table.rows {
+    ///     println!("{} {}", row.name, row.cells[1]);
+    /// }
+    ///
+    /// let one = pods.table_of("web").await?;
+    /// let status = one.columns.iter().position(|column| column.name == "Status");
+    /// assert_eq!(one.rows[0].cells[status.unwrap()], "Pending");
+    /// # Ok(()) });
+    /// ```
+    pub async fn table(&self) -> Result<Table> {
+        self.tabled(self.selection()).await
+    }
+
+    /// The first objects, `most` of them at most, as the server shows them to people.
+    ///
+    /// # Errors
+    /// As [`View::table`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// assert_eq!(cluster.namespaces().table_of_first(2).await?.rows.len(), 2);
+    /// # Ok(()) });
+    /// ```
+    pub async fn table_of_first(&self, most: u32) -> Result<Table> {
+        let call = self.selection().with("limit", most.max(1).to_string());
+        let mut table = self.tabled(call).await?;
+        // Servers may send more than they are asked for.
+        table.rows.truncate(most as usize);
+        Ok(table)
+    }
+
+    /// One object, as the server shows it to people.
+    ///
+    /// # Errors
+    /// As [`View::fetch`](crate::View::fetch) and [`View::table`].
+    pub async fn table_of(&self, name: &str) -> Result<Table> {
+        self.tabled(Call::get(self.object_path(name)?)).await
+    }
+
+    async fn tabled(&self, mut call: Call) -> Result<Table> {
+        call.accept = TABLE;
+        let raw: Raw = self.cluster().json(&call).await?;
+        let rows = raw.rows.into_iter().map(|row| Row {
+            name: row.object.metadata.name,
+            namespace: row.object.metadata.namespace,
+            cells: row.cells,
+        });
+        Ok(Table {
+            columns: raw.column_definitions,
+            rows: rows.collect(),
+        })
+    }
+}

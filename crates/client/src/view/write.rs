@@ -1,0 +1,246 @@
+//! Creates and changes objects.
+
+use http::Method;
+use longshore_model::PatchKind;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::View;
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kind::Kind,
+    options::Patch,
+    transport::Call,
+};
+
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{DeleteOptions, Patch};
+/// use serde_json::json;
+///
+/// let maps = cluster.configmaps().in_namespace("default")?.strict().field_manager("painter");
+/// let made = maps.create(&json!({"metadata": {"name": "a"}, "data": {"colour": "red"}})).await?;
+/// let mut object = made.raw()?;
+/// object["data"]["colour"] = "blue".into();
+/// let replaced = maps.replace("a", &object).await?;
+/// assert_eq!(replaced.data()?["colour"], "blue");
+/// // By now the data are of an old version.
+/// assert!(maps.replace("a", &object).await.unwrap_err().is_conflict());
+///
+/// let patched = maps.patch("a", &Patch::merge(json!({"data": {"colour": null}}))).await?;
+/// assert!(patched.data()?.is_empty());
+/// let wanted = json!({"metadata": {"name": "b"}, "data": {"shape": "round"}});
+/// maps.apply(&wanted, "painter", false).await?;
+/// // A strict view does not let a slip of the pen pass.
+/// let wrong = json!({"metadata": {"name": "c"}, "date": {}});
+/// assert_eq!(maps.create(&wrong).await.unwrap_err().code(), Some(400));
+///
+/// maps.delete("a", &DeleteOptions::default()).await?;
+/// maps.delete_all(&DeleteOptions::background()).await?;
+/// assert!(maps.list().await?.items.is_empty());
+/// # Ok(()) });
+/// ```
+impl<K: Kind> View<K> {
+    /// Makes an object. `apiVersion` and `kind` may be left out; a namespaced
+    /// kind needs the view's namespace or the data's.
+    ///
+    /// # Errors
+    /// [`Error::is_already_exists`]; [`Error::Namespace`] when both
+    /// namespaces are there and differ, or none is; [`Error::Invalid`] for
+    /// data of another kind, before any request.
+    pub async fn create(&self, data: &impl Serialize) -> Result<Item<K>> {
+        let (view, data) = self.prepare(data, None)?;
+        let call = Call::new(Method::POST, view.collection_path())
+            .queries(self.writing.query())
+            .json(&data)?;
+        view.written(&call).await
+    }
+
+    /// Replaces an object. With `metadata.resourceVersion` in the data, only
+    /// that version.
+    ///
+    /// # Errors
+    /// [`Error::is_conflict`] when the object has changed since, else as
+    /// [`View::create`].
+    pub async fn replace(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+        self.put(name, "", data).await
+    }
+
+    /// Replaces an object's status and nothing else.
+    ///
+    /// # Errors
+    /// As [`View::replace`].
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use longshore_client::Patch;
+    /// # let spec = serde_json::json!({"containers": [{"name": "main", "image": "busybox"}]});
+    /// # let pod = serde_json::json!({"metadata": {"name": "web"}, "spec": spec});
+    /// # let pods = cluster.pods().in_namespace("default")?;
+    /// # pods.create(&pod).await?;
+    /// let mut object = pods.fetch("web").await?.raw()?;
+    /// object["status"]["message"] = "the image is on its way".into();
+    /// let pod = pods.replace_status("web", &object).await?;
+    /// assert_eq!(pod.message()?, "the image is on its way");
+    ///
+    /// let failed = Patch::merge(serde_json::json!({"status": {"phase": "Failed"}}));
+    /// let pod = pods.patch_status("web", &failed).await?;
+    /// assert_eq!(pod.phase()?.as_str(), "Failed");
+    /// # Ok(()) });
+    /// ```
+    pub async fn replace_status(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+        self.put(name, "/status", data).await
+    }
+
+    async fn put(&self, name: &str, sub: &str, data: &impl Serialize) -> Result<Item<K>> {
+        let (view, data) = self.prepare(data, Some(name))?;
+        let path = format!("{}{sub}", view.object_path(name)?);
+        let call = Call::new(Method::PUT, path)
+            .queries(self.writing.query())
+            .json(&data)?;
+        view.written(&call).await
+    }
+
+    /// Changes an object; with [`Patch::apply`], makes it when it is absent.
+    ///
+    /// # Errors
+    /// As the server refuses; [`Error::is_conflict`] names the fields and
+    /// their managers.
+    pub async fn patch(&self, name: &str, patch: &Patch) -> Result<Item<K>> {
+        self.patch_at(name, "", patch).await
+    }
+
+    /// Applies an object, server-side: as [`Patch::apply`], under the name in the
+    /// data.
+    ///
+    /// # Errors
+    /// As [`View::patch`]; [`Error::Invalid`] for data without a name, before
+    /// any request.
+    pub async fn apply(&self, data: &Value, manager: &str, force: bool) -> Result<Item<K>> {
+        let name = data["metadata"]["name"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            return Err(Error::Invalid(
+                "the object has no metadata.name: what is applied needs one".to_owned(),
+            ));
+        }
+        self.patch(name, &Patch::apply(data.clone(), manager, force))
+            .await
+    }
+
+    /// Changes an object's status and nothing else.
+    ///
+    /// # Errors
+    /// As [`View::patch`].
+    pub async fn patch_status(&self, name: &str, patch: &Patch) -> Result<Item<K>> {
+        self.patch_at(name, "/status", patch).await
+    }
+
+    async fn patch_at(&self, name: &str, sub: &str, patch: &Patch) -> Result<Item<K>> {
+        let (mut view, mut body) = (self.clone(), patch.body.clone());
+        if patch.kind == PatchKind::Apply {
+            (view, body) = self.prepare(&body, Some(name))?;
+        }
+        let path = format!("{}{sub}", view.object_path(name)?);
+        let mut call = Call::new(Method::PATCH, path)
+            .queries(patch.query(&self.writing))
+            .json(&body)?;
+        call.content_type = patch.kind.media_type();
+        view.written(&call).await
+    }
+
+    /// Changes an object as a function says: reads it, lets `change` change it,
+    /// and replaces that version; when another client was faster, again, from
+    /// the newer version.
+    ///
+    /// # Errors
+    /// As `change`, [`View::fetch`] and [`View::replace`]; a conflict after
+    /// [`Timing::retries`](crate::Timing::retries) tries.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let maps = cluster.configmaps().in_namespace("default")?;
+    /// # maps.create(&serde_json::json!({"metadata": {"name": "counter"}})).await?;
+    /// let counter = maps
+    ///     .update("counter", |object| {
+    ///         let count = object["data"]["count"].as_str().and_then(|count| count.parse().ok());
+    ///         object["data"]["count"] = (count.unwrap_or(0) + 1).to_string().into();
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(counter.data()?["count"], "1");
+    /// # Ok(()) });
+    /// ```
+    pub async fn update(
+        &self,
+        name: &str,
+        mut change: impl FnMut(&mut Value) -> Result<()> + Send,
+    ) -> Result<Item<K>> {
+        let timing = self.cluster().transport.timing();
+        let mut attempt = 0;
+        loop {
+            let mut object = self.fetch(name).await?.raw()?;
+            change(&mut object)?;
+            match self.replace(name, &object).await {
+                Err(error) if error.is_conflict() && attempt < timing.retries => {
+                    tokio::time::sleep(timing.backoff().wait(attempt) / 10).await;
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn written(&self, call: &Call) -> Result<Item<K>> {
+        let body = self.cluster().bytes(call).await?;
+        self.item(&body, &call.name())
+    }
+}
+
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use longshore_client::{DeleteOptions, Patch};
+/// use serde_json::json;
+///
+/// # let pods = cluster.pods().in_namespace("default")?;
+/// # let containers = json!([{"name": "main", "image": "busybox"}]);
+/// # let web = json!({"metadata": {"name": "web"}, "spec": {"containers": containers}});
+/// # pods.create(&web).await?;
+/// let first = pods.fetch("web").await?;
+/// let labels = json!({"metadata": {"labels": {"app": "web"}}});
+/// let second = first.patch(&Patch::merge(labels)).await?;
+/// let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+/// let third = second.patch_status(&Patch::merge(status)).await?;
+/// assert!(third.holds("Ready")?);
+///
+/// // A snapshot stays as it is.
+/// assert!(!second.holds("Ready")? && first.labels().is_empty());
+/// assert_eq!(first.fetch().await?, third);
+/// assert_ne!(first, third);
+///
+/// // What comes after it can be watched.
+/// let mut changes = second.watch().await?;
+/// let change = changes.next(None).await?;
+/// assert_eq!(change.item(), Some(&third));
+///
+/// third.delete(&DeleteOptions::default()).await?;
+/// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
+/// # Ok(()) });
+/// ```
+impl<K: Kind> Item<K> {
+    /// Changes the object; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch(self.name(), patch).await
+    }
+
+    /// Changes the object's status; the new version.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn patch_status(&self, patch: &Patch) -> Result<Self> {
+        self.view().patch_status(self.name(), patch).await
+    }
+}
