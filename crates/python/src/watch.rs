@@ -1,4 +1,4 @@
-//! Changes, as they happen.
+//! Watches of objects.
 
 use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
@@ -9,11 +9,11 @@ use crate::{
     wait::{limit, wait},
 };
 
-/// Changes, in order, none twice and none missed.
+/// Changes to objects, in order, each exactly once.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Watch {
     inner: Mutex<longshore::Watch<Any>>,
-    /// Whether it was closed; a thread that waits for a change is told so.
+    /// Whether it was closed; wakes a thread that waits for a change.
     closed: watch::Sender<bool>,
 }
 
@@ -38,13 +38,13 @@ impl Watch {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.next(py, None) {
-            // Here or in another thread: an iteration ends with that.
+            // `close`, also in another thread, ends an iteration without an exception.
             Err(_) if self.is_closed() => Ok(None),
             next => next.map(Some),
         }
     }
 
-    /// The next change; `TimeoutError` when none comes in time.
+    /// The next change. Raises `TimeoutError` if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let limit = limit(timeout)?;
@@ -64,12 +64,12 @@ impl Watch {
             }
         })?;
         match next {
-            Some(event) => told(py, event),
+            Some(event) => to_python(py, event),
             None => Err(PyTimeoutError::new_err("no change came in time")),
         }
     }
 
-    /// Ends it, also for threads that wait for a change.
+    /// Ends the watch, also for threads that wait for a change.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.closed.send_replace(true);
         wait(py, async {
@@ -89,7 +89,7 @@ impl Watch {
 }
 
 /// A `longshore.WatchEvent`.
-fn told(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
+fn to_python(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
     let (kind, item, items) = match event {
         WatchEvent::Added(item) => ("ADDED", Some(item), None),
         WatchEvent::Modified(item) => ("MODIFIED", Some(item), None),
