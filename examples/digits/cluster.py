@@ -1,4 +1,4 @@
-"""Who am I, and where are the others: read from TF_CONFIG."""
+"""Reads this task's role and the addresses of the other tasks from TF_CONFIG."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 
 
 class Cluster:
-    """The cluster spec of this run and this task's place in it."""
+    """The cluster spec of this run, and the role and index of this task."""
 
     def __init__(self, config):
         self.spec = config["cluster"]
@@ -15,17 +15,17 @@ class Cluster:
 
     @property
     def workers(self):
-        """How many workers there are."""
+        """The number of workers."""
         return len(self.spec["worker"])
 
     def address(self, role, index):
-        """(host, port) of a task."""
+        """The (host, port) of a task."""
         host, _, port = self.spec[role][index].rpartition(":")
         return host.strip("[]"), int(port)
 
 
 def from_environment():
-    """The cluster that Longshore described to this process."""
+    """The cluster from TF_CONFIG, which Longshore sets."""
     text = os.environ.get("TF_CONFIG")
     if not text:
         sys.exit("TF_CONFIG is not set: start this with `longshore run examples/digits`")

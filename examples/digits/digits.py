@@ -10,7 +10,7 @@ SIZE = CLASSES * (PIXELS + 1)
 
 
 def load():
-    """(training, test): lists of (pixels, digit), split the same way everywhere."""
+    """Returns (training, test): lists of (pixels, digit). The split is the same in each process."""
     path = pathlib.Path(__file__).parent / "data" / "digits.csv"
     with path.open(newline="") as lines:
         rows = [[int(field) for field in row] for row in csv.reader(lines)]
@@ -21,31 +21,32 @@ def load():
 
 
 def probabilities(weights, pixels):
-    """How likely each digit is. `weights` holds a row of 65 a digit: pixels, bias."""
-    step = PIXELS + 1
+    """The probability of each digit. `weights` has 65 values per digit: pixels, then bias."""
+    row_length = PIXELS + 1
     scores = [
-        sum(map(float.__mul__, weights[row : row + step], pixels)) for row in range(0, SIZE, step)
+        sum(map(float.__mul__, weights[start : start + row_length], pixels))
+        for start in range(0, SIZE, row_length)
     ]
     top = max(scores)
-    powers = [math.exp(score - top) for score in scores]
-    total = sum(powers)
-    return [power / total for power in powers]
+    exponentials = [math.exp(score - top) for score in scores]
+    total = sum(exponentials)
+    return [exponential / total for exponential in exponentials]
 
 
 def gradient(weights, batch):
     """The mean gradient of the cross-entropy over a batch."""
     rows = [[0.0] * (PIXELS + 1) for _ in range(CLASSES)]
     for pixels, digit in batch:
-        for row, chance in enumerate(probabilities(weights, pixels)):
-            error = (chance - (row == digit)) / len(batch)
+        for row, probability in enumerate(probabilities(weights, pixels)):
+            error = (probability - (row == digit)) / len(batch)
             rows[row] = [old + error * pixel for old, pixel in zip(rows[row], pixels)]
     return [value for row in rows for value in row]
 
 
 def accuracy(weights, images):
-    """The share of images whose most likely digit is right."""
-    right = 0
+    """The fraction of images for which the most likely digit is correct."""
+    correct = 0
     for pixels, digit in images:
-        chances = probabilities(weights, pixels)
-        right += chances.index(max(chances)) == digit
-    return right / len(images)
+        predicted = probabilities(weights, pixels)
+        correct += predicted.index(max(predicted)) == digit
+    return correct / len(images)

@@ -1,4 +1,4 @@
-"""The parameter server: keeps the weights, averages what the workers push."""
+"""The parameter server: keeps the weights and averages the gradients of the workers."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ LEARNING_RATE = 0.5
 
 
 class Parameters:
-    """The weights, changed once a round: when every worker has pushed."""
+    """The weights. They change once per round, when every worker has pushed a gradient."""
 
     def __init__(self, workers):
         self.weights = [0.0] * digits.SIZE
@@ -18,23 +18,23 @@ class Parameters:
         self.round = 0
         self.workers = workers
         self.changed = threading.Condition()
-        self.broken = None
+        self.failure = None
 
     def push(self, worker, gradient):
-        """Adds a gradient; returns the weights after the round."""
+        """Adds a gradient and returns the weights after the round."""
         with self.changed:
             self.pushed[worker] = gradient
-            mine = self.round
+            current = self.round
             if len(self.pushed) == self.workers:
                 self._step()
-            while self.round == mine and not self.broken:
+            while self.round == current and not self.failure:
                 self.changed.wait()
-            if self.broken:
-                raise ConnectionError(self.broken)
+            if self.failure:
+                raise ConnectionError(self.failure)
             return self.weights
 
     def _step(self):
-        # In the workers' order, so that a run gives the same weights each time.
+        # In the order of the workers, so that each run computes the same weights.
         gradients = [self.pushed[worker] for worker in sorted(self.pushed)]
         rate = LEARNING_RATE / self.workers
         self.weights = [
@@ -44,15 +44,15 @@ class Parameters:
         self.round += 1
         self.changed.notify_all()
 
-    def fail(self, why):
-        """Lets nobody wait for a worker that has gone."""
+    def fail(self, reason):
+        """Stops all workers from waiting for a worker that has failed."""
         with self.changed:
-            self.broken = self.broken or why
+            self.failure = self.failure or reason
             self.changed.notify_all()
 
 
 def serve(cluster):
-    """Serves until every worker has said that it is done."""
+    """Serves until every worker has sent DONE."""
     parameters = Parameters(cluster.workers)
     address = cluster.address(cluster.role, cluster.index)
     with socket.create_server(address) as listener:
@@ -61,16 +61,16 @@ def serve(cluster):
         for _ in range(cluster.workers):
             connection, _ = listener.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threads.append(threading.Thread(target=_converse, args=(connection, parameters)))
+            threads.append(threading.Thread(target=_serve_worker, args=(connection, parameters)))
             threads[-1].start()
         for thread in threads:
             thread.join()
-    if parameters.broken:
-        raise SystemExit(parameters.broken)
+    if parameters.failure:
+        raise SystemExit(parameters.failure)
     print(f"served {parameters.round} rounds", flush=True)
 
 
-def _converse(connection, parameters):
+def _serve_worker(connection, parameters):
     worker = None
     try:
         with connection:

@@ -16,7 +16,7 @@ def send(connection, tag, vector=()):
 
 
 def receive(connection):
-    """The next message as (tag, vector); raises ConnectionError at the end."""
+    """Returns the next message as (tag, vector). Raises ConnectionError at the end."""
     tag, length = HEADER.unpack(_exactly(connection, HEADER.size))
     vector = array("d")
     vector.frombytes(_exactly(connection, length))
@@ -34,9 +34,9 @@ def _exactly(connection, count):
     return b"".join(parts)
 
 
-def connect(address, patience=20.0):
-    """Connects, trying again for `patience` seconds while the peer starts."""
-    deadline = time.monotonic() + patience
+def connect(address, timeout=20.0):
+    """Connects. Retries for `timeout` seconds, because the peer may still be starting."""
+    deadline = time.monotonic() + timeout
     while True:
         try:
             connection = socket.create_connection(address, timeout=5)

@@ -1,8 +1,8 @@
-"""jax.distributed over several CPU processes.
+"""jax.distributed with several CPU processes.
 
-jax reads JAX_COORDINATOR_ADDRESS by itself; the number of processes and the
-own number it does not (only under Slurm, Open MPI, Kubernetes, TPU), so this
-program hands over JAX_NUM_PROCESSES and JAX_PROCESS_ID.
+JAX reads JAX_COORDINATOR_ADDRESS itself. It detects the number of processes and the
+process ID only with Slurm, Open MPI, Kubernetes and TPU, so this program passes
+JAX_NUM_PROCESSES and JAX_PROCESS_ID.
 """
 import os
 import sys
@@ -39,7 +39,7 @@ def main():
         say("WRONG sum")
         bad = 1
 
-    # Linear regression; the rows are spread over all devices of all processes,
+    # Linear regression. The rows are distributed over the devices of all processes,
     # so each gradient is a sum over processes.
     mesh = Mesh(np.array(jax.devices()), ("rows",))
     spread, same = NamedSharding(mesh, PartitionSpec("rows")), NamedSharding(mesh, PartitionSpec())

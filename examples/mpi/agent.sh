@@ -1,5 +1,5 @@
 #!/bin/sh
-# HOST COMMAND…, as ssh takes them.
+# Arguments: HOST COMMAND…, as for ssh.
 host=$1
 shift
 exec longshore exec "$host" -- sh -c "cd '$PWD' && export TMPDIR='$PWD' && $*"

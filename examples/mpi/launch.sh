@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs a command on all slots of the hostfile. Open MPI reaches the hosts by an agent
-# that it calls as it would call ssh: HOST COMMAND. Ours goes through the API, so that
-# no image needs an ssh server, and no pod a key.
+# Runs a command on all slots of the hostfile. Open MPI starts processes on a host with an
+# agent, which it calls like ssh: HOST COMMAND. This agent uses the Kubernetes API, so
+# images need no ssh server and pods need no ssh key.
 set -eu
-# Tasks may share /tmp, but never their folder.
+# Tasks may share /tmp, but each task has its own working directory.
 export TMPDIR="$PWD"
 exec mpirun --allow-run-as-root --hostfile "$LONGSHORE_HOSTFILE" \
     --prtemca plm_ssh_agent "$PWD/agent.sh" "$@"

@@ -1,4 +1,4 @@
-"""Averages a gradient over all processes, as data-parallel training does."""
+"""Data-parallel training: averages a gradient over all processes."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from mpi4py import MPI
 world = MPI.COMM_WORLD
 rank, size = world.Get_rank(), world.Get_size()
 
-# The slope of y = 3x, found by each process on points of its own.
+# Fits the slope of y = 3x. Each process has its own points.
 weight = 0.0
 points = [(x, 3.0 * x) for x in range(1 + rank, 20, size)]
 for _ in range(200):

@@ -1,6 +1,6 @@
-"""DistributedDataParallel over gloo; the group is found through env://.
+"""DistributedDataParallel with gloo and the env:// init method.
 
-Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, nothing else.
+It reads only RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 import os
 import sys
@@ -37,8 +37,8 @@ def main():
         say("WRONG sum")
         bad = 1
 
-    # Each rank starts from other weights and sees other rows: DDP sends the
-    # weights of rank 0 to all and averages the gradients.
+    # Each rank has different initial weights and rows. DDP copies the weights of rank 0 to
+    # all ranks and averages the gradients.
     torch.manual_seed(1000 + rank)
     model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -1,6 +1,6 @@
-"""Work that Ray spreads over the head and a worker.
+"""Ray tasks on a head and a worker.
 
-`ray.init()` finds the cluster by RAY_ADDRESS. The worker joins it by itself.
+`ray.init()` finds the cluster with RAY_ADDRESS. The worker joins it with `ray start`.
 """
 import os
 import socket

@@ -1,8 +1,8 @@
-"""Data-parallel training over the workers that TF_CONFIG names.
+"""Data-parallel training on the workers in TF_CONFIG.
 
-Every worker runs this file with its own TF_CONFIG. The strategy reads it,
-starts a gRPC server on the port given for this task, waits for the others,
-and adds up the gradients of all workers at every step.
+Every worker runs this file with its own TF_CONFIG. The strategy reads TF_CONFIG,
+starts a gRPC server on this task's port, waits for the other workers, and averages
+the gradients of all workers in each step.
 """
 import json
 import os
@@ -27,7 +27,7 @@ def main():
         print(f"[{me}] {text}", flush=True)
 
     say(f"cluster {json.dumps(cluster)}")
-    # Must come before any other TensorFlow operation: it starts the server.
+    # The strategy starts the server, so it must precede all other TensorFlow operations.
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     replicas = strategy.num_replicas_in_sync
     say(f"replicas in sync: {replicas} (expected {expected})")
@@ -35,8 +35,8 @@ def main():
         say("WRONG number of replicas")
         return 1
 
-    # y = x . WEIGHTS. Each worker draws other rows, so the weights stay the
-    # same everywhere only if gradients really are exchanged.
+    # y = x . WEIGHTS. Each worker draws different rows, so the weights of the workers are
+    # equal only if the workers exchange gradients.
     random = tf.random.Generator.from_seed(100 + task["index"] + 50 * (task["type"] == "chief"))
     with strategy.scope():
         weights = tf.Variable(tf.zeros([4, 1]), name="weights")

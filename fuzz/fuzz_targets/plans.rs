@@ -1,6 +1,6 @@
 #![no_main]
-//! See `plans.rs` beside the other properties; it is no module there, for the
-//! server's tests replay those, and know nothing of the launcher.
+//! See `src/plans.rs`. It is not a module of `longshore_fuzz`, because the API server's tests
+//! include that library and do not depend on the launcher.
 
 #[path = "../src/plans.rs"]
 mod plans;

@@ -1,6 +1,5 @@
-//! What a server may answer our client: a list, the lines of a watch, an
-//! object. Nothing panics, whatever comes; what is read agrees with what
-//! serde_json reads.
+//! Responses of a server to the client: a list, the events of a watch, an object. The
+//! client never panics, and it decodes the same values as serde_json.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -10,8 +9,8 @@ use http_body_util::Full;
 use longshore_client::{Cluster, Item, Timing, kinds::Pod};
 use serde_json::Value;
 
-/// Events that are looked at, at most.
-const MOST: usize = 16;
+/// The maximum number of watch events that are checked.
+const MAX_EVENTS: usize = 16;
 
 pub fn check(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -19,14 +18,14 @@ pub fn check(data: &[u8]) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let cluster = answering(Bytes::copy_from_slice(data));
+        let cluster = cluster_returning(Bytes::copy_from_slice(data));
         list(&cluster, data).await;
         object(&cluster, data).await;
         watch(&cluster).await;
     });
 }
 
-fn answering(body: Bytes) -> Cluster {
+fn cluster_returning(body: Bytes) -> Cluster {
     let service = tower::service_fn(move |_: Request<_>| {
         let response = Response::new(Full::new(body.clone()));
         async move { Ok::<_, Infallible>(response) }
@@ -40,31 +39,31 @@ fn answering(body: Bytes) -> Cluster {
 async fn list(cluster: &Cluster, data: &[u8]) {
     let plain = serde_json::from_slice::<Value>(data).ok();
     let Ok(list) = cluster.pods().list().await else {
-        // Refused: then it is no list of objects with good metadata.
-        let good = plain.is_some_and(|value| {
+        // The client may reject only invalid lists.
+        let valid = plain.is_some_and(|value| {
             let items = value["items"].as_array();
             let flat = value["metadata"].is_null();
-            flat && items.is_some() && is_once(data)
+            flat && items.is_some() && has_unique_keys(data)
         });
-        assert!(!good, "a good list is refused");
+        assert!(!valid, "a valid list is rejected");
         return;
     };
-    let plain = plain.filter(|_| is_once(data));
+    let plain = plain.filter(|_| has_unique_keys(data));
     let items = plain.as_ref().and_then(|value| value["items"].as_array());
     if let Some(items) = items {
         assert_eq!(list.items.len(), items.len());
     }
     for (at, item) in list.items.iter().enumerate() {
-        look(item, items.map(|items| &items[at]));
+        check_item(item, items.map(|items| &items[at]));
     }
 }
 
 async fn object(cluster: &Cluster, data: &[u8]) {
     let pods = cluster.pods().in_namespace("default").unwrap();
     if let Ok(pod) = pods.fetch("a").await {
-        pod.check().expect("an object alone is checked whole");
+        pod.check().expect("a single object is checked completely");
         let plain = serde_json::from_slice::<Value>(data).ok();
-        look(&pod, plain.filter(|_| is_once(data)).as_ref());
+        check_item(&pod, plain.filter(|_| has_unique_keys(data)).as_ref());
     }
 }
 
@@ -72,15 +71,14 @@ async fn watch(cluster: &Cluster) {
     let Ok(mut watch) = cluster.pods().watch_since("1").await else {
         return;
     };
-    for _ in 0..MOST {
-        // A body that never ends is not among the answers, but one that says
-        // nothing is asked for again and again.
-        let patience = Duration::from_millis(2);
-        match watch.next(Some(patience)).await {
+    for _ in 0..MAX_EVENTS {
+        // The client repeats a watch whose response has no events, so `next` needs a timeout.
+        let timeout = Duration::from_millis(2);
+        match watch.next(Some(timeout)).await {
             Ok(event) => {
                 if let Some(item) = event.item() {
                     assert!(!item.version().is_empty());
-                    look(item, None);
+                    check_item(item, None);
                 }
             }
             Err(_) => return,
@@ -88,15 +86,15 @@ async fn watch(cluster: &Cluster) {
     }
 }
 
-/// Whether no key of ours can be there twice: then a value has one meaning.
-fn is_once(data: &[u8]) -> bool {
+/// Whether none of the relevant keys can occur twice. Only then is a value unambiguous.
+fn has_unique_keys(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
     let once = |word: &str| text.matches(word).count() <= 1;
     let words = ["metadata", "status", "items", "phase", "name", "\\u"];
     words.into_iter().all(once)
 }
 
-fn look(item: &Item<Pod>, plain: Option<&Value>) {
+fn check_item(item: &Item<Pod>, plain: Option<&Value>) {
     let _ = (item.meta(), item.checked_meta(), item.labels(), item.link());
     let _ = (item.phase(), item.spec(), item.typed::<Value>());
     let _ = format!("{item:?}");
@@ -107,7 +105,7 @@ fn look(item: &Item<Pod>, plain: Option<&Value>) {
     let metadata = &plain["metadata"];
     assert_eq!(item.name(), metadata["name"].as_str().unwrap_or_default());
     if plain["status"].is_object() {
-        let found = phase.expect("what is sound can be read");
+        let found = phase.expect("a valid object has a readable phase");
         assert_eq!(found.unwrap_or_default(), plain["status"]["phase"]);
     }
 }

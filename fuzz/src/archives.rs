@@ -1,6 +1,5 @@
-//! Archives that nobody trusts: whatever comes, it is unpacked or refused, within
-//! the limits, and nothing outside the folder is written or can be reached through
-//! what was.
+//! Untrusted archives: each is unpacked within the limits or rejected. Unpacking writes
+//! nothing outside of the folder, and no unpacked link leads out of it.
 
 use std::{
     fs,
@@ -11,14 +10,14 @@ use std::{
 use longshore_archive::{ENTRY_HEADER_BYTES, Limits, Unpack, unpack};
 
 pub fn check(data: &[u8]) {
-    unpacked(data, false);
-    unpacked(data, true);
-    headers(data);
+    check_unpacked(data, false);
+    check_unpacked(data, true);
+    check_headers(data);
 }
 
-/// Reads the input as a list of entries whose contents are as long as they say, which
-/// may be terabytes, and asserts that no more of them is read than the limits allow.
-fn headers(data: &[u8]) {
+/// Reads the input as a list of entries with their declared sizes, which may be terabytes.
+/// Asserts that unpacking reads no more of their content than the limits allow.
+fn check_headers(data: &[u8]) {
     let limits = Limits {
         bytes: 1 << 16,
         entries: 8,
@@ -50,7 +49,7 @@ fn headers(data: &[u8]) {
     assert!(archive.1 <= most, "{} bytes were read", archive.1);
 }
 
-/// A header of an entry without a name of its own.
+/// The header of an entry. All entries have the same name.
 fn header(kind: u8, size: u64) -> [u8; 512] {
     let mut header = [0; 512];
     header[0] = b'f';
@@ -65,7 +64,7 @@ fn header(kind: u8, size: u64) -> [u8; 512] {
     header
 }
 
-/// An archive, and how much was read of it.
+/// An archive that counts the bytes that are read from it.
 struct Counted<R>(R, u64);
 
 impl<R: Read> Read for Counted<R> {
@@ -76,7 +75,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-fn unpacked(data: &[u8], as_found: bool) {
+fn check_unpacked(data: &[u8], as_found: bool) {
     let folder = tempfile::tempdir().unwrap();
     let (outside, inside) = (folder.path().join("secret"), folder.path().join("in"));
     fs::write(&outside, "untouched").unwrap();
@@ -88,7 +87,7 @@ fn unpacked(data: &[u8], as_found: bool) {
     let options = Unpack { limits, as_found };
     let unpacked = unpack(data, &inside, &options, |_| {});
     let mut found = Found::default();
-    look(&inside, &inside.canonicalize().unwrap(), &mut found);
+    visit(&inside, &inside.canonicalize().unwrap(), &mut found);
     assert!(found.files <= limits.entries && found.bytes <= limits.bytes);
     if let Ok(moved) = unpacked {
         assert_eq!(moved.files, found.files);
@@ -103,12 +102,12 @@ struct Found {
     bytes: u64,
 }
 
-fn look(folder: &Path, root: &Path, found: &mut Found) {
+fn visit(folder: &Path, root: &Path, found: &mut Found) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let kind = path.symlink_metadata().unwrap();
         if kind.is_dir() {
-            look(&path, root, found);
+            visit(&path, root, found);
             continue;
         }
         found.files += 1;

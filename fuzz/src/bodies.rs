@@ -1,6 +1,6 @@
-//! Bodies of objects, as JSON or YAML: a line with the kind (`pods`,
-//! `jobs.batch`), then the body. What is taken reads back as it was answered;
-//! sending it again changes nothing, so defaults are filled in once and for all.
+//! Objects in request bodies, as JSON or YAML: a line with the kind (`pods`,
+//! `jobs.batch`), then the body. The server returns a created object unchanged on reads.
+//! Sending the object again changes nothing, because it already has its defaults.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -17,61 +17,66 @@ pub fn check(data: &[u8]) {
         let Some(kind) = server::kind(server, word) else {
             return;
         };
-        let place = server::collection(&kind);
+        let collection = server::collection(&kind);
         for validation in ["Strict", "Ignore"] {
-            let path = format!("{place}?dryRun=All&fieldValidation={validation}");
+            let path = format!("{collection}?dryRun=All&fieldValidation={validation}");
             server.call("POST", &path, JSON, body);
         }
         server.call(
             "POST",
-            &format!("{place}?dryRun=All"),
+            &format!("{collection}?dryRun=All"),
             "application/yaml",
             body,
         );
-        server.call("DELETE", &format!("{place}/none"), JSON, body);
-        // A namespace needs others to end.
+        server.call("DELETE", &format!("{collection}/none"), JSON, body);
+        // Deleting a namespace requires a controller.
         if word == "namespaces" {
             return;
         }
         let before = server.engine.revision();
-        let made = server.call("POST", &place, JSON, body);
-        if made.is_success() {
-            kept(server, &place, made.value());
+        let created = server.call("POST", &collection, JSON, body);
+        if created.is_success() {
+            check_stored(server, &collection, created.value());
         } else {
             assert_eq!(
                 server.engine.revision(),
                 before,
-                "a refused write was kept: {}",
-                made.text()
+                "a rejected write was stored: {}",
+                created.text()
             );
         }
     });
 }
 
-fn kept(server: &Server, place: &str, made: Value) {
-    let name = made["metadata"]["name"]
+fn check_stored(server: &Server, collection: &str, created: Value) {
+    let name = created["metadata"]["name"]
         .as_str()
         .expect("an object has a name");
-    // Names of some kinds may hold what means something in a path.
+    // Names of some kinds may contain characters that are special in a path.
     let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
-    let path = format!("{place}/{name}");
+    let path = format!("{collection}/{name}");
     let read = server.call("GET", &path, JSON, b"");
-    assert_eq!(read.value(), made, "what was answered is not what is kept");
-    let body = made.to_string();
+    assert_eq!(
+        read.value(),
+        created,
+        "the stored object differs from the response"
+    );
+    let body = created.to_string();
     for (method, media_type) in [("PUT", JSON), ("PATCH", "application/merge-patch+json")] {
         let again = server.call(method, &path, media_type, body.as_bytes());
         assert!(
             again.is_success(),
-            "{method} refuses what POST took: {}\n{body}",
+            "{method} rejects an object that POST accepted: {}\n{body}",
             again.text()
         );
         assert_eq!(
             again.value(),
-            made,
-            "{method} {media_type} of the same changes it"
+            created,
+            "{method} {media_type} of the same object changes it"
         );
     }
-    // Lists may hold one merge key twice, or lack it: then it says otherwise.
+    // A strategic merge may fail or change the object, because list items may have duplicate
+    // merge keys or none. The response must still be well-formed.
     let strategic = "application/strategic-merge-patch+json";
     server.call(
         "PATCH",
@@ -79,8 +84,8 @@ fn kept(server: &Server, place: &str, made: Value) {
         strategic,
         body.as_bytes(),
     );
-    // Another version, other labels: all is decoded and validated anew.
-    let mut other = made.clone();
+    // A changed label makes the server decode and validate the whole object again.
+    let mut other = created.clone();
     other["metadata"]["labels"]["fuzz"] = json!("yes");
     if other["metadata"]["labels"].is_object() {
         let changed = server.call("PUT", &path, JSON, other.to_string().as_bytes());
@@ -95,12 +100,12 @@ fn kept(server: &Server, place: &str, made: Value) {
     server.remove(&path);
 }
 
-/// The object's row, as kubectl asks for it.
+/// Requests the object as a table, like kubectl.
 fn table(server: &Server, path: &str) {
     let request = http::Request::get(path)
         .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
         .body(http_body_util::Full::default())
-        .expect("a request made here is one");
+        .expect("the request is valid");
     let table = server.send(request).value();
     let columns = table["columnDefinitions"].as_array().map(Vec::len);
     let cells = table["rows"][0]["cells"].as_array().map(Vec::len);

@@ -1,6 +1,6 @@
-//! Custom kinds: a line with a structural schema, then objects of the kind, a
-//! line each. What is taken reads back as it was answered; sending it again
-//! changes nothing, so pruning and defaults are done once and for all.
+//! Custom resources: a line with a structural schema, then one object of the kind per line.
+//! The server returns a created object unchanged on reads. Sending the object again changes
+//! nothing, because it is already pruned and has its defaults.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use super::server::Server;
 
 const JSON: &str = "application/json";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const PLACE: &str = "/apis/fuzz.example.com/v1/namespaces/default/things";
-/// Objects in one input, at most.
-const MOST: usize = 4;
+const COLLECTION: &str = "/apis/fuzz.example.com/v1/namespaces/default/things";
+/// The maximum number of objects in one input.
+const MAX_OBJECTS: usize = 4;
 
 fn definition(schema: &Value) -> Value {
     json!({
@@ -38,16 +38,16 @@ pub fn check(data: &[u8]) {
     };
     let server = Server::new();
     let definition = definition(&schema).to_string();
-    let made = server.call("POST", CRDS, JSON, definition.as_bytes());
-    if !made.is_success() {
+    let created = server.call("POST", CRDS, JSON, definition.as_bytes());
+    if !created.is_success() {
         return;
     }
-    for line in lines.take(MOST) {
+    for line in lines.take(MAX_OBJECTS) {
         object(&server, line);
     }
-    // Served, described, and taken away again with all its objects.
+    // Requests the kind's description and its objects, and deletes the kind.
     server.call("GET", "/openapi/v3/apis/fuzz.example.com/v1", JSON, b"");
-    server.call("GET", PLACE, JSON, b"");
+    server.call("GET", COLLECTION, JSON, b"");
     server.call(
         "DELETE",
         &format!("{CRDS}/things.fuzz.example.com"),
@@ -57,36 +57,40 @@ pub fn check(data: &[u8]) {
 }
 
 fn object(server: &Server, body: &[u8]) {
-    let strict = format!("{PLACE}?dryRun=All&fieldValidation=Strict");
+    let strict = format!("{COLLECTION}?dryRun=All&fieldValidation=Strict");
     server.call("POST", &strict, JSON, body);
-    let made = server.call("POST", PLACE, JSON, body);
-    if !made.is_success() {
+    let created = server.call("POST", COLLECTION, JSON, body);
+    if !created.is_success() {
         return;
     }
-    let object = made.value();
+    let object = created.value();
     let name = object["metadata"]["name"]
         .as_str()
         .expect("an object has a name");
-    let path = format!("{PLACE}/{name}");
+    let path = format!("{COLLECTION}/{name}");
     let read = server.call("GET", &path, JSON, b"");
     assert_eq!(
         read.value(),
         object,
-        "what was answered is not what is kept"
+        "the stored object differs from the response"
     );
     let body = object.to_string();
     for (method, media_type) in [("PUT", JSON), ("PATCH", "application/merge-patch+json")] {
-        // In a patch, null takes away.
+        // In a merge patch, null deletes a field.
         if method == "PATCH" && body.contains("null") {
             continue;
         }
         let again = server.call(method, &path, media_type, body.as_bytes());
         assert!(
             again.is_success(),
-            "{method} refuses what POST took: {}\n{body}",
+            "{method} rejects an object that POST accepted: {}\n{body}",
             again.text()
         );
-        assert_eq!(again.value(), object, "{method} of the same changes it");
+        assert_eq!(
+            again.value(),
+            object,
+            "{method} of the same object changes it"
+        );
     }
     server.call("PUT", &format!("{path}/status"), JSON, body.as_bytes());
     server.remove(&path);

@@ -1,12 +1,12 @@
-//! Properties that must hold for any input, one module a fuzz target. Each has
-//! a `check` that panics when the property is broken; `cargo xtask fuzz` looks
-//! for such inputs, and a test replays the inputs in `fuzz/corpus`.
+//! Properties that must hold for any input, with one module per fuzz target. Each module
+//! has a function `check` that panics if the property does not hold. `cargo xtask fuzz`
+//! searches for such inputs, and a test replays the inputs in `fuzz/corpus`.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     missing_docs,
     unreachable_pub,
-    reason = "a panic is how a broken property shows"
+    reason = "a property that does not hold must panic"
 )]
 
 pub mod bodies;
@@ -21,10 +21,10 @@ pub mod streams;
 pub mod tokens;
 pub mod yaml;
 
-/// A property, by the name of its target.
+/// The check of a property.
 pub type Check = fn(&[u8]);
 
-/// Every target.
+/// All targets: their names and checks.
 pub const TARGETS: &[(&str, Check)] = &[
     ("bodies", bodies::check),
     ("crds", crds::check),

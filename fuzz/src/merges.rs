@@ -1,13 +1,15 @@
-//! Strategic merge patches: a line with a pod, a line with a patch. Long lists,
-//! which are searched by an index, merge as short ones do.
+//! Strategic merge patches: a line with a pod, a line with a patch. Long lists, for which
+//! the merge uses an index, merge like short lists.
 
 use longshore_model::Gvk;
 use longshore_schema::{registry, strategic};
 use serde_json::{Value, json};
 
-/// Items that no patch names, at the end of a list: more than short lists have.
-const PADS: usize = 20;
-const PAD: &str = "pad-";
+/// The number of items that are appended to a list. It makes the list long enough for the
+/// index. Patches do not contain these items.
+const PADDING: usize = 20;
+/// The prefix of the names of the appended items.
+const PREFIX: &str = "pad-";
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -22,21 +24,21 @@ pub fn check(data: &[u8]) {
     ) else {
         return;
     };
-    if text.contains(PAD) || !document.is_object() {
+    if text.contains(PREFIX) || !document.is_object() {
         return;
     }
     let pod = registry()
         .root(&Gvk::from_api_version("v1", "Pod"))
         .expect("pods have a type");
     let short = strategic::merge(pod, document.clone(), &patch);
-    let long = strategic::merge(pod, padded(document), &patch).map(without_pads);
+    let long = strategic::merge(pod, padded(document), &patch).map(without_padding);
     assert_eq!(short.is_ok(), long.is_ok(), "{short:?} {long:?}");
     if let (Ok(short), Ok(long)) = (short, long) {
-        assert_eq!(without_pads(short), long);
+        assert_eq!(without_padding(short), long);
     }
 }
 
-/// The lists that merge by a key and as sets.
+/// Lists that merge by a key, and a list that merges as a set.
 const LISTS: [&str; 3] = [
     "/spec/containers",
     "/status/conditions",
@@ -48,10 +50,10 @@ fn padded(mut document: Value) -> Value {
         if let Some(Value::Array(list)) = document.pointer_mut(path)
             && !list.is_empty()
         {
-            list.extend((0..PADS).map(|n| match path {
-                "/metadata/finalizers" => json!(format!("{PAD}{n}")),
+            list.extend((0..PADDING).map(|n| match path {
+                "/metadata/finalizers" => json!(format!("{PREFIX}{n}")),
                 _ => {
-                    let id = format!("{PAD}{n}");
+                    let id = format!("{PREFIX}{n}");
                     json!({"name": id, "type": id})
                 }
             }));
@@ -60,13 +62,13 @@ fn padded(mut document: Value) -> Value {
     document
 }
 
-fn without_pads(mut document: Value) -> Value {
+fn without_padding(mut document: Value) -> Value {
     for path in LISTS {
         if let Some(Value::Array(list)) = document.pointer_mut(path) {
             list.retain(|item| {
                 let id = [item, &item["name"], &item["type"]];
                 !id.iter()
-                    .any(|id| id.as_str().is_some_and(|id| id.starts_with(PAD)))
+                    .any(|id| id.as_str().is_some_and(|id| id.starts_with(PREFIX)))
             });
         }
     }

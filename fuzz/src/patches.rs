@@ -1,14 +1,13 @@
-//! Patches: a line with the sort of patch and the kind (`merge pods`,
-//! `json jobs.batch status`), then the body, for an object of that kind. What a
-//! patch made reads back; one that merges or applies, given twice, is one given
-//! once.
+//! Patches: a line with the type of patch and the kind (`merge pods`,
+//! `json jobs.batch status`), then the body, for an object of that kind. The server returns
+//! a patched object unchanged on reads. Merge and apply patches are idempotent.
 
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
 
 use super::server;
 
-/// Objects to patch: kind, object.
+/// The object to patch, for a kind.
 fn sample(word: &str) -> Option<Value> {
     let pod_spec = json!({
         "containers": [
@@ -48,7 +47,7 @@ pub fn check(data: &[u8]) {
         return;
     };
     let mut words = line.split(' ');
-    let sort = match words.next() {
+    let patch_kind = match words.next() {
         Some("json") => PatchKind::Json,
         Some("merge") => PatchKind::Merge,
         Some("strategic") => PatchKind::Strategic,
@@ -67,73 +66,76 @@ pub fn check(data: &[u8]) {
             return;
         };
         let place = server::collection(&kind);
-        let made = server.call(
+        let created = server.call(
             "POST",
             &place,
             "application/json",
             object.to_string().as_bytes(),
         );
-        assert_eq!(made.code, 201, "{}", made.text());
+        assert_eq!(created.code, 201, "{}", created.text());
         let path = format!("{place}/x");
-        let manager = if sort == PatchKind::Apply {
+        let manager = if patch_kind == PatchKind::Apply {
             "&fieldManager=fuzz&force=true"
         } else {
             ""
         };
         let patch = |query: &str| {
             let path = format!("{path}{part}?{query}{manager}");
-            server.call("PATCH", &path, sort.media_type(), body)
+            server.call("PATCH", &path, patch_kind.media_type(), body)
         };
         let dry = patch("dryRun=All&fieldValidation=Strict");
         let done = patch("");
         if done.is_success() {
             let object = done.value();
             let read = server.call("GET", &path, "application/json", b"");
-            // A patch that takes the last finalizer takes nothing else along.
             assert_eq!(
                 read.value(),
                 object,
-                "what was answered is not what is kept"
+                "the stored object differs from the response"
             );
             let unconditional = !String::from_utf8_lossy(body).contains("resourceVersion");
-            let settles = matches!(sort, PatchKind::Merge | PatchKind::Apply);
+            let settles = matches!(patch_kind, PatchKind::Merge | PatchKind::Apply);
             if settles && unconditional {
                 let again = patch("");
                 assert!(
                     again.is_success(),
-                    "taken once, refused twice: {}",
+                    "the same patch is rejected the second time: {}",
                     again.text()
                 );
                 let again = again.value();
                 assert_eq!(
-                    content(&again, sort),
-                    content(&object, sort),
-                    "a patch given twice differs"
+                    content(&again, patch_kind),
+                    content(&object, patch_kind),
+                    "applying a patch twice changes the result"
                 );
-                assert_eq!(patch("").value(), again, "a patch does not settle");
+                assert_eq!(
+                    patch("").value(),
+                    again,
+                    "applying a patch a third time changes the object"
+                );
             }
         } else {
             assert!(
                 !dry.is_success(),
-                "a dry run takes what is refused: {}",
+                "a dry run accepts a patch that is rejected: {}",
                 done.text()
             );
             let read = server.call("GET", &path, "application/json", b"");
             assert_eq!(
                 read.value(),
-                made.value(),
-                "a refused patch changed the object"
+                created.value(),
+                "a rejected patch changed the object"
             );
         }
         server.remove(&path);
     });
 }
 
-/// An object without what an apply may still put in order the second time: who
-/// owns the insides of maps that are left over.
-fn content(object: &Value, sort: PatchKind) -> Value {
+/// The object without the fields that a second apply may still change: the owners of fields
+/// inside remaining empty maps.
+fn content(object: &Value, patch_kind: PatchKind) -> Value {
     let mut object = object.clone();
-    if sort == PatchKind::Apply {
+    if patch_kind == PatchKind::Apply {
         for name in ["managedFields", "resourceVersion"] {
             object["metadata"][name] = Value::Null;
         }

@@ -1,6 +1,5 @@
-//! `longshore.toml`: whatever is written there, it is refused, or becomes a plan
-//! whose objects have valid names and no unknown fields, and whose YAML reads back as
-//! what would be sent.
+//! `longshore.toml`: each file is rejected or becomes a plan. The objects of a plan have
+//! valid names and no unknown fields, and its YAML parses to the same objects.
 
 use longshore_launcher::{Flags, Settings, config, plan::plan};
 use longshore_model::{Gvk, name};
@@ -18,7 +17,7 @@ pub fn check(data: &[u8]) {
         ..Flags::default()
     };
     let spec = match config::resolve(&settings, &flags, "folder") {
-        // A pod of its own for each of thousands of tasks says no more.
+        // Larger plans take longer and test nothing more.
         Ok(spec) if spec.tasks() <= 64 => spec,
         Ok(_) => return,
         Err(error) => {
@@ -32,7 +31,7 @@ pub fn check(data: &[u8]) {
     };
     let objects = plan.objects();
     for object in &objects {
-        valid(object);
+        check_object(object);
     }
     let yaml = plan.to_yaml();
     let documents = serde_yaml_ng::Deserializer::from_str(&yaml);
@@ -42,7 +41,7 @@ pub fn check(data: &[u8]) {
     assert_eq!(read, objects);
 }
 
-fn valid(object: &Value) {
+fn check_object(object: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let named = text(&object["metadata"]["name"]);
     name::dns_label("name", &named).unwrap();

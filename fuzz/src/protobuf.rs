@@ -1,5 +1,5 @@
-//! Protobuf bodies. What can be decoded is a JSON object that names its kind,
-//! and the server takes it as it takes JSON.
+//! Protobuf bodies. A decoded body is a JSON object that names its kind, and the server
+//! treats the body like the same object in JSON.
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub fn check(data: &[u8]) {
     });
 }
 
-/// Without what differs from one creation to the next.
+/// The object without the values that differ for each creation.
 fn stable(mut object: Value) -> Value {
     for path in [
         "/metadata/uid",
@@ -67,7 +67,7 @@ fn stable(mut object: Value) -> Value {
             *value = Value::Null;
         }
     }
-    // Labels and selectors that hold the uid.
+    // Labels and selectors may contain the UID.
     let object = object.to_string();
     let mut text = String::with_capacity(object.len());
     let mut rest = object.as_str();

@@ -1,5 +1,5 @@
-//! Whole requests: a line with method and path, lines with headers, an empty
-//! line, the body; more requests to the same server follow after a line `----`.
+//! Complete requests: a line with method and path, lines with headers, an empty line, the
+//! body. A line `----` separates requests to the same server.
 
 use bytes::Bytes;
 use http::Request;
@@ -7,14 +7,14 @@ use http_body_util::Full;
 
 use super::server::Server;
 
-/// Requests in one input, at most.
-const MOST: usize = 4;
+/// The maximum number of requests in one input.
+const MAX_REQUESTS: usize = 4;
 
 pub fn check(data: &[u8]) {
     let server = Server::new();
     let text = String::from_utf8_lossy(data);
     text.split("\n----\n")
-        .take(MOST)
+        .take(MAX_REQUESTS)
         .filter_map(request)
         .for_each(|request| {
             server.send(request);

@@ -1,5 +1,5 @@
-//! Selectors of labels and fields: what can be read is written so that it
-//! reads back the same, and selects the same.
+//! Label and field selectors: the text of a parsed selector parses to an equal selector,
+//! which selects the same objects.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ pub fn check(data: &[u8]) {
     server::with(|server| {
         for parameter in ["labelSelector", "fieldSelector"] {
             let path = format!("/api/v1/pods?limit=1&{parameter}={escaped}");
-            let answer = server.call("GET", &path, "application/json", b"");
+            let response = server.call("GET", &path, "application/json", b"");
             assert!(
-                matches!(answer.code, 200 | 400),
+                matches!(response.code, 200 | 400),
                 "{text:?}: {}",
-                answer.text()
+                response.text()
             );
         }
     });
@@ -47,7 +47,7 @@ fn labels(text: &str) {
     ] {
         assert_eq!(selector.matches(&labels), again.matches(&labels));
     }
-    // What stands in one text may be several, each of which asks less.
+    // A text may be a list of alternatives. Each of them is less strict.
     let parts = LabelSelector::alternatives(text).unwrap();
     for labels in [one("a", "b"), one("a", "7")] {
         let any = parts.iter().any(|part| part.matches(&labels));

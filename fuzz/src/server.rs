@@ -1,4 +1,4 @@
-//! A server over an engine in memory, and calls through its service.
+//! An API server with an in-memory engine, and functions that send requests to it.
 
 use std::{
     sync::{
@@ -17,20 +17,20 @@ use longshore_model::KindInfo;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-/// Always the same time.
-struct Stopped;
+/// A clock that always returns the same time.
+struct FixedClock;
 
-impl Clock for Stopped {
+impl Clock for FixedClock {
     fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::UNIX_EPOCH
     }
 }
 
-/// Counts.
+/// Generates consecutive IDs.
 #[derive(Default)]
-struct Counted(AtomicU64);
+struct ConsecutiveIds(AtomicU64);
 
-impl Ids for Counted {
+impl Ids for ConsecutiveIds {
     fn uid(&self) -> String {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012}")
@@ -42,23 +42,23 @@ impl Ids for Counted {
     }
 }
 
-/// A server and the runtime its calls run on.
+/// A server, and the runtime for its requests.
 pub struct Server {
     api: ApiServer,
     pub engine: Engine,
     runtime: tokio::runtime::Runtime,
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub code: u16,
     pub json: bool,
     pub body: Bytes,
 }
 
-impl Answer {
-    /// The body as JSON; null when it is none.
+impl Response {
+    /// The body as JSON, or null if it is not JSON.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -79,16 +79,16 @@ impl Default for Server {
 }
 
 impl Server {
-    /// A cluster with nothing in it, and little memory of its past.
+    /// Creates a server without objects and with a short history of changes.
     pub fn new() -> Self {
         Self::with_streams(Arc::new(NoStreams))
     }
 
-    /// As [`Server::new`], with containers that can be reached.
+    /// As [`Server::new`], with sessions in containers.
     pub fn with_streams(node_streams: Arc<dyn NodeStreams>) -> Self {
         let engine = Engine::open(longshore_engine::Options {
-            clock: Arc::new(Stopped),
-            ids: Arc::new(Counted::default()),
+            clock: Arc::new(FixedClock),
+            ids: Arc::new(ConsecutiveIds::default()),
             history: 100,
             history_bytes: 1 << 20,
             ..longshore_engine::Options::default()
@@ -119,31 +119,31 @@ impl Server {
         self.api.service()
     }
 
-    /// Does something that takes its time.
+    /// Runs a future on the server's runtime.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// Sends a request. Whatever it was, the answer must be well-formed.
-    pub fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    /// Sends a request. Panics if the response is not well-formed.
+    pub fn send(&self, request: Request<Full<Bytes>>) -> Response {
         let what = format!("{} {}", request.method(), request.uri());
         let head = request.method() == http::Method::HEAD;
         let stream = is_stream(request.uri());
-        let answer = self.runtime.block_on(async {
+        let response = self.runtime.block_on(async {
             let response = self.api.service().oneshot(request).await;
-            let response = response.expect("no fault drops connections");
+            let response = response.expect("no injected fault drops connections");
             let (parts, mut body) = response.into_parts();
             let mut bytes = Vec::new();
             loop {
-                // What a stream has to say at once it says at once.
-                let patience = if stream {
+                // A stream sends its initial data immediately.
+                let timeout = if stream {
                     Duration::from_millis(1)
                 } else {
                     Duration::from_secs(10)
                 };
-                match tokio::time::timeout(patience, body.frame()).await {
+                match tokio::time::timeout(timeout, body.frame()).await {
                     Ok(Some(frame)) => {
-                        let frame = frame.expect("a body in memory does not break off");
+                        let frame = frame.expect("a body in memory has no transport errors");
                         bytes.extend(frame.into_data().unwrap_or_default());
                     }
                     Ok(None) => break,
@@ -155,29 +155,29 @@ impl Server {
             let json =
                 content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
             let packed = parts.headers.contains_key(http::header::CONTENT_ENCODING);
-            Answer {
+            Response {
                 code: parts.status.as_u16(),
                 json: json && !packed && !stream && !head,
                 body: bytes.into(),
             }
         });
-        well_formed(&what, &answer);
-        answer
+        assert_well_formed(&what, &response);
+        response
     }
 
     /// Sends a body to a path.
-    pub fn call(&self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Answer {
+    pub fn call(&self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Response {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("content-type", media_type)
             .header("user-agent", "fuzz/1")
             .body(Full::new(Bytes::copy_from_slice(body)))
-            .expect("a request made here is one");
+            .expect("the request is valid");
         self.send(request)
     }
 
-    /// Takes an object away, whatever it waits for.
+    /// Removes an object's finalizers and deletes the object.
     pub fn remove(&self, path: &str) {
         let body = br#"{"metadata":{"finalizers":null,"resourceVersion":null}}"#;
         let now = br#"{"gracePeriodSeconds":0,"propagationPolicy":"Background"}"#;
@@ -194,48 +194,53 @@ impl Server {
     }
 }
 
-/// Whether the answer may go on for ever.
+/// Whether the response may be endless.
 fn is_stream(uri: &Uri) -> bool {
     let query = percent_encoding::percent_decode_str(uri.query().unwrap_or_default());
     let query = query.decode_utf8_lossy();
     query.contains("watch") || query.contains("follow") || uri.path().contains("/watch/")
 }
 
-/// No fault of the server's own; an error is a `Status` that says its code.
-fn well_formed(what: &str, answer: &Answer) {
-    // Every Kubernetes up to now answers 500 without a reason to an apply that
-    // does not fit its type, and clients know it by its words.
-    let untyped = answer.code == 500 && {
-        let status = answer.value();
+/// Panics if the response is an internal server error, or an error that is not a `Status`
+/// with its code.
+fn assert_well_formed(what: &str, response: &Response) {
+    // Kubernetes returns 500 without a reason for an apply that does not match its type.
+    // Clients recognize this error by its message, so Longshore returns the same.
+    let untyped = response.code == 500 && {
+        let status = response.value();
         let message = status["message"].as_str().unwrap_or_default();
         status.get("reason").is_none()
             && message.starts_with("failed to create typed patch object (")
     };
-    assert!(answer.code != 500 || untyped, "{what}: {}", answer.text());
-    if answer.json {
-        let value: Value = serde_json::from_slice(&answer.body)
-            .unwrap_or_else(|error| panic!("{what}: {error}: {}", answer.text()));
-        if !answer.is_success() && answer.code >= 400 {
+    assert!(
+        response.code != 500 || untyped,
+        "{what}: {}",
+        response.text()
+    );
+    if response.json {
+        let value: Value = serde_json::from_slice(&response.body)
+            .unwrap_or_else(|error| panic!("{what}: {error}: {}", response.text()));
+        if !response.is_success() && response.code >= 400 {
             assert_eq!(value["kind"], "Status", "{what}: {value}");
-            assert_eq!(value["code"], answer.code, "{what}: {value}");
+            assert_eq!(value["code"], response.code, "{what}: {value}");
             assert_eq!(value["status"], "Failure", "{what}: {value}");
             assert!(value["metadata"].is_object(), "{what}: {value}");
         }
     }
 }
 
-/// Where the objects of a kind are, in the namespace default.
+/// The path of the objects of a kind, in the namespace `default`.
 pub fn collection(kind: &KindInfo) -> String {
     kind.collection_path(Some("default"))
 }
 
-/// The kind a word names: `pods`, `jobs.batch`.
+/// The kind with this name: `pods`, `jobs.batch`.
 pub fn kind(server: &Server, word: &str) -> Option<Arc<KindInfo>> {
     let kinds = server.engine.kinds();
     kinds.into_iter().find(|info| info.qualified() == word)
 }
 
-/// The first line, and what follows it.
+/// Splits the input into its first line and the rest.
 pub fn first_line(data: &[u8]) -> Option<(&str, &[u8])> {
     let end = data.iter().position(|byte| *byte == b'\n')?;
     Some((
@@ -248,8 +253,8 @@ thread_local! {
     static SERVER: Server = Server::new();
 }
 
-/// Does something on a server that lives as long as the thread; what is done
-/// must leave no object behind.
+/// Calls `work` with a server that all inputs on this thread share. `work` must delete the
+/// objects that it creates.
 pub fn with<T>(work: impl FnOnce(&Server) -> T) -> T {
     SERVER.with(work)
 }

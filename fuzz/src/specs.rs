@@ -1,6 +1,5 @@
-//! Cluster specs, selectors in one text, and pods: whatever comes, they are read
-//! or refused, a spec reads back as it was written, and every format is written
-//! of every task.
+//! Cluster specs, ports, formats, and pods: each is parsed or rejected, the text of a spec
+//! parses to an equal spec, and every format can be rendered for every task.
 
 use longshore_resolver::{
     Act, Address, Assembly, ClusterSpec, Doubled, Order, PodFacts, Policy, Port, Selected,

@@ -1,6 +1,6 @@
-//! Sessions: whatever comes over an upgraded connection, the session ends when
-//! the client has hung up, and the server still answers. The first byte of the
-//! input says which protocol is spoken, the rest is sent.
+//! Sessions: for any bytes on an upgraded connection, the session ends after the client
+//! closes the connection, and the server still responds. The first byte of the input
+//! selects the protocol; the rest is sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,11 +19,12 @@ use super::server::Server;
 const POD: &str = "/api/v1/namespaces/default/pods/p";
 const MANIFEST: &[u8] =
     br#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"x"}]}}"#;
-/// All streams of a command with a terminal, and of one without.
+/// A command with a terminal and all of its streams.
 const TERMINAL: &str = "exec?command=x&stdin=true&stdout=true&tty=true";
+/// A command without a terminal and all of its streams.
 const PLAIN: &str = "exec?command=x&stdin=true&stdout=true&stderr=true";
 
-/// What is asked for, and which protocol carries it.
+/// The requested operation, the protocol of the connection, and the subprotocol.
 const CARRIERS: [(&str, &str, &str); 8] = [
     (PLAIN, "SPDY/3.1", "v4.channel.k8s.io"),
     (TERMINAL, "SPDY/3.1", "v3.channel.k8s.io"),
@@ -39,7 +40,7 @@ const CARRIERS: [(&str, &str, &str); 8] = [
     ("portforward", "websocket", "SPDY/3.1+portforward.k8s.io"),
 ];
 
-/// Gives back what it gets.
+/// Sessions and ports that return the bytes that they receive.
 struct Echo;
 
 impl NodeStreams for Echo {
@@ -91,8 +92,8 @@ thread_local! {
     static SERVER: Server = {
         let server = Server::with_streams(Arc::new(Echo));
         let pods = POD.trim_end_matches("/p");
-        let made = server.call("POST", pods, "application/json", MANIFEST);
-        assert_eq!(made.code, 201, "{}", made.text());
+        let created = server.call("POST", pods, "application/json", MANIFEST);
+        assert_eq!(created.code, 201, "{}", created.text());
         server
     };
 }
@@ -104,16 +105,16 @@ pub fn check(data: &[u8]) {
     let carrier = CARRIERS[usize::from(*which) % CARRIERS.len()];
     SERVER.with(|server| {
         server.block_on(async {
-            let session = talk(server, carrier, bytes);
+            let session = run_session(server, carrier, bytes);
             let ended = tokio::time::timeout(Duration::from_secs(30), session).await;
             assert!(ended.is_ok(), "a session does not end: {carrier:?}");
         });
-        let answer = server.call("GET", POD, "application/json", b"");
-        assert_eq!(answer.code, 200, "{}", answer.text());
+        let response = server.call("GET", POD, "application/json", b"");
+        assert_eq!(response.code, 200, "{}", response.text());
     });
 }
 
-async fn talk(server: &Server, (what, upgrade, protocol): (&str, &str, &str), bytes: &[u8]) {
+async fn run_session(server: &Server, (what, upgrade, protocol): (&str, &str, &str), bytes: &[u8]) {
     let request = Request::post(format!("{POD}/{what}"))
         .header("connection", "Upgrade")
         .header("upgrade", upgrade)
@@ -122,15 +123,15 @@ async fn talk(server: &Server, (what, upgrade, protocol): (&str, &str, &str), by
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
         .header("sec-websocket-protocol", protocol)
         .body(Full::new(Bytes::new()))
-        .expect("a request made here is one");
+        .expect("the request is valid");
     let response = server.service().oneshot(request).await;
-    let response = response.expect("no fault drops connections");
+    let response = response.expect("no injected fault drops connections");
     assert_eq!(response.status(), 101, "{what} {upgrade}");
     let upgraded = hyper::upgrade::on(response).await;
-    let io = TokioIo::new(upgraded.expect("it was said that it is upgraded"));
+    let io = TokioIo::new(upgraded.expect("the server has accepted the upgrade"));
     let (mut read, mut write) = tokio::io::split(io);
     let sending = async {
-        // The server may hang up first.
+        // The server may close the connection first.
         let _ = write.write_all(bytes).await;
         let _ = write.shutdown().await;
     };

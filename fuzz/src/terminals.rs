@@ -1,5 +1,5 @@
-//! What tasks write: nothing but printable text and colours reaches the reader's
-//! terminal, however it is cut, and showing it again changes nothing.
+//! Output of tasks: only printable text and colours reach the user's terminal, regardless
+//! of how the output is split. Filtering the result again changes nothing.
 
 use longshore_launcher::terminal_text::{Stream, current, escaped, lines, shown};
 
@@ -38,7 +38,7 @@ pub fn check(data: &[u8]) {
     );
 }
 
-/// Whether there is nothing but printable text and colours that end with it.
+/// Whether a line has only printable text and colours, and resets the colours at its end.
 fn is_safe(line: &str) -> bool {
     let mut rest = line;
     let mut open = false;

@@ -1,5 +1,5 @@
-//! YAML: what passes the limits is small when it is read, and what is refused
-//! has aliases or is nested deep. Neither takes long.
+//! YAML: documents within the limits are small after parsing, and rejected documents have
+//! aliases or are deeply nested. Both are fast.
 
 use longshore_model::yaml::{self, EXPANSION, LimitError};
 use serde::Deserialize;
@@ -13,10 +13,14 @@ pub fn check(data: &[u8]) {
                 let Ok(value) = Value::deserialize(document) else {
                     break;
                 };
-                size += weight(&value);
+                size += size_of(&value);
             }
             let most = 2 * data.len() + EXPANSION;
-            assert!(size <= most, "{} bytes of text weigh {size}", data.len());
+            assert!(
+                size <= most,
+                "{} bytes of text have size {size}",
+                data.len()
+            );
         }
         Err(LimitError::Aliases) => {
             assert!(data.contains(&b'*') && data.contains(&b'&'));
@@ -27,14 +31,14 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// Nodes, and bytes of texts.
-fn weight(value: &Value) -> usize {
+/// The size of a value: the number of nodes and the bytes of its strings.
+fn size_of(value: &Value) -> usize {
     1 + match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Array(items) => items.iter().map(size_of).sum(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, value)| 1 + name.len() + weight(value))
+            .map(|(name, value)| 1 + name.len() + size_of(value))
             .sum(),
         _ => 0,
     }

@@ -1,4 +1,4 @@
-//! One file into an archive, with exactly the length that its header tells.
+//! Appends one file to an archive, with exactly the size in its header.
 
 use std::{
     io::{self, Read, Write},
@@ -7,14 +7,14 @@ use std::{
 
 use tar::Header;
 
-/// Why a file did not come into the archive.
+/// The error of [`append_file`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// Its length changed while it was read.
+    /// The file's size changed while it was read.
     #[error("it changed while it was packed")]
     Changed,
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Read(#[source] io::Error),
     /// The archive cannot be written.
@@ -22,11 +22,12 @@ pub enum FileError {
     Write(#[source] io::Error),
 }
 
-/// Appends a file to an archive, under a path. The header's size is written
-/// before the content, so a file of another length would spoil the archive.
+/// Appends a file to an archive under a path. The header with the size precedes the
+/// content, so content of another size would corrupt the archive.
 ///
 /// # Errors
-/// Tells which side is at fault. The archive is worth nothing then.
+/// [`FileError::Changed`] or [`FileError::Read`] if the file is at fault, and
+/// [`FileError::Write`] if the archive is. The archive is incomplete and unusable then.
 pub fn append_file<W: Write>(
     archive: &mut tar::Builder<W>,
     header: &mut Header,
@@ -47,8 +48,8 @@ pub fn append_file<W: Write>(
     }
 }
 
-/// Reads a file that must have exactly the length it had when it was found,
-/// and keeps apart whether reading or writing failed.
+/// Reads a file that must have exactly the expected size. It stores read errors, so that
+/// the caller can distinguish them from write errors.
 struct Exact<R> {
     file: R,
     left: u64,

@@ -1,12 +1,12 @@
-//! Files to tar archives and back. An archive may come from anybody: nothing
-//! is written outside of the folder that it is unpacked into, and never more
-//! than the limits allow. A file that changes while it is packed is told.
+//! Packs files into tar archives and unpacks them. Archives may come from untrusted
+//! sources: unpacking never writes outside of the target folder and never exceeds its
+//! limits. Packing fails if a file changes meanwhile.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use longshore_archive::{Unpack, pack, unpack};
-//! # let place = tempfile::tempdir()?;
-//! let (from, to) = (place.path().join("data"), place.path().join("copy"));
+//! # let folder = tempfile::tempdir()?;
+//! let (from, to) = (folder.path().join("data"), folder.path().join("copy"));
 //! std::fs::create_dir_all(from.join("2026"))?;
 //! std::fs::write(from.join("2026/results.csv"), "a,b\n")?;
 //! std::fs::create_dir(&to)?;
@@ -31,20 +31,21 @@ pub use pack::{PackError, pack};
 pub use path::is_confined;
 pub use unpack::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError, unpack};
 
-/// What was packed or unpacked so far.
+/// The progress or the result of packing or unpacking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Files and links.
+    /// The number of files and links.
     pub files: u64,
-    /// The files' bytes.
+    /// The total size of the files in bytes.
     pub bytes: u64,
-    /// What was left out, and why: "is a device". The first [`LEFT_OUT_NAMED`].
+    /// The first [`LEFT_OUT_NAMED`] entries that were left out, with the reason, such as
+    /// "is a device".
     pub left_out: Vec<(PathBuf, String)>,
-    /// How many more were left out.
+    /// The number of further entries that were left out.
     pub left_out_more: u64,
 }
 
-/// How many entries that were left out [`Moved`] names; archives may have millions.
+/// The maximum number of entries in [`Moved::left_out`]. Archives may have millions.
 pub const LEFT_OUT_NAMED: usize = 1000;
 
 impl Moved {

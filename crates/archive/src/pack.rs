@@ -1,4 +1,4 @@
-//! A file or a folder into an archive, as it is.
+//! Packs a file or a folder into an archive.
 
 use std::{
     fs::{self, File, Metadata},
@@ -14,16 +14,16 @@ use crate::{
     file::{FileError, append_file},
 };
 
-/// Why a file or a folder cannot be packed.
+/// The error of [`pack`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// Something cannot be read, or changed while it was read.
+    /// A file cannot be read, or it changed while it was read.
     #[error("cannot pack {}: {source}", path.display())]
     Read {
-        /// What cannot be read.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: FileError,
     },
     /// The archive cannot be written.
@@ -31,13 +31,14 @@ pub enum PackError {
     Write(#[source] io::Error),
 }
 
-/// Packs a file, or a folder with all that is in it in the order of names, as
-/// `name` into an uncompressed archive. Permissions and times are kept, owners
-/// are not. Links stay links. Left out and told: sockets, pipes and devices.
-/// `progress` is called after each file.
+/// Packs a file or a folder into an uncompressed archive, under the name `name`. Entries
+/// of a folder are sorted by name. Permissions and times are preserved, owners are not.
+/// Symbolic links remain links, except for `source` itself. Sockets, pipes and devices
+/// are left out and listed in [`Moved::left_out`]. Calls `progress` after each file.
 ///
 /// # Errors
-/// Names the path and what is wrong with it.
+/// [`PackError::Read`] names the file that cannot be packed. [`PackError::Write`]: the
+/// archive cannot be written.
 pub fn pack(
     source: &Path,
     name: &str,
@@ -46,14 +47,14 @@ pub fn pack(
 ) -> Result<Moved, PackError> {
     let mut archive = tar::Builder::new(archive);
     let mut moved = Moved::default();
-    // A stack, so that no depth of folders is too deep.
+    // A stack instead of recursion, so that deep folders cannot overflow the call stack.
     let mut left = vec![(source.to_owned(), PathBuf::from(name))];
     while let Some((full, inside)) = left.pop() {
         let read = |source| PackError::Read {
             path: full.clone(),
             source: FileError::Read(source),
         };
-        // A link that is named is followed; those within a folder stay.
+        // If `source` is a link, pack its target. Links inside a folder remain links.
         let found = if full == source {
             full.metadata()
         } else {
@@ -96,7 +97,7 @@ pub fn pack(
             )?;
             moved.bytes += found.len();
         } else {
-            moved.leave_out(inside, what_it_is(&found).to_owned());
+            moved.leave_out(inside, kind_of(&found).to_owned());
             continue;
         }
         moved.files += 1;
@@ -119,7 +120,7 @@ fn header(found: &Metadata) -> Header {
     header
 }
 
-fn what_it_is(found: &Metadata) -> &'static str {
+fn kind_of(found: &Metadata) -> &'static str {
     let kind = found.file_type();
     if kind.is_socket() {
         "is a socket"

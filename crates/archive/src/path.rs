@@ -1,12 +1,12 @@
-//! Paths within a folder, and what leads out of it.
+//! Checks that paths and links stay within a folder.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Whether a link at `link` (relative to a root) that points to `target` stays
-/// within the root, whatever other links of this kind there are.
+/// Whether a link at `link` (relative to a root) that points to `target` stays within the
+/// root, even in combination with other links for which this is true.
 ///
-/// `..` may stand at the beginning only: behind a name it would be taken from
-/// wherever that name leads.
+/// `target` may have `..` only at its beginning. After a name that is itself a link, `..`
+/// would be relative to the target of that link.
 ///
 /// ```
 /// use longshore_archive::is_confined;
@@ -32,7 +32,7 @@ pub fn is_confined(link: &Path, target: &Path) -> bool {
     !target.as_os_str().is_empty()
 }
 
-/// The path without `.`; refuses what leads out.
+/// The path without `.`. Fails if the path leads out of the folder.
 pub(crate) fn clean(path: &Path) -> Result<PathBuf, &'static str> {
     let mut clean = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! Unpacks an archive that may be hostile.
+//! Unpacks archives that may be hostile.
 
 mod headers;
 
@@ -23,13 +23,13 @@ use headers::{Bounded, PATH_BYTES, check_records};
 
 pub use headers::ENTRY_HEADER_BYTES;
 
-/// How much an archive may unpack to.
+/// The limits for unpacking an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of all files together.
+    /// The maximum total size of all files in bytes.
     pub bytes: u64,
-    /// The most files, folders and links together, with the folders that only
-    /// appear in the paths of others.
+    /// The maximum number of files, folders and links, including folders that appear only
+    /// in the paths of other entries.
     pub entries: u64,
 }
 
@@ -42,30 +42,30 @@ impl Default for Limits {
     }
 }
 
-/// How an archive is unpacked.
+/// The options for unpacking an archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unpack {
-    /// How much it may be.
+    /// The limits.
     pub limits: Limits,
-    /// For archives of somebody's files as they are, not of a writer who knows
-    /// these rules: links out of the tree, devices and pipes are left out, not
-    /// refused; hard links become files of their own; times are kept.
+    /// For archives of arbitrary folders, whose writer does not know these rules. Links out
+    /// of the tree, devices and pipes are left out instead of rejected, hard links become
+    /// separate files, and times are preserved.
     pub as_found: bool,
 }
 
-/// Why an archive is not unpacked.
+/// The error of [`unpack`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnpackError {
-    /// An entry that an archive must not have.
+    /// The archive has an entry that is not allowed.
     #[error("the archive is refused: {} {problem}", path.display())]
     Refused {
-        /// The entry's path, as written.
+        /// The entry's path, as in the archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the entry.
         problem: String,
     },
-    /// More than the limits allow.
+    /// The archive exceeds the limits.
     #[error("the archive is refused: it unpacks to more than {limit} {what}")]
     TooLarge {
         /// The limit.
@@ -81,23 +81,23 @@ pub enum UnpackError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Unpacks an uncompressed archive into a folder that exists. `progress` is
-/// called after each file.
+/// Unpacks an uncompressed archive into an existing folder. Calls `progress` after each
+/// file.
 ///
-/// Refused are: absolute paths, `..`, paths through links, links out of the
-/// tree, hard links, devices, pipes, an entry that comes twice, and more than
-/// the limits. Set-user-id and like bits are taken off. The headers of an entry
-/// may have [`ENTRY_HEADER_BYTES`], a path and the target of a link 4096 bytes.
-/// Sparse files must be in GNU's format; their holes stay holes.
+/// The archive is rejected if it has absolute paths, `..`, paths through links, links out
+/// of the tree, hard links, devices, pipes or duplicate entries, or if it exceeds the
+/// limits. The setuid, setgid and sticky bits are removed. The headers of an entry may
+/// have [`ENTRY_HEADER_BYTES`]; a path and the target of a link may have 4096 bytes.
+/// Sparse files must have GNU's format; their holes are preserved.
 ///
 /// # Errors
-/// Names the entry and what is wrong with it. What was written before stays:
-/// the caller throws the folder away.
+/// The error names the entry and the problem. The files that were already written remain,
+/// so the caller must delete the folder.
 pub fn unpack(
     archive: impl Read,
     target: &Path,
@@ -105,8 +105,7 @@ pub fn unpack(
     mut progress: impl FnMut(&Moved),
 ) -> Result<Moved, UnpackError> {
     let limits = options.limits;
-    // What comes beyond the limit is never read: names and padding count,
-    // which the slack allows for.
+    // Never reads beyond the limit. The slack is for headers and padding.
     let slack = limits
         .entries
         .saturating_mul(8 * 1024)
@@ -141,7 +140,7 @@ pub fn unpack(
             unpacking.moved.files += 1;
             progress(&unpacking.moved);
         }
-        // What is left of the content is no header of the next entry.
+        // Skips the rest of the content, so that it is not read as the next header.
         io::copy(&mut entry, &mut io::sink()).map_err(UnpackError::Read)?;
     }
 }
@@ -157,15 +156,15 @@ struct Unpacking<'a> {
     target: &'a Path,
     options: &'a Unpack,
     moved: Moved,
-    /// Entries of the archive, and folders made for the paths of others.
+    /// The number of entries in the archive, and of folders created for their paths.
     entries: u64,
 }
 
 impl Unpacking<'_> {
-    /// Whether a file or a link was made.
+    /// Unpacks one entry. Returns whether it created a file or a link.
     fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, UnpackError> {
         let path = entry.path().map_err(UnpackError::Read)?.into_owned();
-        let path = short(path)?;
+        let path = check_length(path)?;
         if let Err(problem) = check_records(entry) {
             return self.left_out(&path, &problem);
         }
@@ -178,14 +177,14 @@ impl Unpacking<'_> {
             return Err(refused(&path, "has no name"));
         }
         let full = self.target.join(&inside);
-        self.make_parents(&inside, &path)?;
+        self.create_parents(&inside, &path)?;
         match kind {
             EntryType::Directory => match full.symlink_metadata() {
                 Ok(found) if found.is_dir() => Ok(false),
                 Ok(_) => Err(refused(&path, "comes twice, as a file and as a folder")),
-                Err(_) => folder(&full)
+                Err(_) => create_folder(&full)
                     .map(|()| false)
-                    .map_err(|source| written(&full, source)),
+                    .map_err(|source| write_error(&full, source)),
             },
             EntryType::Symlink => {
                 let link = link_target(entry, &path)?;
@@ -193,11 +192,11 @@ impl Unpacking<'_> {
                     let problem = format!("is a link out of the folder, to {}", link.display());
                     return self.left_out(&path, &problem);
                 }
-                symlink(&link, &full).map_err(|error| new(error, &path, &full))?;
+                symlink(&link, &full).map_err(|error| create_error(error, &path, &full))?;
                 Ok(true)
             }
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-                self.room_for(entry.size())?;
+                self.count_bytes(entry.size())?;
                 let mode = entry.header().mode().map_err(UnpackError::Read)?;
                 let mut file = create(&path, &full)?;
                 let has_holes = kind == EntryType::GNUSparse;
@@ -207,12 +206,12 @@ impl Unpacking<'_> {
                 }
                 let time = entry.header().mtime().unwrap_or(0);
                 self.finish(&file, mode, time)
-                    .map_err(|source| written(&full, source))?;
+                    .map_err(|source| write_error(&full, source))?;
                 Ok(true)
             }
             EntryType::Link if self.options.as_found => {
                 let first = link_target(entry, &path)?;
-                self.copy_of(&first, &path, &full)
+                self.copy_hard_link(&first, &path, &full)
             }
             EntryType::Link => Err(refused(&path, "is a hard link")),
             EntryType::Char | EntryType::Block => self.left_out(&path, "is a device"),
@@ -231,8 +230,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Makes the folders above an entry; none of them may be a link.
-    fn make_parents(&mut self, inside: &Path, shown: &Path) -> Result<(), UnpackError> {
+    /// Creates the parent folders of an entry. None of them may be a link.
+    fn create_parents(&mut self, inside: &Path, shown: &Path) -> Result<(), UnpackError> {
         let mut full = self.target.to_owned();
         for part in inside.parent().into_iter().flat_map(Path::components) {
             full.push(part);
@@ -244,7 +243,7 @@ impl Unpacking<'_> {
                 Ok(_) => return Err(refused(shown, "leads through a file")),
                 Err(_) => {
                     self.count_entry()?;
-                    folder(&full).map_err(|source| written(&full, source))?;
+                    create_folder(&full).map_err(|source| write_error(&full, source))?;
                 }
             }
         }
@@ -259,7 +258,7 @@ impl Unpacking<'_> {
         Ok(false)
     }
 
-    fn room_for(&mut self, bytes: u64) -> Result<(), UnpackError> {
+    fn count_bytes(&mut self, bytes: u64) -> Result<(), UnpackError> {
         self.moved.bytes = self.moved.bytes.saturating_add(bytes);
         let limit = self.options.limits.bytes;
         if self.moved.bytes > limit {
@@ -269,9 +268,14 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// A hard link, as a file of its own: the content of a file that came
-    /// before, which is reached through folders alone.
-    fn copy_of(&mut self, first: &Path, path: &Path, full: &Path) -> Result<bool, UnpackError> {
+    /// Unpacks a hard link as a separate file, with the content of an earlier file. The path
+    /// of that file must not contain links.
+    fn copy_hard_link(
+        &mut self,
+        first: &Path,
+        path: &Path,
+        full: &Path,
+    ) -> Result<bool, UnpackError> {
         let inside = clean(first).map_err(|problem| refused(path, problem))?;
         let unknown = || refused(path, "is a hard link to what is not in the archive");
         let mut first = self.target.to_owned();
@@ -285,13 +289,13 @@ impl Unpacking<'_> {
         if !found.is_file() {
             return Err(unknown());
         }
-        self.room_for(found.len())?;
-        let mut content = fs::File::open(&first).map_err(|source| written(&first, source))?;
+        self.count_bytes(found.len())?;
+        let mut content = fs::File::open(&first).map_err(|source| write_error(&first, source))?;
         let mut file = create(path, full)?;
         io::copy(&mut content, &mut file)
             .and_then(|_| file.set_permissions(found.permissions()))
             .and_then(|()| file.set_modified(found.modified()?))
-            .map_err(|source| written(full, source))?;
+            .map_err(|source| write_error(full, source))?;
         Ok(true)
     }
 
@@ -312,8 +316,8 @@ fn refused(path: &Path, problem: &str) -> UnpackError {
     }
 }
 
-/// Copies a file's content: what cannot be read is the archive's fault, what cannot be
-/// written the disk's. Zeros of a file that has holes become holes.
+/// Copies a file's content. Distinguishes errors of the archive from errors of the target
+/// file. With `has_holes`, blocks of zeros become holes.
 fn copy(
     content: &mut impl Read,
     file: &mut fs::File,
@@ -333,21 +337,21 @@ fn copy(
         copied += count as u64;
         if has_holes && piece.iter().all(|byte| *byte == 0) {
             file.seek(io::SeekFrom::Start(copied))
-                .map_err(|source| written(path, source))?;
+                .map_err(|source| write_error(path, source))?;
         } else {
             file.write_all(piece)
-                .map_err(|source| written(path, source))?;
+                .map_err(|source| write_error(path, source))?;
         }
     }
     if has_holes {
         file.set_len(copied)
-            .map_err(|source| written(path, source))?;
+            .map_err(|source| write_error(path, source))?;
     }
     Ok(copied)
 }
 
-/// A path that is not longer than a file system takes it.
-fn short(path: PathBuf) -> Result<PathBuf, UnpackError> {
+/// Rejects a path that is longer than Linux allows.
+fn check_length(path: PathBuf) -> Result<PathBuf, UnpackError> {
     let length = path.as_os_str().len();
     if length <= PATH_BYTES {
         return Ok(path);
@@ -358,7 +362,7 @@ fn short(path: PathBuf) -> Result<PathBuf, UnpackError> {
     Err(refused(Path::new(&shown), &problem))
 }
 
-/// What a link points to.
+/// The target of a link.
 fn link_target<R: Read>(entry: &Entry<'_, R>, path: &Path) -> Result<PathBuf, UnpackError> {
     let link = entry.link_name().map_err(UnpackError::Read)?;
     let link = link.ok_or_else(|| refused(path, "is a link to nothing"))?;
@@ -370,19 +374,19 @@ fn link_target<R: Read>(entry: &Entry<'_, R>, path: &Path) -> Result<PathBuf, Un
     Ok(link.into_owned())
 }
 
-fn written(path: &Path, source: io::Error) -> UnpackError {
+fn write_error(path: &Path, source: io::Error) -> UnpackError {
     UnpackError::Write {
         path: path.to_owned(),
         source,
     }
 }
 
-/// The error for something that could not be made where nothing must be.
-fn new(error: io::Error, path: &Path, full: &Path) -> UnpackError {
+/// The error for a file or link that could not be created. The path must not exist.
+fn create_error(error: io::Error, path: &Path, full: &Path) -> UnpackError {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return refused(path, "comes twice");
     }
-    written(full, error)
+    write_error(full, error)
 }
 
 fn create(path: &Path, full: &Path) -> Result<fs::File, UnpackError> {
@@ -391,10 +395,10 @@ fn create(path: &Path, full: &Path) -> Result<fs::File, UnpackError> {
         .create_new(true)
         .mode(0o600)
         .open(full)
-        .map_err(|error| new(error, path, full))
+        .map_err(|error| create_error(error, path, full))
 }
 
-fn folder(path: &Path) -> io::Result<()> {
+fn create_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o755).create(path)
 }
 

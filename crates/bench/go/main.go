@@ -1,5 +1,5 @@
-// client-go's part of `cargo xtask bench client`: one measurement in a process of its own,
-// as crates/bench/src/client/child.rs makes those of the other clients.
+// Measures client-go for `cargo xtask bench client`. Each measurement runs in a separate
+// process, as in crates/bench/src/client/child.rs for the other clients.
 package main
 
 import (
@@ -27,12 +27,12 @@ const namespace = "default"
 type measured struct {
 	Seconds float64 `json:"seconds"`
 	Memory  float64 `json:"memory"`
-	// The heap in use after a collection, while the result is still held.
+	// The heap in use after a garbage collection, with the result still reachable.
 	Heap float64 `json:"heap"`
 }
 
-// Arguments: list, pages or cache; json, protobuf or default (protobuf, compressed by gzip);
-// a kubeconfig; the number of pods expected.
+// Arguments: list, pages or cache; json, protobuf or default (protobuf, compressed with gzip);
+// the path of a kubeconfig; the expected number of pods.
 func main() {
 	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, "client-go:", err)
@@ -45,7 +45,7 @@ func run(job, encoding, kubeconfig, count string) error {
 	if err != nil {
 		return err
 	}
-	// What a process makes once is not what is measured.
+	// Excludes memory that the process allocates once for its first connection.
 	client, err := connect(kubeconfig, encoding)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func run(job, encoding, kubeconfig, count string) error {
 	return json.NewEncoder(os.Stdout).Encode(measured{seconds, peak - before, float64(heap.HeapAlloc)})
 }
 
-// A client without the limit of five requests a second.
+// Connects without client-go's default limit of five requests per second.
 func connect(kubeconfig, encoding string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -93,7 +93,7 @@ func connect(kubeconfig, encoding string) (kubernetes.Interface, error) {
 	config.QPS = -1
 	config.DisableCompression = encoding != "default"
 	if encoding == "json" {
-		// Otherwise it asks for protobuf.
+		// The default is protobuf.
 		config.ContentType = apiruntime.ContentTypeJSON
 	}
 	return kubernetes.NewForConfig(config)
@@ -110,7 +110,7 @@ func list(ctx context.Context, client kubernetes.Interface) (int, any, error) {
 	return len(pods.Items), pods, nil
 }
 
-// By client-go's own pager, which fetches ahead; pages of 500, as ours.
+// Lists with client-go's pager, which prefetches pages of 500, as Longshore's client does.
 func pages(ctx context.Context, client kubernetes.Interface) (int, any, error) {
 	seen := 0
 	pods := pager.New(func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
@@ -124,7 +124,7 @@ func pages(ctx context.Context, client kubernetes.Interface) (int, any, error) {
 	return seen, nil, err
 }
 
-// The cache of a shared informer, until it is synced.
+// Waits until the cache of a shared informer is synced.
 func fill(ctx context.Context, client kubernetes.Interface) (int, any, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	pods := factory.Core().V1().Pods()
@@ -141,7 +141,7 @@ func look(pod *corev1.Pod) {
 	looked += len(pod.Name) + len(pod.Status.Phase)
 }
 
-// Bytes that are resident now. The peak begins anew.
+// Resets the peak. Returns the resident memory in bytes.
 func beginMemory() (float64, error) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return 0, err

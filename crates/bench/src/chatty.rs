@@ -1,4 +1,4 @@
-//! 200 pods that all talk at once, followed from one desk.
+//! One client follows 200 pods that all write logs at the same time.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,11 @@ use crate::{
 };
 
 const PODS: usize = 200;
-/// Each about 80 bytes.
+/// Log lines per pod, about 80 bytes each.
 const LINES: usize = 5_000;
 
-/// Lines a second, and the follower's memory; every line once and in order.
+/// Measures lines per second and the client's memory. Fails unless each line arrives once
+/// and in order.
 pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     let instance = Instance::new()?;
     instance.up(&[])?;
@@ -33,10 +34,10 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let said = child.stdout.take().ok_or("the program has no output")?;
+    let stdout = child.stdout.take().ok_or("the program has no output")?;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let (mut lines, mut peak, mut first) = (0_usize, 0.0_f64, None);
-    for line in BufReader::new(said).lines() {
+    for line in BufReader::new(stdout).lines() {
         let line = line?;
         first.get_or_insert_with(Instant::now);
         let (task, text) = line.split_once(" | ").ok_or("a line without a task")?;
@@ -55,22 +56,22 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     if !status.success() || lines != PODS * LINES {
         return Err(format!("{status}, {lines} lines of {}", PODS * LINES).into());
     }
-    #[allow(clippy::cast_precision_loss, reason = "for people")]
+    #[allow(clippy::cast_precision_loss, reason = "a figure for display")]
     let rate = lines as f64 / took.as_secs_f64();
     report.figure(
         &format!("{PODS} pods of {LINES} lines, followed"),
         format!("{rate:.0} lines/s"),
-        "none lost, none twice",
+        "no line lost or duplicated",
     );
     report.figure(
-        "memory of who follows, at most",
+        "peak memory of the client",
         format!("{peak:.0} MB"),
         "bounded",
     );
     Ok(())
 }
 
-/// The most that the process has had, in MB.
+/// The peak memory of the process, in MB.
 fn memory(child: &Child) -> Result<f64, Failure> {
     let text = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));

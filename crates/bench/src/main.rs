@@ -1,6 +1,7 @@
-//! Benchmarks, each beside its peer in one run: `cargo xtask bench [NAME…]`.
+//! Benchmarks that compare Longshore with other programs in one run:
+//! `cargo xtask bench [NAME…]`.
 //!
-//! Absolute times drift with the machine; quote the ratios.
+//! Absolute times vary between machines and runs, so quote the ratios.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,18 +24,18 @@ mod writer;
 use clap::Parser;
 use report::{Failure, Report};
 
-/// Runs the benchmarks named, or all of them.
+/// Runs the named benchmarks, or all benchmarks.
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, chatty, server, writer; launcher is
+    /// start, store, client, resolver, pack, run, chatty, server, writer; launcher means
     /// pack, run and chatty
     names: Vec<String>,
-    /// How many pods `store`, `server`, `client` and `resolver` use, and how many
-    /// objects `writer`.
+    /// Number of pods for `store`, `server`, `client` and `resolver`, and of objects for
+    /// `writer`
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
-    /// How often each figure is taken; the median counts.
+    /// Number of runs per figure; the median is reported
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }
@@ -43,11 +44,11 @@ const NAMES: [&str; 9] = [
     "start", "client", "resolver", "pack", "run", "chatty", "store", "server", "writer",
 ];
 
-/// What `launcher` means.
+/// The benchmarks that the name `launcher` selects.
 const LAUNCHER: [&str; 3] = ["pack", "run", "chatty"];
 
 fn main() -> Result<(), Failure> {
-    // A measurement of one client, in a process of its own.
+    // Measures one client in a separate process, which the benchmark `client` starts.
     let mut words = std::env::args().skip(1);
     if words.next().as_deref() == Some(client::CHILD) {
         return client::child(words);

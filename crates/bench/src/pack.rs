@@ -1,4 +1,4 @@
-//! Packing a folder, beside tar piped to pigz.
+//! Packs a folder, compared with tar piped to pigz.
 
 use std::{
     fs,
@@ -17,14 +17,14 @@ use tokio::{runtime::Handle, task::block_in_place};
 use crate::report::{Failure, Report, median, millis, ratio};
 
 const FILES: usize = 20_000;
-/// On average; together a gigabyte.
+/// The average size of a file in bytes; all files are 1 GB.
 const SIZE: usize = 50_000;
-/// So many files lie in a folder.
+/// The number of files per folder.
 const TOGETHER: usize = 200;
-/// So long after its last change a folder is remembered.
+/// The cache ignores folders that changed more recently than this.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// A folder of 20,000 files, 1 GB: text and what does not compress.
+/// Packs a folder of 20,000 files, 1 GB: text and incompressible data.
 pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let (folder, cache) = (place.path().join("code"), place.path().join("cache"));
@@ -35,10 +35,10 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
         size = pack(&folder, &plain)?.size;
         Ok(())
     })?;
-    let told = format!("{}, {} MB", millis(ours), size / 1_000_000);
+    let figure = format!("{}, {} MB", millis(ours), size / 1_000_000);
     report.figure(
         "packing 20,000 files, 1 GB: ours",
-        told,
+        figure,
         "0.9 of pigz's time",
     );
 
@@ -51,22 +51,22 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     if has_pigz.is_ok_and(|status| status.success()) {
         let theirs = median(runs, || with_pigz(&folder, &archive))?;
         let bytes = fs::metadata(&archive)?.len();
-        let told = format!("{}, {} MB", millis(theirs), bytes / 1_000_000);
-        report.figure("the same: tar piped to pigz", told, "");
+        let figure = format!("{}, {} MB", millis(theirs), bytes / 1_000_000);
+        report.figure("the same: tar piped to pigz", figure, "");
         let share = ours.as_secs_f64() / theirs.as_secs_f64();
-        #[allow(clippy::cast_precision_loss, reason = "for people")]
+        #[allow(clippy::cast_precision_loss, reason = "a figure for display")]
         let sizes = size as f64 / bytes as f64;
-        let told = format!("{share:.2} of the time, {sizes:.3} of the size");
-        report.figure("ours beside pigz", told, "0.9, equal");
+        let figure = format!("{share:.2} of the time, {sizes:.3} of the size");
+        report.figure("ours compared with pigz", figure, "0.9, equal");
     } else {
-        report.figure("the same: tar piped to pigz", "no pigz here", "");
+        report.figure("the same: tar piped to pigz", "pigz is not installed", "");
     }
 
     let remembered = PackOptions {
         cache: Some(cache),
         ..plain
     };
-    // What was just written is not taken for unchanged.
+    // The cache ignores files that were written just now.
     let newest = SystemTime::now() + SETTLED;
     std::thread::sleep(newest.duration_since(SystemTime::now()).unwrap_or_default());
     let store = Store::Folder(place.path().join("store"));
@@ -75,8 +75,8 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
         true => Err("an unchanged folder was packed again".into()),
         false => Ok(()),
     })?;
-    let told = format!("{}, {} faster", millis(again), ratio(ours, again));
-    report.figure("unchanged, again", told, "a tenth");
+    let figure = format!("{}, {} faster", millis(again), ratio(ours, again));
+    report.figure("the same folder again, unchanged", figure, "a tenth");
     let delivered = median(runs, || {
         let bundle = pack(&folder, &remembered)?;
         send(&bundle, &store)?;
@@ -85,8 +85,8 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
             false => Ok(()),
         }
     })?;
-    let told = millis(delivered);
-    report.figure("unchanged, delivered to a folder store", told, "100 ms");
+    let figure = millis(delivered);
+    report.figure("unchanged, delivered to a folder store", figure, "100 ms");
     Ok(())
 }
 
@@ -118,8 +118,8 @@ fn with_pigz(folder: &Path, archive: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Two of three files are text, as code and tables are; the third is noise, as
-/// pictures and weights are.
+/// Fills a folder. Two of three files are text, like code and tables. The third is random
+/// data, like images and model weights.
 fn fill(folder: &Path) -> Result<(), Failure> {
     let mut seed = 1_u64;
     let mut random = move || {

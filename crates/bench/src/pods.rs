@@ -1,8 +1,8 @@
-//! Pods of about 6 KB, as they look in clusters with sidecars and annotations.
+//! Pods of about 6 KB, typical of clusters with sidecars and annotations.
 
 use serde_json::{Value, json};
 
-/// The pod number `index`. Nobody schedules it.
+/// The pod with number `index`. No scheduler has its `schedulerName`, so it stays pending.
 pub(crate) fn pod(index: usize) -> Value {
     let env = |count: usize| -> Vec<Value> {
         (0..count)
@@ -31,7 +31,7 @@ pub(crate) fn pod(index: usize) -> Value {
             "annotations": {"example.com/notes": "n".repeat(1500), "example.com/checksum": format!("{index:064x}")},
         },
         "spec": {
-            "schedulerName": "nobody",
+            "schedulerName": "absent",
             "containers": [container("main", 20), container("sidecar", 6)],
             "volumes": [{"name": "settings", "configMap": {"name": "settings"}}],
         },
@@ -39,7 +39,7 @@ pub(crate) fn pod(index: usize) -> Value {
     })
 }
 
-/// A list response of `count` pods, as a server sends it.
+/// The body of a server's response to a list of `count` pods.
 pub(crate) fn list_body(count: usize) -> Vec<u8> {
     let items: Vec<Value> = (0..count)
         .map(|index| {

@@ -1,4 +1,4 @@
-//! The program `longshore` and the cluster it starts, in a folder of their own.
+//! Runs the `longshore` program and its cluster in a temporary folder.
 
 use std::{
     env, fs,
@@ -10,30 +10,30 @@ use tempfile::TempDir;
 
 use crate::report::Failure;
 
-/// An instance folder; its cluster is stopped when this is dropped.
+/// A temporary folder with a cluster. Dropping it stops the cluster.
 pub(crate) struct Instance {
     folder: TempDir,
 }
 
 impl Instance {
-    /// A new folder, with nothing running.
+    /// Creates the folder. No cluster runs yet.
     pub(crate) fn new() -> Result<Self, Failure> {
         Ok(Self {
             folder: tempfile::tempdir()?,
         })
     }
 
-    /// Where the kubeconfig goes.
+    /// The path of the kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
-    /// A folder for files of the benchmark.
+    /// The folder, for files of the benchmark.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// `longshore` with these arguments on this instance.
+    /// The command `longshore` with these arguments, for this instance.
     pub(crate) fn command(&self, arguments: &[&str]) -> Result<Command, Failure> {
         let mut command = Command::new(binary()?);
         command
@@ -44,7 +44,7 @@ impl Instance {
         Ok(command)
     }
 
-    /// Runs `longshore` with these arguments on this instance, to its end.
+    /// Runs `longshore` with these arguments for this instance until it exits.
     pub(crate) fn longshore(&self, arguments: &[&str]) -> Result<Output, Failure> {
         let output = self.command(arguments)?.output()?;
         if !output.status.success() {
@@ -54,12 +54,12 @@ impl Instance {
         Ok(output)
     }
 
-    /// Starts the cluster; returns when it is ready.
+    /// Starts the cluster and waits until it is ready.
     pub(crate) fn up(&self, more: &[&str]) -> Result<(), Failure> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig
             .to_str()
-            .ok_or("the temporary folder's name is no UTF-8")?;
+            .ok_or("the temporary folder's name is not UTF-8")?;
         self.longshore(&[&["up", "--kubeconfig", kubeconfig], more].concat())
             .map(drop)
     }
@@ -69,7 +69,7 @@ impl Instance {
         self.longshore(&["down"]).map(drop)
     }
 
-    /// The cluster's process.
+    /// The ID of the cluster's process.
     pub(crate) fn pid(&self) -> Result<u32, Failure> {
         let status = self.longshore(&["status", "--output", "json"])?;
         let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
@@ -77,7 +77,7 @@ impl Instance {
         Ok(u32::try_from(pid)?)
     }
 
-    /// Memory of the cluster's process in MB: now, and at its peak.
+    /// The current and the peak memory of the cluster's process, in MB.
     pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
         let pid = self.pid()?;
         let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -96,7 +96,7 @@ impl Drop for Instance {
     }
 }
 
-/// The program built beside this one.
+/// The `longshore` program in the same folder as this program.
 fn binary() -> Result<PathBuf, Failure> {
     let binary = env::current_exe()?.with_file_name("longshore");
     if binary.exists() {

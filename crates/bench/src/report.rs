@@ -1,21 +1,21 @@
-//! Figures: medians, printed as they come, beside peer and goal.
+//! Prints figures with their goals, and computes medians.
 
 use std::time::{Duration, Instant};
 
-/// What stops a benchmark.
+/// An error that stops a benchmark.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Prints the figures of one benchmark.
 pub(crate) struct Report;
 
 impl Report {
-    /// Begins a benchmark.
+    /// Begins the report of a benchmark.
     pub(crate) fn new(name: &str) -> Self {
         println!("\n{name}");
         Self
     }
 
-    /// One figure and what is aimed at.
+    /// Prints a figure and its goal.
     pub(crate) fn figure(&mut self, what: &str, value: impl std::fmt::Display, goal: &str) {
         let goal = if goal.is_empty() {
             String::new()
@@ -26,7 +26,7 @@ impl Report {
     }
 }
 
-/// The median of the times that `runs` runs of `work` took.
+/// The median duration of `runs` calls of `work`.
 pub(crate) fn median(
     runs: usize,
     mut work: impl FnMut() -> Result<(), Failure>,
@@ -40,7 +40,7 @@ pub(crate) fn median(
     Ok(middle(times))
 }
 
-/// As [`median`], of something asynchronous.
+/// As [`median`], for asynchronous work.
 pub(crate) async fn median_async(
     runs: usize,
     mut work: impl AsyncFnMut() -> Result<(), Failure>,
@@ -59,12 +59,12 @@ fn middle(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// `12.3 ms`.
+/// Formats a duration: `12.3 ms`.
 pub(crate) fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
-/// `3.2 times`: how often `ours` fits into `theirs`.
+/// Formats the ratio of `theirs` to `ours`: `3.2 times`.
 pub(crate) fn ratio(theirs: Duration, ours: Duration) -> String {
     format!("{:.1} times", theirs.as_secs_f64() / ours.as_secs_f64())
 }

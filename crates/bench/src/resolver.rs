@@ -1,5 +1,5 @@
-//! The cluster spec of many pods over 16 selectors, beside TensorFlow's own
-//! resolver, from one server in one run.
+//! Resolves the cluster spec of many pods with 16 selectors, compared with TensorFlow's
+//! own resolver on the same server.
 
 use std::{
     collections::BTreeMap,
@@ -23,15 +23,16 @@ use crate::{
     server::{self, Peer},
 };
 
-/// Where `cargo xtask test --frameworks` has put them.
+/// The variable with the folder in which `cargo xtask test --frameworks` installs frameworks.
 const FRAMEWORKS: &str = "LONGSHORE_TEST_FRAMEWORKS";
-/// What asks TensorFlow.
+/// The script that calls TensorFlow's resolver.
 const SCRIPT: &str = "../cli/tests/frameworks/readers/resolve.py";
-/// So many selectors, one a role.
+/// The number of roles. Each has one selector.
 const ROLES: usize = 16;
+/// The number of concurrent requests.
 const AT_A_TIME: usize = 64;
 
-/// With 1,000 and with `count` pods.
+/// Measures with 1,000 and with `count` pods.
 pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
     for pods in [1_000, count] {
         of(report, runs, pods).await?;
@@ -65,16 +66,16 @@ async fn of(report: &mut Report, runs: usize, count: usize) -> Result<(), Failur
         env::var_os(FRAMEWORKS).map(|folder| PathBuf::from(folder).join("tensorflow/bin/python3"));
     match python.filter(|python| python.exists()) {
         None => {
-            let hint = "not there: `cargo xtask test --frameworks` installs it";
+            let hint = "not installed: use `cargo xtask test --frameworks`";
             report.figure(&format!("{what}: TensorFlow"), hint, "");
         }
         Some(python) => {
             let (theirs, theirs_spec) = tensorflow(&python, &kubeconfig, &selectors, runs)?;
             if theirs_spec != spec {
-                return Err("TensorFlow's spec is another one".into());
+                return Err("TensorFlow's spec differs".into());
             }
-            let told = format!("{}, ours {} faster", millis(theirs), ratio(theirs, ours));
-            report.figure(&format!("{what}: TensorFlow"), told, "");
+            let figure = format!("{}, ours {} faster", millis(theirs), ratio(theirs, ours));
+            report.figure(&format!("{what}: TensorFlow"), figure, "");
         }
     }
     server.stop().await;
@@ -94,7 +95,7 @@ async fn start_pods(cluster: &Cluster, count: usize) -> Result<(), Failure> {
     Ok(all.try_collect::<()>().await?)
 }
 
-/// TensorFlow's median, and its spec.
+/// The median duration of TensorFlow's resolver, and its spec.
 fn tensorflow(
     python: &Path,
     kubeconfig: &Path,
@@ -118,7 +119,7 @@ fn tensorflow(
     }
     let answer: Value = serde_json::from_slice(&child.wait_with_output()?.stdout)?;
     let mut seconds: Vec<f64> = serde_json::from_value(answer["seconds"].clone())
-        .map_err(|_| format!("TensorFlow says {answer}"))?;
+        .map_err(|_| format!("TensorFlow returned {answer}"))?;
     seconds.sort_by(f64::total_cmp);
     let middle = seconds.get(seconds.len() / 2).copied().unwrap_or_default();
     Ok((Duration::from_secs_f64(middle), answer["spec"].clone()))

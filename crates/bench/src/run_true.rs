@@ -1,4 +1,4 @@
-//! `longshore run -- true` on a warm cluster.
+//! Runs `longshore run -- true` on a warm cluster.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::{
     report::{Failure, Report, median, millis},
 };
 
-/// From the command to its exit code.
+/// Measures the time from the start of the command to its exit.
 pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     let instance = Instance::new()?;
     instance.up(&[])?;
@@ -16,7 +16,7 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     fs::write(folder.join("hello.txt"), "hello")?;
     let folder = folder
         .to_str()
-        .ok_or("the temporary folder's name is no UTF-8")?;
+        .ok_or("the temporary folder's name is not UTF-8")?;
     let once = || instance.longshore(&["run", folder, "--", "true"]).map(drop);
     once()?;
     let time = median(runs, once)?;

@@ -1,11 +1,11 @@
-//! From the command to a cluster that answers.
+//! Measures the start of a cluster, and its idle memory.
 
 use crate::{
     program::Instance,
     report::{Failure, Report, median, median_async, millis},
 };
 
-/// In process and as a background process; its idle memory.
+/// Starts a cluster in this process, and as a background process.
 pub(crate) async fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     let in_process = median_async(runs, async || {
         let cluster = longshore::embedded::start().await?;

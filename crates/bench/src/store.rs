@@ -1,4 +1,4 @@
-//! Creating and listing many pods on a durable cluster, over TLS.
+//! Creates and lists many pods in a durable cluster over TLS.
 
 use std::{hint::black_box, time::Instant};
 
@@ -13,10 +13,10 @@ use crate::{
     report::{Failure, Report, median_async, millis, ratio},
 };
 
-/// As many requests as a busy controller has under way.
+/// The number of concurrent requests, as of a busy controller.
 const AT_A_TIME: usize = 64;
 
-/// Create, patch status, list; then the server's memory.
+/// Creates pods, patches their status, and lists them; then reports the server's memory.
 pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
     let instance = Instance::new()?;
     instance.up(&[])?;

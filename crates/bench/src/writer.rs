@@ -1,5 +1,5 @@
-//! How long one request can hold up the writes of others: large and hostile
-//! requests, one after the other, while small writes go on beside them.
+//! Measures how long one request can delay the writes of other clients: sends large and
+//! hostile requests one after the other, and small writes concurrently.
 
 use std::{
     sync::{
@@ -28,12 +28,12 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const OPERATIONS: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
-/// The line in the cluster's log of a write that held the writer for too long.
+/// The text that the cluster logs for a write that blocked the writer for too long.
 const HELD: &str = "one write has held up all others";
-/// No request is to hold the writer for longer.
+/// The maximum time for which a request may block the writer.
 const GOAL: &str = "50 ms";
 
-/// Sends a request; the code of its answer.
+/// Sends a request and returns the status code of the response.
 async fn ask(
     client: &Client,
     method: Method,
@@ -52,10 +52,10 @@ async fn ask(
     Ok(code)
 }
 
-/// One request: method, path, media type, body.
+/// A request: method, path, media type, body.
 type Ask = (Method, String, &'static str, Value);
 
-/// All attacks: what they are, and their requests.
+/// All attacks: their descriptions and their requests.
 fn attacks(count: usize) -> Vec<(&'static str, Vec<Ask>)> {
     let post = |path: &str, body: Value| (Method::POST, path.to_owned(), JSON, body);
     let delete = |path: &str| (Method::DELETE, path.to_owned(), JSON, json!({}));
@@ -211,7 +211,7 @@ fn thing(pattern: &str, fields: usize) -> Value {
         "versions": [version(pattern, fields)]}})
 }
 
-/// Writes small changes until it is stopped; returns the longest time that one took.
+/// Sends small writes until `ends` is set. Returns the duration of the slowest one.
 async fn probe(client: Client, ends: Arc<AtomicBool>) -> Result<Duration, String> {
     let mut longest = Duration::ZERO;
     for n in 0_u64.. {
@@ -229,7 +229,7 @@ async fn probe(client: Client, ends: Arc<AtomicBool>) -> Result<Duration, String
     Ok(longest)
 }
 
-/// The longest that a small write took while `work` was done.
+/// The duration of the slowest small write during `work`.
 async fn beside(
     client: &Client,
     work: impl Future<Output = Result<(), Failure>>,
@@ -242,8 +242,8 @@ async fn beside(
     done.map(|()| longest)
 }
 
-/// Each attack, and the longest wait of a small write beside it. Where many
-/// requests are needed to get to the attack, they count as well.
+/// Runs each attack and reports the slowest small write during it. Requests that prepare
+/// an attack count as part of it.
 pub(crate) async fn run(report: &mut Report, count: usize) -> Result<(), Failure> {
     let instance = Instance::new()?;
     instance.up(&[])?;
@@ -255,7 +255,11 @@ pub(crate) async fn run(report: &mut Report, count: usize) -> Result<(), Failure
         tokio::time::sleep(Duration::from_secs(2)).await;
         Ok(())
     });
-    report.figure("longest small write, nothing else", millis(idle.await?), "");
+    report.figure(
+        "slowest small write, no other load",
+        millis(idle.await?),
+        "",
+    );
     for (what, requests) in attacks(count) {
         let begin = Instant::now();
         let work = async {
@@ -269,10 +273,10 @@ pub(crate) async fn run(report: &mut Report, count: usize) -> Result<(), Failure
         };
         let longest = beside(&client, work).await?;
         report.figure(what, millis(longest), GOAL);
-        report.figure("  all its requests", millis(begin.elapsed()), "");
+        report.figure("  all requests of the attack", millis(begin.elapsed()), "");
     }
     let log = std::fs::read_to_string(instance.path().join("data/cluster.log"))?;
     let held = log.lines().filter(|line| line.contains(HELD)).count();
-    report.figure("writes that held the writer over 50 ms", held, "0");
+    report.figure("writes that blocked the writer for over 50 ms", held, "0");
     Ok(())
 }

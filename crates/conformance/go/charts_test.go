@@ -33,14 +33,14 @@ import (
 // namespace is that of the test.
 type tool struct {
 	t           *testing.T
-	at          here
+	at          fixture
 	path        string
 	folder      string
 	environment []string
 }
 
 // find looks the program up in PATH.
-func find(t *testing.T, at here, program string) tool {
+func find(t *testing.T, at fixture, program string) tool {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	require(t, err == nil, "%s is not in PATH; `cargo xtask test --go` builds and adds it: %v", program, err)
@@ -205,7 +205,7 @@ func chart(helm tool) (schema.GroupVersionResource, []string) {
 	definitions, err := apiextensions.NewForConfig(helm.at.config)
 	check(helm.t, err)
 	helm.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		err := definitions.ApiextensionsV1().CustomResourceDefinitions().Delete(ctx, "boxes."+group, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -241,7 +241,7 @@ func objects(boxes schema.GroupVersionResource, release string) []released {
 
 // checkReleased requires that the objects exist, with the labels and annotations of the release,
 // and that helm manages them.
-func checkReleased(t *testing.T, at here, release string, objects []released, how metav1.ManagedFieldsOperationType) {
+func checkReleased(t *testing.T, at fixture, release string, objects []released, how metav1.ManagedFieldsOperationType) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(at.config)
 	check(t, err)
@@ -263,12 +263,12 @@ func checkReleased(t *testing.T, at here, release string, objects []released, ho
 }
 
 // checkGone waits until the objects are deleted.
-func checkGone(t *testing.T, at here, objects []released) {
+func checkGone(t *testing.T, at fixture, objects []released) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(at.config)
 	check(t, err)
 	for _, object := range objects {
-		soon(t, fmt.Sprintf("%v is deleted", object), func() bool {
+		eventually(t, fmt.Sprintf("%v is deleted", object), func() bool {
 			_, err := client.Resource(object.resource).Namespace(at.namespace).Get(at.ctx, object.name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})
@@ -276,7 +276,7 @@ func checkGone(t *testing.T, at here, objects []released) {
 }
 
 // releases lists the Secrets in which helm stores revisions.
-func releases(t *testing.T, at here, selector string) []corev1.Secret {
+func releases(t *testing.T, at fixture, selector string) []corev1.Secret {
 	t.Helper()
 	list, err := at.client.CoreV1().Secrets(at.namespace).List(at.ctx, metav1.ListOptions{LabelSelector: "owner=helm," + selector})
 	check(t, err)
@@ -569,7 +569,7 @@ func TestKustomizeBuildIsAppliedTwice(t *testing.T) {
 	for _, object := range objects {
 		made := apply(object)
 		// A second apply changes nothing. A controller may write the status in between: try again.
-		soon(t, fmt.Sprintf("a second apply of %s changes nothing", object.GetKind()), func() bool {
+		eventually(t, fmt.Sprintf("a second apply of %s changes nothing", object.GetKind()), func() bool {
 			before, err := resource(object).Get(at.ctx, object.GetName(), metav1.GetOptions{})
 			check(t, err)
 			after := apply(object)

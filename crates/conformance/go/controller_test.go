@@ -57,7 +57,7 @@ func (c *copier) Reconcile(ctx context.Context, request controllerruntime.Reques
 	return controllerruntime.Result{}, err
 }
 
-// A manager with leader election, a cache and a reconciler, as every operator is.
+// A manager with leader election, a cache and a reconciler, like most operators.
 func TestAReconcilerOfControllerRuntime(t *testing.T) {
 	at := start(t)
 	log.SetLogger(zap.New())
@@ -92,20 +92,20 @@ func TestAReconcilerOfControllerRuntime(t *testing.T) {
 			return err == nil && string(secret.Data["key"]) == value
 		}
 	}
-	soon(t, "the copy is made", copied("value"))
-	soon(t, "the copy is in the cache", func() bool {
+	eventually(t, "the copy is created", copied("value"))
+	eventually(t, "the copy is in the cache", func() bool {
 		var found corev1.SecretList
 		err := manager.GetClient().List(at.ctx, &found, client.InNamespace(at.namespace), client.MatchingFields{"key": "value"})
 		return err == nil && len(found.Items) == 1
 	})
-	// What the owner loses is made again, and what changes is changed.
+	// A deleted copy is created again, and a change is copied.
 	check(t, secrets.Delete(at.ctx, "a", metav1.DeleteOptions{}))
-	soon(t, "the copy is made again", copied("value"))
+	eventually(t, "the copy is created again", copied("value"))
 	_, err = maps.Patch(at.ctx, "a", "application/merge-patch+json", []byte(`{"data":{"key":"new"}}`), metav1.PatchOptions{})
 	check(t, err)
-	soon(t, "the copy changes", copied("new"))
+	eventually(t, "the copy changes", copied("new"))
 	check(t, maps.Delete(at.ctx, "a", metav1.DeleteOptions{}))
-	soon(t, "source and copy are gone", func() bool {
+	eventually(t, "source and copy are deleted", func() bool {
 		_, err := maps.Get(at.ctx, "a", metav1.GetOptions{})
 		_, other := secrets.Get(at.ctx, "a", metav1.GetOptions{})
 		return errors.IsNotFound(err) && errors.IsNotFound(other)
@@ -114,12 +114,12 @@ func TestAReconcilerOfControllerRuntime(t *testing.T) {
 	select {
 	case err := <-ended:
 		check(t, err)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the manager does not end")
 	}
 }
 
-// What is owned goes with its owner.
+// Dependents are deleted with their owner.
 func TestDependentsAreCollected(t *testing.T) {
 	at := start(t)
 	maps := at.client.CoreV1().ConfigMaps(at.namespace)
@@ -134,7 +134,7 @@ func TestDependentsAreCollected(t *testing.T) {
 	check(t, err)
 	policy := metav1.DeletePropagationForeground
 	check(t, maps.Delete(at.ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &policy}))
-	soon(t, "both are gone", func() bool {
+	eventually(t, "both are deleted", func() bool {
 		list, err := maps.List(at.ctx, metav1.ListOptions{LabelSelector: "app=a"})
 		return err == nil && len(list.Items) == 0
 	})

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// define makes a kind for one test, and waits until it is served.
-func define(t *testing.T, at here) schema.GroupVersionResource {
+// define creates a kind for one test, and waits until it is established.
+func define(t *testing.T, at fixture) schema.GroupVersionResource {
 	t.Helper()
 	group := "g" + random() + ".conformance.example.com"
 	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "boxes"}
@@ -52,14 +52,14 @@ func define(t *testing.T, at here) schema.GroupVersionResource {
 	}, metav1.CreateOptions{})
 	check(t, err)
 	t.Cleanup(func() {
-		// The test's own context is over by now.
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		// The context of the test has ended.
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := definitions.Delete(ctx, made.Name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("the definition is not deleted: %v", err)
 		}
 	})
-	soon(t, "the kind is established", func() bool {
+	eventually(t, "the kind is established", func() bool {
 		found, err := definitions.Get(at.ctx, made.Name, metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -88,7 +88,7 @@ func TestCustomKindsByTheDynamicClient(t *testing.T) {
 	check(t, err)
 	boxes := client.Resource(resource).Namespace(at.namespace)
 	var made *unstructured.Unstructured
-	soon(t, "the kind is served", func() bool {
+	eventually(t, "the kind is served", func() bool {
 		made, err = boxes.Create(at.ctx, box(resource, "a", 2), metav1.CreateOptions{})
 		return err == nil
 	})
@@ -108,7 +108,7 @@ func TestCustomKindsByTheDynamicClient(t *testing.T) {
 	check(t, unstructured.SetNestedField(applied.Object, int64(3), "status", "size"))
 	_, err = boxes.UpdateStatus(at.ctx, applied, metav1.UpdateOptions{})
 	check(t, err)
-	soon(t, "the informer has the status", func() bool {
+	eventually(t, "the informer has the status", func() bool {
 		found, err := informer.Lister().ByNamespace(at.namespace).Get("c")
 		if err != nil {
 			return false
@@ -118,14 +118,14 @@ func TestCustomKindsByTheDynamicClient(t *testing.T) {
 	})
 }
 
-// What kubectl and helm do first: find a kind by its name, and its scale.
+// kubectl and helm find kinds by name, and their scale, by discovery.
 func TestKindsAreFoundByDiscovery(t *testing.T) {
 	at := start(t)
 	resource := define(t, at)
 	discovery := memory.NewMemCacheClient(at.client.Discovery())
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery, nil)
 	var found schema.GroupVersionResource
-	soon(t, "the kind is discovered", func() bool {
+	eventually(t, "the kind is discovered", func() bool {
 		var err error
 		discovery.Invalidate()
 		found, err = mapper.ResourceFor(schema.GroupVersionResource{Group: resource.Group, Resource: "bx"})

@@ -56,11 +56,11 @@ func TestSharedInformersFollowWhatHappens(t *testing.T) {
 	_, err = maps.Update(at.ctx, later, metav1.UpdateOptions{})
 	check(t, err)
 	check(t, maps.Delete(at.ctx, "before1", metav1.DeleteOptions{}))
-	soon(t, "every change is seen", func() bool {
+	eventually(t, "every change is seen", func() bool {
 		// A real cluster adds a ConfigMap of its own to each namespace.
 		return added.Load() >= 11 && changed.Load() >= 1 && deleted.Load() == 1
 	})
-	soon(t, "the index follows", func() bool {
+	eventually(t, "the index follows", func() bool {
 		found, err := informer.Informer().GetIndexer().ByIndex("key", "other")
 		return err == nil && len(found) == 1
 	})
@@ -81,13 +81,13 @@ func TestMetadataInformers(t *testing.T) {
 		StringData: map[string]string{"password": "x"},
 	}, metav1.CreateOptions{})
 	check(t, err)
-	soon(t, "the metadata is seen", func() bool {
+	eventually(t, "the metadata is seen", func() bool {
 		found, err := informer.Lister().ByNamespace(at.namespace).Get("s")
 		return err == nil && found.(*metav1.PartialObjectMetadata).Annotations["a"] == "b"
 	})
 }
 
-// A watch that goes on where it broke, by the versions that bookmarks tell.
+// A watch that resumes after interruptions, from the resource versions of bookmarks.
 func TestRetriedWatchesSeeEveryChange(t *testing.T) {
 	at := start(t)
 	maps := at.client.CoreV1().ConfigMaps(at.namespace)
@@ -96,7 +96,7 @@ func TestRetriedWatchesSeeEveryChange(t *testing.T) {
 	source := cache.NewFilteredListWatchFromClient(at.client.CoreV1().RESTClient(), "configmaps", at.namespace,
 		func(options *metav1.ListOptions) {
 			options.FieldSelector = fields.OneTermNotEqualSelector("metadata.name", "kube-root-ca.crt").String()
-			// It breaks again and again.
+			// The watch is interrupted every second.
 			one := int64(1)
 			options.TimeoutSeconds = &one
 		})

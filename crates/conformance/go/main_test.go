@@ -1,5 +1,5 @@
-// Package conformance uses a cluster as programs in Go do: by client-go and
-// controller-runtime. KUBECONFIG names the cluster.
+// Package conformance tests a cluster with client-go, controller-runtime, helm and kustomize.
+// KUBECONFIG names the cluster.
 package conformance
 
 import (
@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// How long anything may take that happens at all.
-const patience = 30 * time.Second
+// timeout is longer than any single operation takes.
+const timeout = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv("KUBECONFIG") == "" {
@@ -29,18 +29,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// here is what one test has: a namespace of its own.
-type here struct {
+// fixture contains the clients of one test and its namespace.
+type fixture struct {
 	ctx       context.Context
 	config    *rest.Config
 	client    *kubernetes.Clientset
 	namespace string
 }
 
-func start(t *testing.T) here {
+func start(t *testing.T) fixture {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*timeout)
 	t.Cleanup(cancel)
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	check(t, err)
@@ -53,13 +53,13 @@ func start(t *testing.T) here {
 	}, metav1.CreateOptions{})
 	check(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("the namespace is not deleted: %v", err)
 		}
 	})
-	return here{ctx, config, client, name}
+	return fixture{ctx, config, client, name}
 }
 
 func random() string {
@@ -70,7 +70,7 @@ func random() string {
 	return hex.EncodeToString(bytes)
 }
 
-// check fails the test where there is an error.
+// check fails the test if there is an error.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -78,7 +78,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// require fails the test where something does not hold.
+// require fails the test if a condition is false.
 func require(t *testing.T, holds bool, format string, words ...any) {
 	t.Helper()
 	if !holds {
@@ -86,13 +86,13 @@ func require(t *testing.T, holds bool, format string, words ...any) {
 	}
 }
 
-// soon waits until something holds.
-func soon(t *testing.T, what string, holds func() bool) {
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(timeout)
 	for !holds() {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

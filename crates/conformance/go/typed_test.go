@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// The typed client speaks protobuf where it is asked to.
+// The typed client, with JSON and with protobuf.
 func TestTypedObjectsInJSONAndProtobuf(t *testing.T) {
 	at := start(t)
 	for _, media := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
@@ -75,7 +75,7 @@ func TestPatchesOfAllKinds(t *testing.T) {
 	for _, key := range []string{"key", "json", "merge", "strategic", "apply"} {
 		require(t, applied.Data[key] != "", "%s is missing: %v", key, applied.Data)
 	}
-	// What was applied is extracted, changed and applied again: the rest goes.
+	// The applied fields are extracted, changed and applied again: omitted fields are removed.
 	extracted, err := applycore.ExtractConfigMap(applied, "conformance")
 	check(t, err)
 	require(t, len(extracted.Data) == 1, "%v", extracted.Data)
@@ -178,7 +178,7 @@ func TestStatusScaleBindingAndEviction(t *testing.T) {
 
 	pods := at.client.CoreV1().Pods(at.namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: labels}, Spec: template.Spec}
-	pod.Spec.SchedulerName = "nobody"
+	pod.Spec.SchedulerName = "none"
 	made, err := pods.Create(at.ctx, pod, metav1.CreateOptions{})
 	check(t, err)
 	made.Status.Phase = corev1.PodRunning
@@ -187,7 +187,7 @@ func TestStatusScaleBindingAndEviction(t *testing.T) {
 	check(t, err)
 	require(t, changed.Status.Phase == corev1.PodRunning, "%v", changed.Status)
 	check(t, pods.EvictV1(at.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: at.namespace}}))
-	soon(t, "the evicted pod is gone", func() bool {
+	eventually(t, "the evicted pod is deleted", func() bool {
 		_, err := pods.Get(at.ctx, "p", metav1.GetOptions{})
 		return errors.IsNotFound(err)
 	})

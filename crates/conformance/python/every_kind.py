@@ -1,8 +1,8 @@
-"""A small example of each kind that is served, as a client would write it."""
+"""A small example of each kind that the server supports."""
 
 
 def examples(namespace):
-    """By group and kind; without metadata: only listed."""
+    """Returns examples by group and kind; those without metadata are only listed."""
     pod = {"containers": [{"name": "main", "image": "x"}]}
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
     once = {"spec": {**pod, "restartPolicy": "Never"}}
@@ -15,8 +15,7 @@ def examples(namespace):
     role = {"apiGroup": "rbac.authorization.k8s.io", "name": "example"}
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
     backend = {"service": {"name": "x", "port": {"number": 80}}}
-    # This client leaves out microseconds that are none, and every server refuses
-    # that.
+    # The client omits zero microseconds, which every server rejects.
     when = "2026-01-01T00:00:00.000001Z"
     bodies = {
         ("", "ConfigMap"): {"data": {"a": "b"}},
@@ -128,7 +127,7 @@ def examples(namespace):
 
 
 def custom(plural, kind, group="every.example.org"):
-    """A definition of a kind with a status and a scale."""
+    """Returns the definition of a kind with a status and a scale."""
     schema = {
         "type": "object",
         "properties": {

@@ -1,33 +1,33 @@
-"""What the scripts have in common: a namespace of their own, a deadline."""
+"""Common parts of the scripts: a deadline and assertions."""
 
 import contextlib
 import faulthandler
 import sys
 import time
 
-# A script that hangs says where, and ends.
+# A script that hangs prints its stack and exits.
 faulthandler.dump_traceback_later(240, exit=True)
 
 
 def expire():
-    """Asks the test that runs the script to let the watch history expire."""
+    """Lets the test that runs the script compact the watch history."""
     print("expire", flush=True)
     assert sys.stdin.readline() == "done\n"
 
 
 def until(condition, seconds=20):
-    """Waits for a condition and gives what it gave."""
+    """Waits for a condition and returns its value."""
     end = time.monotonic() + seconds
     while True:
         if value := condition():
             return value
-        assert time.monotonic() < end, "waited too long"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
 @contextlib.contextmanager
 def refused(error, status):
-    """Expects the block to be refused with a status code."""
+    """Asserts that the block fails with this status code."""
     try:
         yield
     except error as problem:
@@ -37,16 +37,16 @@ def refused(error, status):
             code = getattr(problem, "code", None) or getattr(response, "status_code", None) or code.code
         assert code == status, f"{code} instead of {status}: {problem}"
     else:
-        raise AssertionError(f"not refused with {status}")
+        raise AssertionError(f"no error {status}")
 
 
 @contextlib.contextmanager
 def refused_all(error, status):
-    """As `refused`, of several requests at once."""
+    """Like `refused`, for several requests."""
     try:
         yield
     except error as problem:
         codes = {one.status for one in problem.api_exceptions}
         assert codes == {status}, problem
     else:
-        raise AssertionError(f"not refused with {status}")
+        raise AssertionError(f"no error {status}")

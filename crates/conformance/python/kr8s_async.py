@@ -1,4 +1,4 @@
-"""kr8s, its asynchronous interface, and kinds of one's own."""
+"""kr8s: the asynchronous API and custom kinds."""
 
 import asyncio
 import contextlib
@@ -21,12 +21,12 @@ async def main():
         await made.create()
         return made
 
-    # Many at once.
+    # Concurrent requests.
     await asyncio.gather(*(config_map(f"n{number:02}") for number in range(30)))
     names = [item.name async for item in api.get("configmaps", namespace=NAMESPACE)]
     assert names == [f"n{number:02}" for number in range(30)], names
 
-    # A watch beside the writes it sees.
+    # A watch concurrent with writes.
     async def seen():
         events = api.watch("configmaps", namespace=NAMESPACE)
         async with contextlib.aclosing(events):
@@ -43,7 +43,7 @@ async def main():
             break
     assert await watching == "x"
 
-    # Kinds of one's own.
+    # Custom kinds.
     definition = await CustomResourceDefinition(every_kind.custom("foxes", "Fox"))
     await definition.create()
     await definition.wait("condition=Established", timeout=20)
@@ -59,7 +59,7 @@ async def main():
     assert [item.name async for item in Fox.list(namespace=NAMESPACE)] == ["red"]
     try:
         await fox.patch({"spec": {"size": -1}})
-        raise AssertionError("a negative size was taken")
+        raise AssertionError("a negative size was accepted")
     except kr8s.ServerError as error:
         assert error.response.status_code == 422
     await fox.delete()

@@ -1,9 +1,9 @@
-"""kr8s, its plain interface."""
+"""kr8s: the synchronous API."""
 
 import pathlib
 import tempfile
 
-import harness  # noqa: F401, as it ends what hangs
+import harness  # noqa: F401, sets the deadline
 import kr8s
 from kr8s.objects import ConfigMap, Deployment, Namespace, Pod, Secret
 
@@ -50,12 +50,12 @@ everywhere = [item.name for item in kr8s.get("configmaps", namespace=kr8s.ALL, f
 assert everywhere == ["n2"], everywhere
 try:
     ConfigMap.get("none", namespace=NAMESPACE, timeout=0)
-    raise AssertionError("it was found")
+    raise AssertionError("a missing object was found")
 except kr8s.NotFoundError:
     pass
 try:
     config_map("n1").create()
-    raise AssertionError("it was created twice")
+    raise AssertionError("a duplicate was created")
 except kr8s.ServerError as error:
     assert error.response.status_code == 409
 
@@ -73,7 +73,7 @@ for kind, item in api.watch("configmaps", namespace=NAMESPACE, label_selector="s
         break
 assert seen[3:] == [("ADDED", "n3"), ("MODIFIED", "n3"), ("DELETED", "n3")], seen
 
-# Scale, conditions, waiting.
+# Scale, conditions, waits.
 pod = {"containers": [{"name": "a", "image": "x"}]}
 template = {"metadata": {"labels": {"app": "web"}}, "spec": pod}
 spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
@@ -93,7 +93,7 @@ lone.delete(grace_period=0)
 lone.wait("delete", timeout=20)
 assert not lone.exists()
 
-# A secret's owner.
+# Owner references.
 owner = ConfigMap.get("one", namespace=NAMESPACE)
 owned = Secret({"metadata": {"name": "owned", "namespace": NAMESPACE}, "stringData": {"a": "b"}})
 owned.create()
@@ -102,7 +102,7 @@ owned.refresh()
 assert owned.metadata.ownerReferences[0].uid == owner.metadata.uid
 assert owned.raw["data"] == {"a": "Yg=="}
 
-# Several at once, by files and by themselves.
+# Several objects at once, and from files.
 from kr8s.objects import Job, Node, Service, object_from_spec, objects_from_files  # noqa: E402
 
 with tempfile.TemporaryDirectory() as folder:
@@ -125,18 +125,18 @@ assert owners[0].name == "f1"
 file_map.delete(propagation_policy="Background")
 file_map.wait("delete", timeout=20)
 
-# What is scaled has as many as it says, as soon as it is told so.
+# The scale takes effect immediately.
 web.scale(5)
 web.refresh()
 assert web.spec.replicas == 5
 assert web.patch([{"op": "test", "path": "/spec/replicas", "value": 5}], type="json") is None
 try:
     web.patch([{"op": "test", "path": "/spec/replicas", "value": 6}], type="json")
-    raise AssertionError("a failed test was taken")
+    raise AssertionError("a failed test operation was accepted")
 except kr8s.ServerError as error:
     assert error.response.status_code == 422
 
-# Nodes, and a service with ports.
+# Nodes, and a Service with ports.
 node = Node({"metadata": {"name": "kr8s-node"}})
 node.create()
 node.cordon()
@@ -151,7 +151,7 @@ front = Service({"metadata": {"name": "front", "namespace": NAMESPACE}, "spec": 
 front.create()
 assert front.spec.clusterIP and front.spec.ports[0].protocol == "TCP"
 
-# One object's own watch, and a wait for a condition that comes.
+# The watch of one object, and a wait for one of several conditions.
 template = {"spec": {**pod, "restartPolicy": "Never"}}
 job = object_from_spec(
     {
@@ -172,6 +172,6 @@ job.patch({"status": {"conditions": [suspended]}}, subresource="status")
 job.wait(["condition=Failed", "condition=Suspended"], mode="any", timeout=20)
 try:
     job.wait("condition=Complete", timeout=1)
-    raise AssertionError("it is complete")
+    raise AssertionError("the wait did not time out")
 except TimeoutError:
     pass

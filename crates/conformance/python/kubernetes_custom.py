@@ -1,4 +1,4 @@
-"""The official client: kinds of one's own, by each of its APIs; files; long watches."""
+"""The official client: custom kinds with all of its APIs, files, resumed watches."""
 
 import pathlib
 import tempfile
@@ -61,7 +61,7 @@ with harness.refused(ApiException, 409):
 everywhere = customs.list_cluster_custom_object(GROUP, VERSION, PLURAL, label_selector="set=all")
 assert [item["metadata"]["name"] for item in everywhere["items"]] == ["one"]
 
-# A watch of them, that is forgotten: it lists again, if it is not told from where.
+# A watch whose history is compacted lists again if no resource version is given.
 names, watcher = [], watch.Watch()
 
 
@@ -84,7 +84,7 @@ assert sorted(set(names)) == sorted(["one", *(f"n{number}" for number in range(1
 version = watcher.resource_version
 assert version
 
-# The dynamic API's watch goes on where another ended.
+# A watch of the dynamic API resumes where another ended.
 cluster = dynamic.DynamicClient(client.ApiClient())
 voles = cluster.resources.get(api_version=f"{GROUP}/{VERSION}", kind="Vole")
 assert {"status", "scale"} <= set(voles.subresources), voles.subresources
@@ -118,7 +118,7 @@ assert voles.scale.get(name="n3", namespace=NAMESPACE).spec.replicas == 8
 listed = voles.get(namespace=NAMESPACE, limit=4)
 assert len(listed.items) == 4 and listed.metadata["continue"]
 
-# Files: created, and applied again and again.
+# Files: create, and repeated apply.
 with tempfile.TemporaryDirectory() as folder:
     for name in ("a", "b"):
         text = f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{k: v}}}}"

@@ -1,4 +1,4 @@
-"""The official client, by its dynamic API and its helpers."""
+"""The official client: the dynamic API and its helpers."""
 
 import pathlib
 import tempfile
@@ -36,7 +36,7 @@ except ResourceNotFoundError:
     pass
 assert cluster.version["kubernetes"]["major"] == "1"
 
-# Create, get, patch of each kind, replace, delete.
+# Create, get, patches of each type, replace, delete.
 made = maps.create({"metadata": {"name": "one"}, "data": {"a": "1"}}, namespace=NAMESPACE)
 assert made.metadata.uid
 for kind, patch, expected in [
@@ -51,7 +51,7 @@ for kind, patch, expected in [
 stale = made.to_dict()
 try:
     maps.replace(stale, namespace=NAMESPACE)
-    raise AssertionError("a stale version was taken")
+    raise AssertionError("a stale resource version was accepted")
 except ConflictError:
     pass
 fresh = maps.get(name="one", namespace=NAMESPACE).to_dict()
@@ -59,11 +59,11 @@ fresh["data"] = {"d": "4"}
 assert maps.replace(fresh, namespace=NAMESPACE).data.d == "4"
 try:
     maps.create({"metadata": {"name": "Wrong_"}}, namespace=NAMESPACE)
-    raise AssertionError("a wrong name was taken")
+    raise AssertionError("an invalid name was accepted")
 except UnprocessibleEntityError as error:
     assert "metadata.name" in error.summary()
 
-# Server-side apply, and who owns what.
+# Server-side apply and field ownership.
 applied = cluster.server_side_apply(
     maps,
     body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}, "data": {"a": "1"}},
@@ -78,7 +78,7 @@ try:
         namespace=NAMESPACE,
         field_manager="second",
     )
-    raise AssertionError("a conflict was not seen")
+    raise AssertionError("expected a conflict")
 except ConflictError as error:
     assert "first" in str(error.body)
 forced = cluster.server_side_apply(
@@ -90,7 +90,7 @@ forced = cluster.server_side_apply(
 )
 assert forced.data.a == "2"
 
-# A watch from a list's version.
+# A watch from the resource version of a list.
 listed = maps.get(namespace=NAMESPACE)
 version = listed.metadata.resourceVersion
 maps.create({"metadata": {"name": "three"}}, namespace=NAMESPACE)
@@ -106,18 +106,18 @@ with harness.refused(ApiException, 410):
     for _ in maps.watch(namespace=NAMESPACE, resource_version="1", timeout=5):
         pass
 
-# Collections, selectors, what is not there.
+# Collections, selectors, missing objects.
 maps.create({"metadata": {"name": "four", "labels": {"a": "b"}}}, namespace=NAMESPACE)
 chosen = maps.get(namespace=NAMESPACE, label_selector="a=b").items
 assert [item.metadata.name for item in chosen] == ["four"]
 maps.delete(namespace=NAMESPACE, label_selector="a=b")
 try:
     maps.get(name="four", namespace=NAMESPACE)
-    raise AssertionError("it is still there")
+    raise AssertionError("a deleted object was found")
 except NotFoundError:
     pass
 
-# The helpers: files of several documents, quantities.
+# The helpers: files with several documents, quantities.
 text = """
 apiVersion: v1
 kind: ConfigMap
@@ -139,7 +139,7 @@ with tempfile.TemporaryDirectory() as folder:
     utils.create_from_yaml(ApiClient(), str(path), namespace=NAMESPACE)
     try:
         utils.create_from_yaml(ApiClient(), str(path), namespace=NAMESPACE)
-        raise AssertionError("it was created twice")
+        raise AssertionError("a duplicate was created")
     except utils.FailToCreateError as error:
         assert {problem.status for problem in error.api_exceptions} == {409}
 secrets = cluster.resources.get(api_version="v1", kind="Secret")

@@ -1,6 +1,6 @@
-"""Every kind that is served, through the typed models of the official client.
+"""Every served kind with the typed models of the official client.
 
-They refuse required fields that are missing and lists that are null.
+They reject missing required fields and null lists.
 """
 
 import re
@@ -14,8 +14,8 @@ api = client.ApiClient()
 checked = 0
 
 
-def words(name):
-    """`CSIDriver` as the client spells it: `csi_driver`."""
+def snake_case(name):
+    """Returns the spelling of the client: `csi_driver` for `CSIDriver`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
@@ -35,7 +35,7 @@ for group, version in groups:
     for resource in target.get_api_resources().resources:
         if "/" in resource.name or "list" not in resource.verbs or "create" not in resource.verbs:
             continue
-        kind = words(resource.kind)
+        kind = snake_case(resource.kind)
         namespaced = "namespaced_" if resource.namespaced else ""
         place = ["kinds"] if resource.namespaced else []
         example = examples.pop((group, resource.kind), None)
@@ -48,7 +48,7 @@ for group, version in groups:
             name = made.metadata.name
             read = getattr(target, f"read_{namespaced}{kind}")(name, *place)
             assert read.metadata.uid == made.metadata.uid
-            # What was read can be written again.
+            # An object can be replaced with the object that was read.
             getattr(target, f"replace_{namespaced}{kind}")(name, *place, read)
             assert name in [item.metadata.name for item in listing(*place).items]
             getattr(target, f"patch_{namespaced}{kind}")(
@@ -56,8 +56,8 @@ for group, version in groups:
             )
             assert listing(*place, label_selector="seen=1").items[0].metadata.name == name
             if kind == "event":
-                # One store, two forms: this client cannot read core/v1's Events
-                # as events.k8s.io's, on any server.
+                # Both Event APIs share one store. The client cannot parse core/v1 Events
+                # as events.k8s.io Events, on any server.
                 getattr(target, f"delete_{namespaced}{kind}")(name, *place)
         if resource.namespaced:
             everywhere = getattr(target, f"list_{kind}_for_all_namespaces")

@@ -1,4 +1,4 @@
-"""The official client's leader election: one leads, and another after it."""
+"""The leader election of the official client: a second candidate follows the first."""
 
 import threading
 
@@ -13,12 +13,12 @@ started, stopped = [], []
 
 
 class Lock(ConfigMapLock):
-    """A lock whose owner may be cut off."""
+    """A lock whose updates can be made to fail."""
 
-    cut = False
+    disconnected = False
 
     def update(self, *arguments):
-        return False if self.cut else super().update(*arguments)
+        return False if self.disconnected else super().update(*arguments)
 
 
 def candidate(identity):
@@ -47,11 +47,11 @@ def record():
     return lock.metadata.annotations["control-plane.alpha.kubernetes.io/leader"]
 
 
-# It goes on, and renews what it holds.
+# The leader renews its lock.
 before = record()
 harness.until(lambda: record() != before)
 assert '"first"' in record() and started == ["first"], (record(), started)
-first.cut = True
+first.disconnected = True
 harness.until(lambda: stopped == ["first"])
 harness.until(lambda: started == ["first", "second"])
 assert '"second"' in record(), record()

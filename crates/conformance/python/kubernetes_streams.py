@@ -1,4 +1,4 @@
-"""The official client inside running pods: exec and port-forward by websockets."""
+"""The official client with running pods: exec and port-forward by websocket."""
 
 import hashlib
 
@@ -47,11 +47,11 @@ def execute(*command, **options):
 
 
 assert execute("echo", "hi there") == "hi there\n"
-# POST does as well as GET.
+# POST works like GET.
 again = stream(core.connect_post_namespaced_pod_exec, NAME, SPACE, command=["hostname"], container="main", stdout=True)
 assert again == "box\n", again
 
-# Exit codes, and both outputs apart.
+# Exit codes, and separate standard output and standard error.
 for script, code in [("echo out; echo err >&2; exit 3", 3), ("echo out; echo err >&2", 0), ("kill -9 $$", 137)]:
     session = execute("sh", "-c", script, _preload_content=False)
     session.run_forever(timeout=20)
@@ -60,7 +60,7 @@ for script, code in [("echo out; echo err >&2; exit 3", 3), ("echo out; echo err
         assert (session.read_stdout(), session.read_stderr()) == ("out\n", "err\n")
     session.close()
 
-# Standard input, to and fro.
+# Interactive standard input.
 session = execute("sh", "-c", 'while read -r word; do echo "got $word"; done', stdin=True, _preload_content=False)
 for word in ("one", "two"):
     session.write_stdin(word + "\n")
@@ -80,30 +80,30 @@ assert hashlib.sha256(back.encode()).digest() == hashlib.sha256(text.encode()).d
 session.run_forever(timeout=20)
 assert session.returncode == 0
 
-# A command goes on without its client.
+# A command continues without its client.
 script = "echo begin; until test -e /tmp/go-on-$$; do sleep 0.05; done; echo $$ > /tmp/went-on-$$"
 session = execute("sh", "-c", f"echo $$; {script}", _preload_content=False)
 number = session.readline_stdout(timeout=20)
 session.close()
 execute("touch", f"/tmp/go-on-{number}")
-# The client reads a number as JSON and leaves its newline out.
+# The client parses a number as JSON and omits its newline.
 harness.until(lambda: execute("sh", "-c", f"cat /tmp/went-on-{number} || echo not yet").strip() == number)
 execute("rm", "-f", f"/tmp/went-on-{number}", f"/tmp/go-on-{number}")
 
-# What was sent arrives, although the client leaves at once.
+# Sent data arrives although the client disconnects immediately.
 session = execute("sh", "-c", f"cat > /tmp/sent-{number}", stdin=True, _preload_content=False)
 session.write_stdin("hello\n" * 1000)
 session.close()
 harness.until(lambda: execute("sh", "-c", f"cat /tmp/sent-{number} || echo not yet") == "hello\n" * 1000)
 execute("rm", "-f", f"/tmp/sent-{number}")
 
-# A terminal has one output.
+# A terminal has a single output stream.
 session = execute("sh", "-c", "test -t 0 && echo terminal; echo too >&2", stdin=True, tty=True, _preload_content=False)
 session.run_forever(timeout=20)
 assert session.read_stdout() == "terminal\r\ntoo\r\n"
 assert session.returncode == 0
 
-# Refusals come before the websocket.
+# Errors are returned before the upgrade to a websocket.
 for options, part in [({"container": "none"}, "container none is not valid for pod box"), ({"container": None}, "choose one of: [main other]")]:
     try:
         execute("true", **options)
@@ -129,7 +129,7 @@ def serves():
 
 
 harness.until(serves)
-# Several ports at once; one of them is nobody's.
+# Several ports at once, one of them without a server.
 forward = portforward(core.connect_get_namespaced_pod_portforward, NAME, SPACE, ports="8000,8001")
 assert fetch(forward, 8000).endswith(b"hello\n")
 harness.until(lambda: forward.error(8001))

@@ -1,4 +1,4 @@
-"""The official client, by its typed API."""
+"""The official client: the typed API."""
 
 import threading
 
@@ -18,7 +18,7 @@ def config_map(name, labels=None, **data):
 
 core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=NAMESPACE)))
 
-# Create, read, replace; a stale version and a missing name are refused.
+# Create, read, replace; stale resource versions and missing names are rejected.
 made = core.create_namespaced_config_map(NAMESPACE, config_map("one", a="1"))
 assert made.metadata.uid and made.metadata.creation_timestamp.tzinfo
 made.data["a"] = "2"
@@ -36,7 +36,7 @@ assert dry.metadata.uid
 with harness.refused(ApiException, 404):
     core.read_namespaced_config_map("dry", NAMESPACE)
 
-# Patches: the client takes a list as a JSON patch, a dict as a strategic one.
+# Patches: the client sends a list as a JSON patch, a dict as a strategic merge patch.
 patched = core.patch_namespaced_config_map("one", NAMESPACE, {"data": {"b": "3"}})
 assert patched.data == {"a": "2", "b": "3"}
 patched = core.patch_namespaced_config_map(
@@ -50,7 +50,7 @@ with harness.refused(ApiException, 422):
         "one", NAMESPACE, [{"op": "test", "path": "/data/b", "value": "x"}]
     )
 
-# Chunks, selectors.
+# Pagination, selectors.
 for number in range(5):
     labels = {"even": str(number % 2 == 0).lower()}
     core.create_namespaced_config_map(NAMESPACE, config_map(f"n{number}", labels))
@@ -68,7 +68,7 @@ assert [item.metadata.name for item in even.items] == ["n0", "n2", "n4"]
 chosen = core.list_namespaced_config_map(NAMESPACE, field_selector="metadata.name=n1")
 assert len(chosen.items) == 1
 
-# Status and its subresource.
+# The status subresource.
 meta = client.V1ObjectMeta(name="job")
 pod = client.V1PodSpec(
     restart_policy="Never", containers=[client.V1Container(name="a", image="x")]
@@ -85,7 +85,7 @@ assert job.status.active == 1
 options = client.V1DeleteOptions(propagation_policy="Foreground", grace_period_seconds=0)
 batch.delete_namespaced_job("job", NAMESPACE, body=options)
 
-# Deleting: preconditions, collections, what is left.
+# Deletion: preconditions, collections.
 preconditions = client.V1Preconditions(uid="other")
 with harness.refused(ApiException, 409):
     core.delete_namespaced_config_map(
@@ -97,7 +97,7 @@ core.delete_collection_namespaced_config_map(NAMESPACE, label_selector="even=tru
 left = core.list_namespaced_config_map(NAMESPACE).items
 assert [item.metadata.name for item in left] == ["n1", "n3"]
 
-# A watch: from now, resumed by itself, to its end.
+# A watch: from a resource version, resumed by the client, until its timeout.
 listed = core.list_namespaced_config_map(NAMESPACE)
 core.create_namespaced_config_map(NAMESPACE, config_map("w1"))
 core.delete_namespaced_config_map("w1", NAMESPACE)
@@ -109,7 +109,7 @@ for event in watcher.stream(
 ):
     seen.append((event["type"], event["object"].metadata.name))
     if len(seen) == 2:
-        # While the client looks away.
+        # The watch must not miss this change.
         core.create_namespaced_config_map(NAMESPACE, config_map("w2"))
     if len(seen) == 3:
         watcher.stop()
@@ -117,8 +117,7 @@ assert seen == [("ADDED", "w1"), ("DELETED", "w1"), ("ADDED", "w2")], seen
 stream = watch.Watch().stream(core.list_namespaced_config_map, NAMESPACE, timeout_seconds=1)
 assert sorted(event["object"].metadata.name for event in stream) == ["n1", "n3", "w2"]
 
-# Several short watches, one after the other, lose nothing: each goes on where
-# the one before ended.
+# Several short watches miss no event: each resumes where the previous one ended.
 resumed, watcher = [], watch.Watch()
 
 
@@ -139,7 +138,7 @@ while len(resumed) < 20:
 writer.join()
 assert resumed == [f"r{number}" for number in range(20)], resumed
 
-# A version that is forgotten.
+# A compacted resource version.
 harness.expire()
 with harness.refused(ApiException, 410):
     for _ in watch.Watch().stream(
@@ -152,7 +151,7 @@ harness.expire()
 with harness.refused(ApiException, 410):
     core.list_namespaced_config_map(NAMESPACE, limit=1, _continue=page.metadata._continue)
 
-# Logs, version, and what a person may.
+# Version, discovery, logs.
 assert client.VersionApi().get_code().major == "1"
 assert client.CoreApi().get_api_versions().versions == ["v1"]
 assert any(group.name == "batch" for group in client.ApisApi().get_api_versions().groups)

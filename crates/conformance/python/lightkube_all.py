@@ -1,4 +1,4 @@
-"""lightkube: typed, generic, synchronous and asynchronous."""
+"""lightkube: typed and generic resources, synchronous and asynchronous clients."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ def config_map(name, **data):
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=NAMESPACE, labels=labels), data=data)
 
 
-# Create, get, replace, patch of each kind.
+# Create, get, replace, patches of each type.
 one = client.create(config_map("one", a="1"))
 one.data["b"] = "2"
 client.replace(one)
@@ -62,7 +62,7 @@ with harness.refused(ApiError, 409):
     client.apply(again, field_manager="other")
 assert client.apply(again, field_manager="other", force=True).data == {"a": "9"}
 
-# Lists in chunks, selectors.
+# Paginated lists, selectors.
 for number in range(7):
     client.create(config_map(f"n{number}"))
 names = [item.metadata.name for item in client.list(ConfigMap, chunk_size=3)]
@@ -71,7 +71,7 @@ chosen = client.list(ConfigMap, namespace=ALL_NS, labels={"app": "test"}, fields
 assert [item.metadata.name for item in chosen] == ["n1"]
 assert len(list(client.list(ConfigMap, labels={"app": ["test", "other"]}))) == 9
 
-# A watch from a version.
+# A watch from a resource version.
 listed = client.list(ConfigMap)
 assert len(list(listed)) == 9
 version = listed.resourceVersion
@@ -84,11 +84,11 @@ for kind, item in client.watch(ConfigMap, resource_version=version, server_timeo
         break
 assert seen == [("ADDED", "w"), ("DELETED", "w")], seen
 
-# A watch of everything, that is told 410 and begins anew.
+# A watch across namespaces that gets a 410 and starts again.
 outcomes = []
 
 
-def forgotten(error, count):
+def record_error(error, count):
     outcomes.append(error)
     return on_error_retry(error, count)
 
@@ -102,7 +102,7 @@ for kind, item in client.watch(
     fields={"metadata.name": "first"},
     resource_version="1",
     server_timeout=20,
-    on_error=forgotten,
+    on_error=record_error,
 ):
     seen.append((kind, item.metadata.name))
     if len(seen) == 1:
@@ -113,22 +113,22 @@ assert seen == [("ADDED", "first"), ("MODIFIED", "first")], seen
 assert len(outcomes) == 1 and isinstance(outcomes[0], ApiError), outcomes
 assert outcomes[0].status.code == 410, outcomes[0].status
 
-# Waiting for a condition, and giving up; a kind in no namespace.
+# Waiting for a condition, and failed waits; a cluster-scoped kind.
 client.create(Node(metadata=ObjectMeta(name="light")))
 ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 client.patch(Node.Status, "light", ready)
 assert client.wait(Node, "light", for_conditions=["Ready"]).metadata.name == "light"
 with contextlib.suppress(ConditionError):
     client.wait(Node, "light", for_conditions=["Other"], raise_for_conditions=["Ready"])
-    raise AssertionError("it waited for another")
+    raise AssertionError("the wait did not fail")
 taints = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
 assert client.patch(Node, "light", taints).spec.taints[0].key == "a"
 threading.Timer(0.5, lambda: client.delete(Node, "light")).start()
 with contextlib.suppress(ObjectDeleted):
     client.wait(Node, "light", for_conditions=["Other"])
-    raise AssertionError("it waited for what is gone")
+    raise AssertionError("the wait did not notice the deletion")
 
-# Applied by another by force; tried only.
+# Apply with force; dry runs.
 client.apply(
     ConfigMap(metadata=ObjectMeta(name="first", namespace=NAMESPACE), data={"x": "z"}),
     field_manager="other",
@@ -159,7 +159,7 @@ client.delete(Deployment, "web", cascade=CascadeType.ORPHAN, grace_period=0)
 client.deletecollection(ConfigMap)
 assert not list(client.list(ConfigMap))
 
-# Kinds of one's own.
+# Custom kinds.
 client.create(codecs.from_dict(every_kind.custom("hares", "Hare")))
 client.wait(CustomResourceDefinition, "hares.every.example.org", for_conditions=["Established"])
 Hare = create_namespaced_resource("every.example.org", "v1", "Hare", "hares")

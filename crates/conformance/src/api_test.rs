@@ -1,4 +1,4 @@
-//! What a test of a rule works with.
+//! The connection of a test to the server under test.
 
 use std::{
     path::Path,
@@ -12,16 +12,17 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::{
-    Answer, Call, Flavour, PatchType, Watching, notes, target::Target, transport::Transport,
+    PatchType, RequestBuilder, Response, ServerKind, Watch, notes, target::Target,
+    transport::Transport,
 };
 
-/// On the shared server, who forgets its history must be alone.
+/// Tests that compact the history of the shared server must run exclusively.
 static HISTORY: LazyLock<Arc<RwLock<()>>> = LazyLock::new(Arc::default);
 
-/// What a test holds of [`HISTORY`] to its end.
-enum Turn {
+/// The lock of [`HISTORY`] that a test holds until it ends.
+enum HistoryLock {
     Shared { _guard: OwnedRwLockReadGuard<()> },
-    Alone { _guard: OwnedRwLockWriteGuard<()> },
+    Exclusive { _guard: OwnedRwLockWriteGuard<()> },
 }
 
 /// The server under test, a connection to it, and a namespace of the test's
@@ -43,40 +44,40 @@ pub struct ApiTest {
     transport: Transport,
     target: Target,
     namespace: String,
-    turn: Turn,
+    lock: HistoryLock,
 }
 
 impl ApiTest {
-    /// Finds the server, connects, makes the namespace.
+    /// Finds or starts the server, connects to it, and creates the namespace.
     ///
     /// # Panics
-    /// When any of it fails: a test cannot go on without.
+    /// If any of this fails.
     pub async fn start() -> Self {
         let guard = HISTORY.clone().read_owned().await;
-        Self::start_in_turn(Turn::Shared { _guard: guard }, false).await
+        Self::start_with(HistoryLock::Shared { _guard: guard }, false).await
     }
 
-    /// As [`ApiTest::start`], with a node that runs pods. The real servers
-    /// [are without](ApiTest::is_without) one.
+    /// Like [`ApiTest::start`], with a node that runs pods. The real servers [do not
+    /// have](ApiTest::skip_on_real) one.
     ///
     /// # Panics
-    /// As [`ApiTest::start`].
+    /// Like [`ApiTest::start`].
     pub async fn with_node() -> Self {
         let guard = HISTORY.clone().read_owned().await;
-        Self::start_in_turn(Turn::Shared { _guard: guard }, true).await
+        Self::start_with(HistoryLock::Shared { _guard: guard }, true).await
     }
 
-    /// As [`ApiTest::start`], while no other test has the server: for those that
-    /// [forget its history](ApiTest::expire_history).
+    /// Like [`ApiTest::start`], without other tests on the server: for tests that
+    /// [compact its history](ApiTest::expire_history).
     ///
     /// # Panics
-    /// As [`ApiTest::start`].
-    pub async fn alone() -> Self {
+    /// Like [`ApiTest::start`].
+    pub async fn exclusive() -> Self {
         let guard = HISTORY.clone().write_owned().await;
-        Self::start_in_turn(Turn::Alone { _guard: guard }, false).await
+        Self::start_with(HistoryLock::Exclusive { _guard: guard }, false).await
     }
 
-    async fn start_in_turn(turn: Turn, node: bool) -> Self {
+    async fn start_with(lock: HistoryLock, node: bool) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let target = Target::find(node).await;
@@ -85,35 +86,35 @@ impl ApiTest {
             transport,
             target,
             namespace: format!("t-{}-{number}", std::process::id()),
-            turn,
+            lock,
         };
         let namespace = json!({"metadata": {"name": test.namespace}});
         test.create("/api/v1/namespaces", &namespace).await;
         test
     }
 
-    /// The namespace of this test. Names of cluster-wide objects begin with
-    /// it, too, so that tests on one server are not in each other's way.
+    /// The namespace of this test. Names of cluster-scoped objects also start with it, so
+    /// that tests on one server do not conflict.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Which server this is.
+    /// The server under test.
     #[must_use]
-    pub fn flavour(&self) -> Flavour {
-        self.target.flavour
+    pub fn server_kind(&self) -> ServerKind {
+        self.target.server_kind
     }
 
-    /// Whether it is Kubernetes' own.
+    /// Whether the server is a real kube-apiserver.
     #[must_use]
     pub fn is_real(&self) -> bool {
-        self.flavour() != Flavour::Embedded
+        self.server_kind() != ServerKind::Embedded
     }
 
-    /// Whether it is Kubernetes' own of version 1.20.
+    /// Whether the server is a real kube-apiserver 1.20.
     fn is_old(&self) -> bool {
-        self.flavour() == Flavour::Old
+        self.server_kind() == ServerKind::Old
     }
 
     /// A kubeconfig for other clients.
@@ -122,8 +123,8 @@ impl ApiTest {
         &self.target.kubeconfig
     }
 
-    /// The command line of the real server, for tests that start another one on
-    /// the same store, to end it as they like.
+    /// The command line of the real server, for tests that start and stop another one on
+    /// the same etcd.
     #[must_use]
     pub fn apiserver(&self) -> &[String] {
         &self.target.apiserver
@@ -135,50 +136,50 @@ impl ApiTest {
         &self.target.authority
     }
 
-    /// Whether this server is without what the whole test is about, as the real ones
-    /// are: then the test returns at once. `what` is shown in the docs.
+    /// Whether the server is a real one, which does not support what the test checks:
+    /// then the test returns immediately. The docs contain `what`.
     #[must_use]
-    pub fn is_without(&self, what: &str) -> bool {
+    pub fn skip_on_real(&self, what: &str) -> bool {
         if self.is_real() {
             notes::write("lacks", what);
         }
         self.is_real()
     }
 
-    /// Whether this server's cache answers for versions that its store has forgotten, for
-    /// a while: then a test of forgotten versions returns at once.
+    /// Whether the server's watch cache still serves revisions that etcd has compacted:
+    /// then a test of compacted revisions returns immediately.
     #[must_use]
-    pub fn remembers(&self) -> bool {
-        let remembers = self.flavour() == Flavour::Real;
-        if remembers {
-            notes::write("lacks", "a cache that forgets as soon as its store");
+    pub fn skip_on_cached_history(&self) -> bool {
+        let serves_compacted = self.server_kind() == ServerKind::Real;
+        if serves_compacted {
+            notes::write("lacks", "immediate expiry of compacted revisions");
         }
-        remembers
+        serves_compacted
     }
 
-    /// Whether this server is too old for what the whole test is about: then the test
-    /// returns at once. `what` names the feature and its first release; it is
-    /// shown in the docs.
+    /// Whether the server is too old for the feature that the test checks: then the test
+    /// returns immediately. `what` names the feature and its first release; the docs
+    /// contain it.
     #[must_use]
-    pub fn lacks(&self, what: &str) -> bool {
+    pub fn skip_on_old(&self, what: &str) -> bool {
         if self.is_old() {
             notes::write("lacks", what);
         }
         self.is_old()
     }
 
-    /// Whether this server has something that the old one has not: guards the
-    /// assertions about it. `what` is shown in the docs.
+    /// Whether the server is newer than the old one: guards assertions about newer
+    /// behaviour. `what` names that behaviour; the docs contain it.
     #[must_use]
-    pub fn newer(&self, what: &str) -> bool {
+    pub fn is_newer(&self, what: &str) -> bool {
         if self.is_old() {
             notes::write("newer", what);
         }
         !self.is_old()
     }
 
-    /// What to expect where Kubernetes has changed since 1.20: there `old`,
-    /// otherwise `new`. `why` says what changed, and is shown in the docs.
+    /// The expected value where Kubernetes has changed since 1.20: `old` on 1.20,
+    /// otherwise `new`. `why` names the change; the docs contain it.
     pub fn old_or_new<T>(&self, old: T, new: T, why: &str) -> T {
         if self.is_old() {
             notes::write("differs", why);
@@ -196,72 +197,72 @@ impl ApiTest {
         format!("{root}/namespaces/{}/{plural}", self.namespace)
     }
 
-    /// The path of a collection over all namespaces, or of cluster-wide
-    /// objects: `wide("v1", "nodes")`.
+    /// The path of a collection across namespaces or of cluster-scoped objects:
+    /// `cluster_path("v1", "nodes")`.
     #[must_use]
-    pub fn wide(&self, group_version: &str, plural: &str) -> String {
+    pub fn cluster_path(&self, group_version: &str, plural: &str) -> String {
         format!("{}/{plural}", root(group_version))
     }
 
-    /// A request to put together.
+    /// A builder for a request.
     #[must_use]
-    pub fn call(&self, method: &str, path: &str) -> Call {
+    pub fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let Target {
             authority, token, ..
         } = &self.target;
-        Call::new(self.transport.clone(), authority, token, method, path)
+        RequestBuilder::new(self.transport.clone(), authority, token, method, path)
     }
 
     /// GET.
-    pub async fn get(&self, path: &str) -> Answer {
-        self.call("GET", path).send().await
+    pub async fn get(&self, path: &str) -> Response {
+        self.request("GET", path).send().await
     }
 
-    /// POST, whatever the answer.
-    pub async fn post(&self, path: &str, object: &Value) -> Answer {
-        self.call("POST", path).json(object).send().await
+    /// POST; does not check the response.
+    pub async fn post(&self, path: &str, object: &Value) -> Response {
+        self.request("POST", path).json(object).send().await
     }
 
-    /// POST that succeeds with 201; gives the object.
+    /// POST that must return 201; returns the object.
     ///
     /// # Panics
-    /// When it is answered otherwise.
+    /// If the status code differs.
     pub async fn create(&self, path: &str, object: &Value) -> Value {
         self.post(path, object).await.is(201)
     }
 
     /// PUT.
-    pub async fn put(&self, path: &str, object: &Value) -> Answer {
-        self.call("PUT", path).json(object).send().await
+    pub async fn put(&self, path: &str, object: &Value) -> Response {
+        self.request("PUT", path).json(object).send().await
     }
 
     /// PATCH.
-    pub async fn patch(&self, path: &str, kind: PatchType, patch: &Value) -> Answer {
-        self.call("PATCH", path).patch(kind, patch).send().await
+    pub async fn patch(&self, path: &str, kind: PatchType, patch: &Value) -> Response {
+        self.request("PATCH", path).patch(kind, patch).send().await
     }
 
     /// DELETE without a body.
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.call("DELETE", path).send().await
+    pub async fn delete(&self, path: &str) -> Response {
+        self.request("DELETE", path).send().await
     }
 
     /// DELETE with options.
-    pub async fn delete_with(&self, path: &str, options: &Value) -> Answer {
-        self.call("DELETE", path).json(options).send().await
+    pub async fn delete_with(&self, path: &str, options: &Value) -> Response {
+        self.request("DELETE", path).json(options).send().await
     }
 
-    /// GET that streams: `path` asks for a watch.
+    /// Starts a watch; `path` contains the watch parameters.
     ///
     /// # Panics
-    /// When it is not answered with 200.
-    pub async fn watch(&self, path: &str) -> Watching {
-        self.call("GET", path).watch().await
+    /// If the status code is not 200.
+    pub async fn watch(&self, path: &str) -> Watch {
+        self.request("GET", path).watch().await
     }
 
-    /// A list's items and version.
+    /// The items of a list and its resource version.
     ///
     /// # Panics
-    /// When it is not answered with 200.
+    /// If the status code is not 200.
     pub async fn list(&self, path: &str) -> (Vec<Value>, String) {
         let list = self.get(path).await.ok();
         let version = list["metadata"]["resourceVersion"].as_str();
@@ -271,14 +272,14 @@ impl ApiTest {
         )
     }
 
-    /// Makes the server forget all history before this moment.
+    /// Compacts the server's history up to now.
     ///
     /// # Panics
-    /// Unless the test is [alone](ApiTest::alone), or when etcd refuses.
+    /// If the test is not [exclusive](ApiTest::exclusive), or if etcd returns an error.
     pub async fn expire_history(&self) {
         assert!(
-            matches!(self.turn, Turn::Alone { .. }),
-            "begin the test with ApiTest::alone()"
+            matches!(self.lock, HistoryLock::Exclusive { .. }),
+            "begin the test with ApiTest::exclusive()"
         );
         if let Some(server) = &self.target.server {
             server.expire_history().await;

@@ -1,4 +1,4 @@
-//! Compaction of the real server's store, through etcd's HTTP gateway.
+//! Compaction of the real server's etcd through the HTTP gateway of etcd.
 
 use bytes::Bytes;
 use http::Request;
@@ -7,33 +7,37 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-/// Forgets everything before etcd's newest revision.
+/// Compacts everything before the latest revision.
 pub(crate) async fn compact(etcd: &str) {
-    // Any range tells the newest revision in its header.
-    let range = call(etcd, "/v3/kv/range", &json!({"key": "AA==", "limit": 1})).await;
+    // The header of every range response contains the latest revision.
+    let range = post(etcd, "/v3/kv/range", &json!({"key": "AA==", "limit": 1})).await;
     let revision = &range["header"]["revision"];
     let compacted = json!({"revision": revision, "physical": true});
-    call(etcd, "/v3/kv/compaction", &compacted).await;
+    post(etcd, "/v3/kv/compaction", &compacted).await;
 }
 
 #[allow(clippy::expect_used, reason = "tests stop here")]
-async fn call(etcd: &str, path: &str, body: &Value) -> Value {
+async fn post(etcd: &str, path: &str, body: &Value) -> Value {
     let authority = etcd.trim_start_matches("http://");
     let stream = TcpStream::connect(authority)
         .await
         .unwrap_or_else(|error| panic!("cannot connect to etcd at {etcd}: {error}"));
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
-        .expect("HTTP is spoken");
+        .expect("the HTTP handshake succeeds");
     tokio::spawn(connection);
     let request = Request::post(path)
         .header("host", authority)
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(body.to_string())))
-        .expect("a request");
-    let answer = sender.send_request(request).await.expect("an answer");
-    let code = answer.status();
-    let bytes = answer.into_body().collect().await.expect("a body");
+        .expect("the request is valid");
+    let response = sender.send_request(request).await.expect("etcd responds");
+    let code = response.status();
+    let bytes = response
+        .into_body()
+        .collect()
+        .await
+        .expect("the body is complete");
     let bytes = bytes.to_bytes();
     assert_eq!(
         code,
@@ -41,5 +45,5 @@ async fn call(etcd: &str, path: &str, body: &Value) -> Value {
         "etcd {path}: {}",
         String::from_utf8_lossy(&bytes)
     );
-    serde_json::from_slice(&bytes).expect("JSON")
+    serde_json::from_slice(&bytes).expect("the body is JSON")
 }

@@ -1,4 +1,4 @@
-//! Running a real kubectl.
+//! Runs real kubectl binaries.
 
 use std::{
     env, fs, io,
@@ -15,33 +15,32 @@ use tokio::{
     time::timeout,
 };
 
-/// No single command of the tests takes this long, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Longer than any single command of the tests takes on a busy machine.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// One kubectl and the cluster it talks to. Its kubeconfig and its caches are
-/// its own.
+/// A kubectl binary and the cluster it uses. It has its own kubeconfig and caches.
 pub struct Kubectl {
     binary: PathBuf,
     home: TempDir,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
-pub struct Ran {
-    /// Its exit code; `None` when a signal ended it.
+pub struct CommandResult {
+    /// The exit code; `None` if a signal terminated the command.
     pub code: Option<i32>,
-    /// What it printed.
+    /// The standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// The standard error.
     pub stderr: String,
 }
 
 impl Kubectl {
-    /// Every kubectl to test with, oldest first, the machine's own at last. None
-    /// where `cargo xtask test` could not fetch them; it says so.
+    /// The kubectl binaries to test, oldest first, followed by the one installed on the
+    /// machine. Empty if `cargo xtask test` could not fetch them, which it reports.
     ///
     /// # Panics
-    /// Outside `cargo xtask test`, which says where they are.
+    /// If the environment variable that `cargo xtask test` sets is missing.
     #[must_use]
     pub fn binaries() -> Vec<PathBuf> {
         let binaries = env::var_os("LONGSHORE_TEST_KUBECTLS");
@@ -53,10 +52,10 @@ impl Kubectl {
             .collect()
     }
 
-    /// Every kubectl of [`Kubectl::binaries`], on one cluster.
+    /// Every kubectl of [`Kubectl::binaries`], configured for one cluster.
     ///
     /// # Panics
-    /// As [`Kubectl::binaries`].
+    /// Like [`Kubectl::binaries`].
     #[must_use]
     pub fn all(kubeconfig: &Path) -> Vec<Self> {
         let binaries = Self::binaries().into_iter();
@@ -65,13 +64,13 @@ impl Kubectl {
             .collect()
     }
 
-    /// One kubectl, with a copy of the kubeconfig.
+    /// One kubectl with a copy of the kubeconfig.
     ///
     /// # Panics
-    /// When its folder cannot be made: a test cannot go on without.
+    /// If its folder cannot be created.
     #[must_use]
     pub fn new(binary: PathBuf, kubeconfig: &Path) -> Self {
-        Self::with_home(binary, kubeconfig).expect("a temporary folder can be filled")
+        Self::with_home(binary, kubeconfig).expect("a temporary folder can be created and filled")
     }
 
     fn with_home(binary: PathBuf, kubeconfig: &Path) -> io::Result<Self> {
@@ -84,7 +83,7 @@ impl Kubectl {
         Ok(Self { binary, home })
     }
 
-    /// Its name, for messages and for names of objects: `kubectl-v32`.
+    /// The name of the binary, for messages and object names: `kubectl-v32`.
     #[must_use]
     pub fn name(&self) -> String {
         self.binary
@@ -108,104 +107,107 @@ impl Kubectl {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs kubectl and waits for it.
     ///
     /// # Panics
-    /// When it cannot be started, or takes longer than any command should.
-    pub async fn run(&self, arguments: &[&str]) -> Ran {
+    /// If kubectl cannot be started or times out.
+    pub async fn run(&self, arguments: &[&str]) -> CommandResult {
         self.run_with(arguments, "").await
     }
 
-    /// Runs it to its end with `input` on its standard input.
+    /// Runs kubectl with `input` on its standard input and waits for it.
     ///
     /// # Panics
-    /// As [`Kubectl::run`].
-    pub async fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+    /// Like [`Kubectl::run`].
+    pub async fn run_with(&self, arguments: &[&str], input: &str) -> CommandResult {
         let command = self.command(&self.binary, arguments);
         self.finish(command, arguments, input).await
     }
 
-    /// Runs a line of `sh` to its end: its `kubectl` is this one, its folder is
-    /// kept from line to line. What it complains about is among what it prints.
+    /// Runs a line of `sh` and waits for it. In it, `kubectl` is this binary. The working
+    /// folder persists between lines. The standard output includes the standard error.
     ///
     /// # Panics
-    /// As [`Kubectl::run`].
-    pub async fn shell(&self, line: &str) -> Ran {
+    /// Like [`Kubectl::run`].
+    pub async fn shell(&self, line: &str) -> CommandResult {
         let arguments = ["-c", &format!("exec 2>&1\n{line}")];
         let mut command = self.command(Path::new("sh"), &arguments);
         let mut path = vec![self.home.path().join("bin")];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-        command.env("PATH", env::join_paths(path).expect("PATH was one before"));
+        command.env(
+            "PATH",
+            env::join_paths(path).expect("the entries of PATH are valid"),
+        );
         self.finish(command, &arguments, "").await
     }
 
-    async fn finish(&self, mut command: Command, arguments: &[&str], input: &str) -> Ran {
+    async fn finish(&self, mut command: Command, arguments: &[&str], input: &str) -> CommandResult {
         let mut child = command.spawn().expect("kubectl starts");
         let mut stdin = child.stdin.take().expect("its standard input is a pipe");
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
-        let output = timeout(PATIENCE, child.wait_with_output()).await;
+        let output = timeout(COMMAND_TIMEOUT, child.wait_with_output()).await;
         let output = output
             .unwrap_or_else(|_| panic!("{} {arguments:?} did not end", self.name()))
             .expect("its output can be read");
-        Ran {
+        CommandResult {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 
-    /// Runs it, expects success, and gives what it printed.
+    /// Runs kubectl, asserts success, and returns the standard output.
     ///
     /// # Panics
-    /// When it fails.
+    /// If the command fails.
     pub async fn ok(&self, arguments: &[&str]) -> String {
         self.ok_with(arguments, "").await
     }
 
-    /// As [`Kubectl::ok`], with `input` on its standard input.
+    /// Like [`Kubectl::ok`], with `input` on the standard input.
     ///
     /// # Panics
-    /// When it fails.
+    /// If the command fails.
     pub async fn ok_with(&self, arguments: &[&str], input: &str) -> String {
         let ran = self.run_with(arguments, input).await;
         assert_eq!(ran.code, Some(0), "{} {arguments:?}: {ran:?}", self.name());
         ran.stdout
     }
 
-    /// Starts it to read its output while it goes on, as with `--watch`.
+    /// Starts kubectl and returns while it runs, as needed for `--watch`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If kubectl cannot be started.
     #[must_use]
-    pub fn follow(&self, arguments: &[&str]) -> Following {
+    pub fn spawn(&self, arguments: &[&str]) -> RunningCommand {
         let mut command = self.command(&self.binary, arguments);
         let mut child = command.spawn().expect("kubectl starts");
         let stdout = child.stdout.take().expect("its standard output is a pipe");
-        Following {
+        RunningCommand {
             _child: child,
             lines: BufReader::new(stdout).lines(),
         }
     }
 }
 
-/// A kubectl that goes on; dropping it ends it.
-pub struct Following {
+/// A running kubectl; dropping it kills the process.
+pub struct RunningCommand {
     _child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Following {
-    /// Reads lines until one contains all of `parts`; gives that line.
+impl RunningCommand {
+    /// Reads lines until one contains all of `parts` and returns that line.
     ///
     /// # Panics
-    /// When it ends, or nothing like it comes for long.
+    /// If the command ends or times out before.
     pub async fn until(&mut self, parts: &[&str]) -> String {
         let mut seen = Vec::new();
         loop {
-            let line = timeout(PATIENCE, self.lines.next_line()).await;
+            let line = timeout(COMMAND_TIMEOUT, self.lines.next_line()).await;
             let Ok(Ok(Some(line))) = line else {
-                panic!("no line with {parts:?} came; there were {seen:#?}")
+                panic!("no line contains {parts:?}: {seen:#?}")
             };
             if parts.iter().all(|part| line.contains(part)) {
                 return line;

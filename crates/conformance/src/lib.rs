@@ -1,34 +1,33 @@
-//! Tests of the embedded cluster: Kubernetes' rules at the level of HTTP, and
-//! others' clients.
+//! Tests of the embedded cluster: the rules of the Kubernetes API at the HTTP level, and
+//! third-party clients.
 //!
-//! [`ApiTest`] is what a test of a rule works with: raw requests to the server
-//! under test and a namespace of its own. The server is an embedded one, fresh
-//! for each test; or, under `cargo xtask test --cluster real`, a real
-//! kube-apiserver that the tests share. What that old one lacks is marked, not
-//! dropped ([`ApiTest::lacks`], [`ApiTest::newer`], [`ApiTest::old_or_new`]).
+//! [`ApiTest`] gives a test raw requests to the server under test and a namespace of its
+//! own. The server is a new embedded one for each test; or, with `cargo xtask test
+//! --cluster real`, a real kube-apiserver that the tests share. Tests of features that
+//! the old one lacks are marked, not removed ([`ApiTest::skip_on_old`],
+//! [`ApiTest::is_newer`], [`ApiTest::old_or_new`]).
 //!
-//! [`Kubectl::all`] gives the pinned kubectls that `cargo xtask test` fetched;
-//! [`Server::start`] an embedded cluster with a socket for them.
+//! [`Kubectl::all`] returns the pinned kubectl binaries that `cargo xtask test` fetched;
+//! [`Server::start`] starts an embedded cluster that they can connect to.
 
-mod answer;
 mod api_test;
-mod call;
 mod etcd;
 mod kubectl;
 mod notes;
+mod request;
+mod response;
 mod server;
 mod target;
 mod transport;
-mod watching;
+mod watch;
 
-pub use answer::Answer;
 pub use api_test::ApiTest;
-pub use call::{Call, PatchType};
-pub use kubectl::{Following, Kubectl, Ran};
+pub use kubectl::{CommandResult, Kubectl, RunningCommand};
+pub use request::{PatchType, RequestBuilder};
+pub use response::Response;
 pub use server::Server;
-pub use target::Flavour;
-pub use watching::Watching;
+pub use target::ServerKind;
+pub use watch::Watch;
 
-/// No single answer or event of the tests takes this long, also on a busy
-/// machine.
-pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+/// Longer than any single response or event of the tests takes on a busy machine.
+pub(crate) const RESPONSE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);

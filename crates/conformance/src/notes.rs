@@ -1,11 +1,11 @@
-//! What tests remark about the real server, for the table in the docs.
+//! Notes of the tests about the real servers, for the tables in the docs.
 
 use std::{env, fs::OpenOptions, io::Write as _};
 
-/// Names the file that takes the notes; unset: nobody wants them.
+/// The file to which the notes are appended; if unset, they are discarded.
 const NOTES: &str = "LONGSHORE_TEST_NOTES";
 
-/// Writes one line: the test, what kind of note, its text.
+/// Writes one line: the test, the type of the note, its text.
 pub(crate) fn write(kind: &str, text: &str) {
     let Some(path) = env::var_os(NOTES) else {
         return;
@@ -13,7 +13,7 @@ pub(crate) fn write(kind: &str, text: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or_default();
     let line = format!("{test}\t{kind}\t{text}\n");
-    // One write, appended: tests in parallel do not mix their lines.
+    // A single appending write, so that lines of parallel tests do not mix.
     let written = OpenOptions::new()
         .create(true)
         .append(true)

@@ -1,29 +1,29 @@
-//! An embedded cluster with a socket, in a folder of its own.
+//! An embedded cluster that listens on a socket and has its own folder.
 
 use std::path::PathBuf;
 
 use longshore_embedded::{EmbeddedCluster, Options};
 use tempfile::TempDir;
 
-/// A fresh cluster with a TLS socket on loopback.
+/// A new cluster with a TLS socket on the loopback interface.
 pub struct Server {
     cluster: EmbeddedCluster,
     folder: TempDir,
 }
 
 impl Server {
-    /// Starts one.
+    /// Starts a cluster with controllers and a node.
     ///
     /// # Panics
-    /// When it does not start: a test cannot go on without.
+    /// If the cluster does not start.
     pub async fn start() -> Self {
         Self::start_with(Options::default()).await
     }
 
-    /// Starts an API server alone: nothing acts on what is stored.
+    /// Starts an API server without controllers and nodes.
     ///
     /// # Panics
-    /// As [`Server::start`].
+    /// Like [`Server::start`].
     pub async fn bare() -> Self {
         Self::start_with(Options {
             controllers: false,
@@ -35,7 +35,7 @@ impl Server {
 
     #[allow(clippy::expect_used, reason = "tests stop here")]
     async fn start_with(options: Options) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let options = Options {
             listen: Some(([127, 0, 0, 1], 0).into()),
             kubeconfig: Some(folder.path().join("kubeconfig")),
@@ -47,24 +47,24 @@ impl Server {
         Self { cluster, folder }
     }
 
-    /// Where its kubeconfig is.
+    /// The path of its kubeconfig.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
-    /// A folder for files of the test.
+    /// A folder for the test's files.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Its watch history is forgotten now.
+    /// Compacts the watch history.
     pub async fn expire_history(&self) {
         self.cluster.expire_history().await;
     }
 
-    /// Stops it and everything it started.
+    /// Stops the cluster and everything it started.
     pub async fn stop(self) {
         self.cluster.stop().await;
     }

@@ -1,5 +1,5 @@
-//! Which server is checked: an embedded one, or the real one that
-//! `cargo xtask test --cluster real` runs.
+//! The server under test: an embedded one, or the real one that `cargo xtask test
+//! --cluster real` runs.
 
 use std::{
     env, fs,
@@ -11,52 +11,53 @@ use serde_json::Value;
 
 use crate::Server;
 
-/// Names the file that describes the real server; unset: embedded ones.
+/// The file that describes the real server; if unset, tests use embedded servers.
 const REAL: &str = "LONGSHORE_TEST_REAL";
 
-/// The kind of server that is checked.
+/// The server under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
-    /// Ours: it is as the release of Kubernetes that `longshore_model::release` names.
+pub enum ServerKind {
+    /// The embedded server: behaves like the Kubernetes release in
+    /// `longshore_model::release`.
     Embedded,
-    /// Kubernetes' own of that release, without controllers and nodes.
+    /// A kube-apiserver of that release, without controllers and nodes.
     Real,
-    /// Kubernetes' own of version 1.20, without controllers and nodes.
+    /// A kube-apiserver 1.20, without controllers and nodes.
     Old,
 }
 
-/// What the file of the real server says.
+/// The description of the real server.
 #[derive(Deserialize)]
 struct Real {
     kubeconfig: PathBuf,
-    /// Base of etcd's HTTP gateway, `http://127.0.0.1:2379`.
+    /// The URL of etcd's HTTP gateway, `http://127.0.0.1:2379`.
     etcd: String,
     /// The command line of the server.
     #[serde(default)]
     apiserver: Vec<String>,
-    /// Whether it is of version 1.20.
+    /// Whether its version is 1.20.
     #[serde(default)]
     old: bool,
 }
 
 /// The server of one test.
 pub(crate) struct Target {
-    pub(crate) flavour: Flavour,
+    pub(crate) server_kind: ServerKind,
     pub(crate) kubeconfig: PathBuf,
     /// `127.0.0.1:6443`
     pub(crate) authority: String,
     pub(crate) token: String,
-    /// The embedded one.
+    /// The embedded server.
     pub(crate) server: Option<Server>,
-    /// The real one's.
+    /// The etcd of the real server.
     pub(crate) etcd: Option<String>,
-    /// The real one's command line.
+    /// The command line of the real server.
     pub(crate) apiserver: Vec<String>,
 }
 
 impl Target {
-    /// The real server when there is one, or else a fresh embedded one.
-    /// With `node`, one that runs pods.
+    /// The real server if one is configured, otherwise a new embedded one. With `node`,
+    /// the embedded server runs pods.
     pub(crate) async fn find(node: bool) -> Self {
         let Some(file) = env::var_os(REAL) else {
             let server = if node {
@@ -66,7 +67,7 @@ impl Target {
             };
             let (authority, token) = read_kubeconfig(&server.kubeconfig());
             return Self {
-                flavour: Flavour::Embedded,
+                server_kind: ServerKind::Embedded,
                 kubeconfig: server.kubeconfig(),
                 authority,
                 token,
@@ -80,10 +81,10 @@ impl Target {
             .unwrap_or_else(|error| panic!("{REAL}={file:?}: {error}"));
         let (authority, token) = read_kubeconfig(&real.kubeconfig);
         Self {
-            flavour: if real.old {
-                Flavour::Old
+            server_kind: if real.old {
+                ServerKind::Old
             } else {
-                Flavour::Real
+                ServerKind::Real
             },
             kubeconfig: real.kubeconfig,
             authority,

@@ -1,5 +1,5 @@
-//! One HTTP/2 connection over TLS, as Kubernetes' own clients have it. Whose
-//! certificate it is does not matter here: both servers are on loopback.
+//! One HTTP/2 connection over TLS, like that of Kubernetes clients. The server
+//! certificate is not verified because all servers are on the loopback interface.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use rustls::{
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::PATIENCE;
+use crate::RESPONSE_TIMEOUT;
 
 /// The connection of a test; requests share it.
 #[derive(Clone)]
@@ -32,43 +32,43 @@ impl Transport {
         let provider = Arc::new(ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .expect("ring knows the protocols")
+            .expect("ring supports the protocol versions")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+            .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec()];
         let stream = TcpStream::connect(authority)
             .await
             .unwrap_or_else(|error| panic!("cannot connect to {authority}: {error}"));
-        let name = ServerName::try_from("localhost").expect("a name");
+        let name = ServerName::try_from("localhost").expect("a valid server name");
         let stream = TlsConnector::from(Arc::new(config))
             .connect(name, stream)
             .await
-            .expect("TLS is agreed upon");
+            .expect("the TLS handshake succeeds");
         let (sender, connection) =
             hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
                 .await
-                .expect("HTTP/2 is spoken");
-        // Ends with the last sender.
+                .expect("the HTTP/2 handshake succeeds");
+        // The task ends when the last sender is dropped.
         tokio::spawn(connection);
         Self { sender }
     }
 
-    /// Sends one request; gives the answer's head.
+    /// Sends one request and returns the head of the response.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
-        let asked = format!("{} {}", request.method(), request.uri().path());
-        let answer = timeout(PATIENCE, self.sender.clone().send_request(request)).await;
-        answer
-            .unwrap_or_else(|_| panic!("{asked}: no answer"))
-            .unwrap_or_else(|error| panic!("{asked}: {error}"))
+        let description = format!("{} {}", request.method(), request.uri().path());
+        let response = timeout(RESPONSE_TIMEOUT, self.sender.clone().send_request(request)).await;
+        response
+            .unwrap_or_else(|_| panic!("{description}: no response"))
+            .unwrap_or_else(|error| panic!("{description}: {error}"))
     }
 }
 
-/// Takes every certificate; signatures are checked all the same.
+/// Accepts every certificate, but verifies signatures.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -1,4 +1,4 @@
-//! Custom kinds with kubectl: every pinned version, from the definition to its end.
+//! Custom kinds with all pinned kubectl versions, from creation to deletion.
 #![allow(clippy::unwrap_used)]
 
 use longshore_conformance::{Kubectl, Server};

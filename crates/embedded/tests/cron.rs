@@ -1,5 +1,5 @@
-//! A CronJob on a whole embedded cluster: its pods run, a restart goes on with
-//! it, and its Jobs go with it.
+//! A CronJob on a complete embedded cluster: its pods run, it continues after a restart,
+//! and its Jobs are deleted with it.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Option<T>) -> T 
         }
         assert!(
             tokio::time::Instant::now() < deadline,
-            "waited in vain for: {what}"
+            "timed out waiting for: {what}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -27,7 +27,7 @@ async fn ticks(cluster: &Cluster) -> Item<CronJob> {
     crons.fetch("ticks").await.unwrap()
 }
 
-/// Creates the CronJob and waits until one of its Jobs has ended well.
+/// Creates the CronJob and waits until one of its Jobs has succeeded.
 async fn first_tick(cluster: &Cluster) {
     let container = json!({"name": "main", "image": "any", "command": ["echo", "tick"]});
     let pod = json!({"restartPolicy": "Never", "containers": [container]});
@@ -52,7 +52,7 @@ async fn first_tick(cluster: &Cluster) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
+async fn a_cron_job_continues_after_a_restart_and_is_deleted_with_its_jobs() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
         ephemeral: false,
@@ -76,7 +76,7 @@ async fn a_cron_job_runs_across_a_restart_and_goes_with_its_jobs() {
         ..DeleteOptions::default()
     };
     ticks(&cluster).await.delete(&background).await.unwrap();
-    until("no Job and no pod", async || {
+    until("the deletion of all Jobs and pods", async || {
         let jobs = cluster.jobs().list().await.unwrap().items;
         let pods = cluster.pods().list().await.unwrap().items;
         (jobs.is_empty() && pods.is_empty()).then_some(())

@@ -11,7 +11,7 @@ use longshore_client::{Cluster, DeleteOptions, Patch, WatchEvent};
 use longshore_embedded::{EmbeddedCluster, Error, FaultRule, Options};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn durable(dir: &std::path::Path) -> Options {
     Options {
@@ -27,7 +27,7 @@ fn loopback() -> Option<SocketAddr> {
 }
 
 #[tokio::test]
-async fn an_ephemeral_cluster_serves_and_leaves_nothing() {
+async fn an_ephemeral_cluster_leaves_nothing_behind() {
     let embedded = longshore_embedded::start().await.unwrap();
     let dir = embedded.layout().dir().to_owned();
     assert!(dir.exists());
@@ -43,7 +43,10 @@ async fn an_ephemeral_cluster_serves_and_leaves_nothing() {
         .unwrap();
     assert_eq!(patched.raw().unwrap()["data"]["k"], "w");
     embedded.stop().await;
-    assert!(!dir.exists(), "the temporary folder goes with the cluster");
+    assert!(
+        !dir.exists(),
+        "the temporary folder is removed with the cluster"
+    );
 }
 
 #[tokio::test]
@@ -60,12 +63,12 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
         .unwrap();
 
     let mut watch = pod.watch().await.unwrap();
-    let last = tokio::time::timeout(PATIENCE, async {
+    let last = tokio::time::timeout(TIMEOUT, async {
         loop {
             let found = match watch.next(None).await.unwrap() {
                 WatchEvent::Added(pod) | WatchEvent::Modified(pod) => pod,
                 WatchEvent::Resync(list) => list.items.into_iter().next().unwrap(),
-                WatchEvent::Deleted(_) => panic!("nobody deletes it"),
+                WatchEvent::Deleted(_) => panic!("nothing deletes the pod"),
             };
             let status = found.raw().unwrap()["status"].clone();
             if status["phase"] == "Failed" || status["phase"] == "Succeeded" {
@@ -92,7 +95,7 @@ async fn a_pod_runs_as_a_process_and_its_log_can_be_read() {
 }
 
 #[tokio::test]
-async fn requests_of_ephemeral_storage_are_counted() {
+async fn requests_for_ephemeral_storage_are_counted() {
     let embedded = longshore_embedded::start().await.unwrap();
     let pods = embedded.cluster().pods().in_namespace("default").unwrap();
     let pod = |name: &str, storage: &str| {
@@ -106,8 +109,8 @@ async fn requests_of_ephemeral_storage_are_counted() {
     pods.create(&pod("small", "1Mi")).await.unwrap();
     let succeeded =
         |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Succeeded";
-    pods.wait("small", succeeded, PATIENCE).await.unwrap();
-    // More than any file system of a test machine has.
+    pods.wait("small", succeeded, TIMEOUT).await.unwrap();
+    // More than the file system of any test machine.
     pods.create(&pod("large", "1Ei")).await.unwrap();
     let refused = |pod: &longshore_client::Item<_>| {
         let message = &pod.raw().unwrap()["status"]["conditions"][0]["message"];
@@ -115,7 +118,7 @@ async fn requests_of_ephemeral_storage_are_counted() {
             .as_str()
             .is_some_and(|text| text.contains("Insufficient ephemeral-storage"))
     };
-    pods.wait("large", refused, PATIENCE).await.unwrap();
+    pods.wait("large", refused, TIMEOUT).await.unwrap();
     embedded.stop().await;
 }
 
@@ -147,7 +150,7 @@ async fn a_durable_cluster_keeps_objects_port_and_token() {
     assert_eq!(
         std::fs::read(&kubeconfig).unwrap(),
         text,
-        "a copy of it stays good"
+        "a copy of the kubeconfig stays valid"
     );
     let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None)
         .await
@@ -158,7 +161,7 @@ async fn a_durable_cluster_keeps_objects_port_and_token() {
 }
 
 #[tokio::test]
-async fn the_endpoint_refuses_strangers() {
+async fn the_endpoint_rejects_unauthenticated_clients() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
         listen: loopback(),
@@ -168,7 +171,7 @@ async fn the_endpoint_refuses_strangers() {
     let own = embedded.kubeconfig_path().unwrap();
     let text = std::fs::read_to_string(own).unwrap();
     let forged = dir.path().join("forged");
-    // Without the client certificate, which is enough by itself.
+    // Without the client certificate, which is sufficient by itself.
     let lines = text.lines().filter(|line| !line.contains("client-"));
     let lines = lines.map(|line| match line.contains("token:") {
         true => "    token: \"guess\"",
@@ -182,7 +185,7 @@ async fn the_endpoint_refuses_strangers() {
 }
 
 #[tokio::test]
-async fn one_folder_has_one_owner() {
+async fn a_folder_is_used_by_one_cluster_only() {
     let dir = tempfile::tempdir().unwrap();
     let first = EmbeddedCluster::start(durable(dir.path())).await.unwrap();
     let error = EmbeddedCluster::start(durable(dir.path()))
@@ -199,7 +202,7 @@ async fn one_folder_has_one_owner() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused() {
+async fn invalid_options_are_rejected() {
     let open = Options {
         listen: Some("0.0.0.0:0".parse().unwrap()),
         ..Options::default()
@@ -220,10 +223,14 @@ async fn what_cannot_be_is_refused() {
     };
     let error = EmbeddedCluster::start(foreign).await.err().unwrap();
     assert!(matches!(error, Error::ForeignKubeconfig(_)), "{error}");
-    assert_eq!(std::fs::read(&file).unwrap(), b"x", "left as it was");
+    assert_eq!(
+        std::fs::read(&file).unwrap(),
+        b"x",
+        "the folder is unchanged"
+    );
 }
 
-/// The example in Python is run as it stands in the document.
+/// The Python example is run as written in the documentation.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_from_python() {
     let document = include_str!("../../../docs/faults.md");
@@ -248,7 +255,7 @@ async fn faults_from_python() {
 }
 
 #[tokio::test]
-async fn the_clusters_own_parts_feel_no_faults() {
+async fn internal_clients_are_not_affected_by_faults() {
     let embedded = longshore_embedded::start().await.unwrap();
     let rule = FaultRule::answer(500).verbs(["list", "watch", "update", "patch"]);
     embedded.faults().add(rule).unwrap();
@@ -257,19 +264,19 @@ async fn the_clusters_own_parts_feel_no_faults() {
         .create(&json!({"metadata": {"name": "s"}}))
         .await
         .unwrap();
-    // The namespace controller lists, patches and finalizes to get there.
+    // For this, the namespace controller lists, patches and finalizes.
     spaces.delete("s", &DeleteOptions::default()).await.unwrap();
     let gone = async {
         while spaces.find("s").await.unwrap().is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    tokio::time::timeout(TIMEOUT, gone).await.unwrap();
     embedded.stop().await;
 }
 
-/// Hundreds of servers in one process, all at the same time, each of its own,
-/// with one thread and one descriptor each.
+/// Hundreds of servers in one process at the same time, independent of each other, with one
+/// thread and one descriptor each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_at_once() {
     const SERVERS: usize = 300;
@@ -289,7 +296,7 @@ async fn hundreds_at_once() {
             let name = format!("of-{number}");
             let map = json!({"metadata": {"name": name}});
             maps.create(&map).await.unwrap();
-            match watch.next(Some(PATIENCE)).await.unwrap() {
+            match watch.next(Some(TIMEOUT)).await.unwrap() {
                 WatchEvent::Added(map) => assert_eq!(map.name(), name),
                 other => panic!("{other:?}"),
             }
@@ -303,7 +310,7 @@ async fn hundreds_at_once() {
 }
 
 #[tokio::test]
-async fn who_wants_to_speak_to_the_endpoint_finds_address_and_certificate() {
+async fn the_address_and_certificate_of_the_endpoint_are_available() {
     let options = Options {
         listen: loopback(),
         node: false,
@@ -314,7 +321,7 @@ async fn who_wants_to_speak_to_the_endpoint_finds_address_and_certificate() {
     let raw = async |word: &str, name: &str| {
         let view = cluster.kind(word).await.unwrap();
         let view = view.in_namespace("default").unwrap();
-        let item = view.wait(name, |_| true, PATIENCE).await.unwrap();
+        let item = view.wait(name, |_| true, TIMEOUT).await.unwrap();
         item.raw().unwrap()
     };
     let url = embedded.url().unwrap().to_owned();
@@ -341,7 +348,7 @@ async fn who_wants_to_speak_to_the_endpoint_finds_address_and_certificate() {
 }
 
 #[tokio::test]
-async fn a_deleted_system_namespace_comes_back() {
+async fn a_deleted_system_namespace_is_recreated() {
     let embedded = EmbeddedCluster::start(Options {
         node: false,
         ..Options::default()
@@ -355,7 +362,7 @@ async fn a_deleted_system_namespace_comes_back() {
         .await
         .unwrap();
     let is_new = |item: &longshore_client::Item<_>| item.uid() != old;
-    tokio::time::timeout(2 * PATIENCE, async {
+    tokio::time::timeout(2 * TIMEOUT, async {
         loop {
             match namespaces.find("kube-node-lease").await.unwrap() {
                 Some(found) if is_new(&found) => return,
@@ -368,8 +375,8 @@ async fn a_deleted_system_namespace_comes_back() {
     embedded.stop().await;
 }
 
-/// A service account token that another program obtained stays valid when the
-/// cluster is started again, and so does the client certificate.
+/// A service account token that another program obtained remains valid after a restart of
+/// the cluster, and so does the client certificate.
 #[tokio::test]
 async fn tokens_and_certificates_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
@@ -416,7 +423,7 @@ async fn tokens_and_certificates_survive_a_restart() {
     second.stop().await;
 }
 
-/// The warnings that come with a new object.
+/// The warnings in the response to a create.
 async fn warnings(
     embedded: &EmbeddedCluster,
     path: &str,
@@ -434,7 +441,7 @@ async fn warnings(
 }
 
 #[tokio::test]
-async fn who_creates_what_nothing_acts_on_is_told_unless_others_may_act() {
+async fn unsupported_kinds_cause_warnings_unless_other_controllers_may_act() {
     const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
     let resources = json!({"requests": {"storage": "1Gi"}});
@@ -449,10 +456,10 @@ async fn who_creates_what_nothing_acts_on_is_told_unless_others_may_act() {
         ..Options::default()
     });
     let whole = whole.await.unwrap();
-    let told = warnings(&whole, CLAIMS, claim.clone()).await;
+    let received = warnings(&whole, CLAIMS, claim.clone()).await;
     let expected = "299 - \"persistentvolumeclaims are stored, but this cluster does not act on \
                     them: it is never bound, and pods that mount it do not start; see docs/kinds.md\"";
-    assert_eq!(told, [expected]);
+    assert_eq!(received, [expected]);
     assert!(warnings(&whole, MAPS, map).await.is_empty());
     whole.stop().await;
 

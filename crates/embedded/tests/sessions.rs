@@ -1,4 +1,4 @@
-//! Sessions with containers, in process: no socket is there to be upgraded.
+//! Sessions with containers in process, without a socket to upgrade.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -9,9 +9,9 @@ use longshore_embedded::EmbeddedCluster;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A pod that runs, and the API by which others' clients reach it.
+/// A running pod, and the API through which other clients reach it.
 async fn running(embedded: &EmbeddedCluster, command: &[&str], stdin: bool) -> Api<Pod> {
     let pods = embedded.cluster().pods().in_namespace("default").unwrap();
     let container = json!({"name": "main", "image": "any", "command": command, "stdin": stdin, "stdinOnce": stdin});
@@ -20,12 +20,12 @@ async fn running(embedded: &EmbeddedCluster, command: &[&str], stdin: bool) -> A
         .await
         .unwrap();
     let runs = |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Running";
-    pods.wait("box", runs, PATIENCE).await.unwrap();
+    pods.wait("box", runs, TIMEOUT).await.unwrap();
     Api::namespaced(embedded.cluster().kube_client(), "default")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exec_by_a_websocket_without_a_socket() {
+async fn exec_over_a_websocket_without_a_socket() {
     let embedded = longshore_embedded::start().await.unwrap();
     let pods = running(&embedded, &["sleep", "1000"], false).await;
     let asked = AttachParams::default().stdin(true).stderr(true);
@@ -62,7 +62,7 @@ async fn exec_by_a_websocket_without_a_socket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attach_and_the_end_of_the_cluster() {
+async fn attach_ends_with_the_cluster() {
     let embedded = longshore_embedded::start().await.unwrap();
     let pods = running(&embedded, &["cat"], true).await;
     let asked = AttachParams::default().stdin(true).stderr(true);
@@ -72,40 +72,40 @@ async fn attach_and_the_end_of_the_cluster() {
     let mut got = [0; 11];
     output.read_exact(&mut got).await.unwrap();
     assert_eq!(&got, b"to and fro\n");
-    // Nobody waits for a session.
-    tokio::time::timeout(PATIENCE, embedded.stop())
+    // The shutdown does not wait for sessions.
+    tokio::time::timeout(TIMEOUT, embedded.stop())
         .await
         .unwrap();
     let mut rest = Vec::new();
-    let _ = tokio::time::timeout(PATIENCE, output.read_to_end(&mut rest))
+    let _ = tokio::time::timeout(TIMEOUT, output.read_to_end(&mut rest))
         .await
         .unwrap();
     assert!(rest.is_empty());
 }
 
-/// Waits until a file has this text.
+/// Waits until a file has this content.
 async fn has_text(path: &std::path::Path, text: &str) {
     let written = async {
         while std::fs::read_to_string(path).unwrap_or_default() != text {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let written = tokio::time::timeout(PATIENCE, written).await;
+    let written = tokio::time::timeout(TIMEOUT, written).await;
     let found = std::fs::read_to_string(path).unwrap_or_default();
     assert!(written.is_ok(), "{} bytes", found.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
+async fn a_command_continues_without_its_client_and_gets_all_input() {
     let embedded = longshore_embedded::start().await.unwrap();
     let pods = running(&embedded, &["sleep", "1000"], false).await;
     let folder = tempfile::tempdir().unwrap();
     let asked = AttachParams::default().stdin(true).stderr(true);
 
-    // It has begun when its client leaves, and writes to it afterwards.
+    // The command has started when its client disconnects, and writes to it afterwards.
     let (file, go) = (folder.path().join("file"), folder.path().join("go"));
     let script = format!(
-        "echo begin > {0}; echo told; until test -e {1}; do sleep 0.01; done; \
+        "echo begin > {0}; echo ready; until test -e {1}; do sleep 0.01; done; \
          seq 1 100000; echo end >> {0}",
         file.display(),
         go.display()
@@ -114,11 +114,11 @@ async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
         .exec("box", ["sh", "-c", &script], &asked)
         .await
         .unwrap();
-    let mut told = [0; 5];
+    let mut output = [0; 6];
     session
         .stdout()
         .unwrap()
-        .read_exact(&mut told)
+        .read_exact(&mut output)
         .await
         .unwrap();
     session.abort();
@@ -126,7 +126,7 @@ async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
     std::fs::write(&go, "").unwrap();
     has_text(&file, "begin\nend\n").await;
 
-    // It is not even started when its client has sent all and leaves.
+    // The command starts after its client has sent everything and disconnected.
     let sent = folder.path().join("sent");
     let script = format!("cat > {}", sent.display());
     let mut session = pods
@@ -134,7 +134,7 @@ async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
         .await
         .unwrap();
     let text = "0123456789\n".repeat(50_000);
-    // The client stops sending when it is dropped: it has sent all but a last piece,
+    // Dropping the client stops sending: it must have sent all but a last piece that is
     // smaller than this.
     let rest = "x".repeat(64 << 10);
     let mut input = session.stdin().unwrap();
@@ -151,7 +151,7 @@ async fn a_command_goes_on_without_its_client_and_gets_what_was_sent() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let arrived = tokio::time::timeout(PATIENCE, arrived).await;
+    let arrived = tokio::time::timeout(TIMEOUT, arrived).await;
     assert!(arrived.is_ok(), "{:?}", sent.metadata());
     embedded.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Directories: creating and checking the way to a private one.
+//! Creates private directories and checks their path.
 
 use std::{
     collections::VecDeque,
@@ -13,11 +13,11 @@ use crate::{
     trust::{Facts, SHARED, User},
 };
 
-/// Symbolic links on one path, at most: as many as Linux follows.
+/// The maximum number of symbolic links in a path, as in Linux.
 const LINK_LIMIT: usize = 40;
 
 impl User {
-    /// The user this process acts as.
+    /// The effective user of this process.
     pub(crate) fn current() -> Self {
         Self {
             uid: rustix::process::geteuid().as_raw(),
@@ -27,8 +27,8 @@ impl User {
     }
 }
 
-/// The number that stands for owners outside of this user namespace; `None` in
-/// a namespace that knows all users.
+/// The user ID that the kernel shows for owners without a mapping in this user namespace.
+/// `None` if the namespace maps all users.
 fn unmapped() -> Option<u32> {
     let map = fs::read_to_string("/proc/self/uid_map").ok()?;
     let all = map.split_ascii_whitespace().eq(["0", "0", "4294967295"]);
@@ -47,17 +47,17 @@ pub(crate) fn facts(found: &fs::Metadata) -> Facts {
     }
 }
 
-/// Creates a directory and its parents with mode 0700, or takes one that is
-/// there; checks it and all directories above it; gives its path without
-/// symbolic links. A directory of this user that others may read gets mode 0700.
+/// Creates a directory and its parents with mode 0700 if they do not exist. Checks the
+/// directory and all directories above it, and returns its path without symbolic links.
+/// If other users may read an existing directory of this user, its mode becomes 0700.
 ///
 /// # Errors
-/// [`Error::Untrusted`]: another user owns the directory, or one above it, or
-/// may write to it. [`Error::Io`]: it cannot be created or looked at.
+/// [`Error::Untrusted`]: another user owns the directory or one above it, or may write to
+/// it. [`Error::Io`]: the directory cannot be created or inspected.
 pub fn private_dir(path: &Path) -> Result<PathBuf, Error> {
     let user = User::current();
     let absolute = std::path::absolute(path).map_err(Error::io("find", path))?;
-    // Before anything is created below a directory that is not to be trusted.
+    // Checks the parents before it creates a directory below them.
     let (checked, is_there) = walk(user, &absolute)?;
     if !is_there {
         fs::DirBuilder::new()
@@ -66,7 +66,7 @@ pub fn private_dir(path: &Path) -> Result<PathBuf, Error> {
             .create(&checked)
             .map_err(Error::io("create the directory", path))?;
     }
-    // Once more, now that all of it is there: somebody may have been quicker.
+    // Checks the path again, because another user may have created a part of it meanwhile.
     let (real, is_there) = walk(user, &checked)?;
     let found = fs::symlink_metadata(&real).map_err(Error::io("look at", &real))?;
     if !is_there || !found.is_dir() {
@@ -81,9 +81,9 @@ pub fn private_dir(path: &Path) -> Result<PathBuf, Error> {
     Ok(real)
 }
 
-/// Checks the directory of a file that is written for other programs to read,
-/// as a kubeconfig: in one that others may write, they could replace the file.
-/// Whose the directory is remains the user's choice.
+/// Checks the directory of an output file for other programs, such as a kubeconfig. If
+/// other users may write to the directory, they could replace the file. The directory may
+/// belong to any user.
 ///
 /// # Errors
 /// As [`private_dir`].
@@ -97,8 +97,8 @@ pub fn check_output_dir(path: &Path) -> Result<(), Error> {
     user.check_ancestor(path, facts)
 }
 
-/// Follows a path as the kernel does, checking each directory on the way but
-/// the last. Gives the path without links, and whether all of it is there.
+/// Resolves a path as the kernel does, and checks each directory in it except the last.
+/// Returns the path without links, and whether it exists.
 fn walk(user: User, path: &Path) -> Result<(PathBuf, bool), Error> {
     let mut real = PathBuf::from("/");
     let mut rest: VecDeque<OsString> = names(path).collect();
@@ -113,7 +113,7 @@ fn walk(user: User, path: &Path) -> Result<(PathBuf, bool), Error> {
         let found = match fs::symlink_metadata(&next) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // What does not exist has no links: `..` may be in it all the same.
+                // The rest does not exist and so has no links, but it may contain `..`.
                 real = next;
                 for name in rest {
                     match name == ".." {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_read_is_made_private() {
+    fn a_directory_that_others_may_read_becomes_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::create_dir(&path).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_write_is_refused_at_every_level() {
+    fn directories_that_others_may_write_are_rejected_at_every_level() {
         let folder = tempfile::tempdir().unwrap();
         let (above, path) = (folder.path().join("a"), folder.path().join("a/b"));
         private_dir(&path).unwrap();
@@ -217,13 +217,16 @@ mod tests {
         set_mode(&above, 0o777);
         assert_eq!(untrusted(&path), above);
         assert_eq!(untrusted(&above.join("new/er")), above);
-        assert!(!above.join("new").exists(), "nothing was created");
+        assert!(
+            !above.join("new").exists(),
+            "a directory was created below an untrusted one"
+        );
         set_mode(&above, 0o1777);
         private_dir(&path).unwrap();
     }
 
     #[test]
-    fn another_users_directory_and_link_are_refused() {
+    fn directories_and_links_of_other_users_are_rejected() {
         if !is_root() {
             return;
         }
@@ -244,21 +247,21 @@ mod tests {
     }
 
     #[test]
-    fn ones_own_link_may_lead_to_a_larger_disk() {
+    fn links_of_the_user_are_followed() {
         let folder = tempfile::tempdir().unwrap();
-        let (there, link) = (folder.path().join("there"), folder.path().join("link"));
-        fs::create_dir(&there).unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::create_dir(&target).unwrap();
         symlink(
-            "./../".to_owned() + folder.path().file_name().unwrap().to_str().unwrap() + "/there",
+            "./../".to_owned() + folder.path().file_name().unwrap().to_str().unwrap() + "/target",
             &link,
         )
         .unwrap();
-        assert_eq!(private_dir(&link).unwrap(), there);
-        assert_eq!(private_dir(&link.join("x")).unwrap(), there.join("x"));
+        assert_eq!(private_dir(&link).unwrap(), target);
+        assert_eq!(private_dir(&link.join("x")).unwrap(), target.join("x"));
     }
 
     #[test]
-    fn links_in_a_circle_end() {
+    fn a_cycle_of_links_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         symlink(&link, &link).unwrap();
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_directory() {
+    fn a_file_is_rejected_as_a_directory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "").unwrap();

@@ -1,4 +1,4 @@
-//! Why a private file or directory cannot be used.
+//! The error type of this crate.
 
 use std::{io, path::PathBuf};
 
@@ -6,24 +6,24 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refuses.
+    /// An operation of the operating system failed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried: "create", "read", …
+        /// The operation: "create", "read", …
         action: &'static str,
-        /// On which path.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Another user owns it or may write to it.
+    /// Another user owns the file or directory, or may write to it.
     #[error("{} is not safe to use: {problem}", path.display())]
     Untrusted {
         /// The directory or file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// How to solve the problem.
         remedy: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Opening private files.
+//! Opens private files.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,29 +15,28 @@ use crate::{
     trust::{SHARED, User},
 };
 
-/// Bytes of a private file that is read as a whole, at most: these files are
-/// small.
+/// The maximum size of a private file that is read as a whole. These files are small.
 const READ_LIMIT: u64 = 16 << 20;
 
 /// How to open a private file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// For reading; it must be there.
+    /// For reading. The file must exist.
     Read,
-    /// For reading, with its mode left as it is; it must be there.
+    /// For reading, without changing the file's mode. The file must exist.
     Inspect,
-    /// For reading and writing; created if missing.
+    /// For reading and writing. Creates the file if it does not exist.
     ReadWrite,
-    /// For reading, and writing at its end; created if missing.
+    /// For reading and appending. Creates the file if it does not exist.
     Append,
 }
 
-/// Opens a private file, without following a symbolic link. A new one gets mode
-/// 0600; one of this user that others may read is changed to it.
+/// Opens a private file without following a symbolic link. A new file has mode 0600. If
+/// other users may read an existing file of this user, its mode becomes 0600.
 ///
 /// # Errors
-/// [`Error::Untrusted`]: it is a link, not a regular file, of another user, or
-/// others may write to it. [`Error::Io`]: it cannot be opened.
+/// [`Error::Untrusted`]: the path is a link or not a regular file, another user owns the
+/// file, or others may write to it. [`Error::Io`]: the file cannot be opened.
 pub fn open(path: &Path, mode: OpenMode) -> Result<File, Error> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -46,7 +45,7 @@ pub fn open(path: &Path, mode: OpenMode) -> Result<File, Error> {
         OpenMode::ReadWrite => options.write(true).create(true),
         OpenMode::Append => options.append(true).create(true),
     };
-    // NONBLOCK: a named pipe must not hold this process up before it is refused.
+    // NONBLOCK: opening a named pipe must not block before the pipe is rejected.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = options
         .mode(0o600)
@@ -87,15 +86,15 @@ fn refused(path: &Path, problem: &str) -> Error {
     }
 }
 
-/// Reads a private file as a whole; `None` when there is none.
+/// Reads a private file as a whole. `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`]; and it is larger than 16 MiB.
+/// As [`open`]; and [`Error::Io`] if the file is larger than 16 MiB.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     read_as(path, OpenMode::Read)
 }
 
-/// As [`read_optional`], and leaves the file's mode as it is.
+/// As [`read_optional`], without changing the file's mode.
 ///
 /// # Errors
 /// As [`read_optional`].
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_private_and_an_old_one_is_made_so() {
+    fn new_and_existing_files_are_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         open(&path, OpenMode::Append).unwrap();
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_directories_are_refused() {
+    fn links_pipes_and_directories_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let (target, link) = (folder.path().join("target"), folder.path().join("link"));
         symlink(&target, &link).unwrap();
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn another_users_file_is_refused() {
+    fn files_of_other_users_are_rejected() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

@@ -1,19 +1,16 @@
-//! Private files and directories: nobody but their owner (and root) can have
-//! prepared or changed them.
+//! Private files and directories: only their owner and root can create or change them.
 //!
-//! A program that keeps a token, a lock or a log in a directory trusts what it
-//! finds there. If another local user owns that directory, or may write to it,
-//! that user decides what the program reads and where it writes. The functions
-//! here refuse such places before anything in them is used:
+//! A program that keeps a token, a lock or a log in a directory trusts the files in it. If
+//! another local user owns that directory or may write to it, that user controls what the
+//! program reads and where it writes. The functions of this crate reject such directories
+//! before the program uses a file in them:
 //!
-//! - [`private_dir`] creates a directory with mode 0700 and checks it and every
-//!   directory above it;
-//! - [`open`] and [`read_optional`] open files without following a symbolic
-//!   link, and refuse files of other users and files that others may write;
-//! - [`replace`] writes a file that is there as a whole or not at all, also
-//!   after a power failure;
-//! - [`read_limited`] reads a file that anybody may have written, in bounded time
-//!   and memory.
+//! - [`private_dir`] creates a directory with mode 0700 and checks it and every directory
+//!   above it;
+//! - [`open`] and [`read_optional`] open files without following a symbolic link, and
+//!   reject files that other users own or may write;
+//! - [`replace`] replaces a file atomically, also in case of a power failure;
+//! - [`read_limited`] reads an untrusted file in bounded time and memory.
 //!
 //! The rules about owners and modes are pure functions in `trust`.
 

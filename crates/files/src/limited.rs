@@ -1,5 +1,4 @@
-//! Reading a file whose path is untrusted input: in bounded memory, and not for
-//! ever when nothing comes.
+//! Reads files whose path is untrusted input, in bounded memory and with a timeout.
 
 use std::{
     fs::File,
@@ -14,30 +13,29 @@ use rustix::{
     fs::{Mode, OFlags},
 };
 
-/// How long a pipe or a terminal may write nothing.
-const SILENCE: Duration = Duration::from_secs(10);
+/// The timeout for the next bytes from a pipe or a terminal.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reads the whole of a file. Pipes are read, too, so that a shell's `<(command)`
-/// can stand for a file.
+/// Reads a whole file. The file may be a pipe, such as a shell's `<(command)`.
 ///
 /// # Errors
-/// As [`std::fs::read`]; kind `FileTooLarge` for a file of more than `most` bytes,
-/// and `TimedOut` for a pipe to which nothing is written for ten seconds.
-pub fn read_limited(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read_for(path, most, SILENCE)
+/// As [`std::fs::read`]; kind `FileTooLarge` for a file of more than `max_bytes` bytes, and
+/// `TimedOut` for a pipe that receives no data for ten seconds.
+pub fn read_limited(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    read_for(path, max_bytes, IDLE_TIMEOUT)
 }
 
-fn read_for(path: &Path, most: u64, silence: Duration) -> io::Result<Vec<u8>> {
-    // A pipe that no one writes to could not even be opened otherwise.
+fn read_for(path: &Path, max_bytes: u64, idle_timeout: Duration) -> io::Result<Vec<u8>> {
+    // Without NONBLOCK, opening a pipe would block until another process opens it for writing.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
     let too_large = || {
-        let text = format!("it is larger than {most} bytes");
+        let text = format!("it is larger than {max_bytes} bytes");
         io::Error::new(io::ErrorKind::FileTooLarge, text)
     };
-    if kind.is_file() && metadata.len() > most {
+    if kind.is_file() && metadata.len() > max_bytes {
         return Err(too_large());
     }
     if kind.is_socket() || kind.is_block_device() {
@@ -51,33 +49,33 @@ fn read_for(path: &Path, most: u64, silence: Duration) -> io::Result<Vec<u8>> {
     let mut chunk = [0; 16 << 10];
     loop {
         if waits {
-            wait(&file, silence)?;
+            wait(&file, idle_timeout)?;
         }
         let count = match (&file).read(&mut chunk) {
             Ok(0) => return Ok(content),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Another reader was faster.
+            // Another process read the bytes first.
             Err(error) if waits && error.kind() == io::ErrorKind::WouldBlock => continue,
             Err(error) => return Err(error),
         };
         content.extend_from_slice(&chunk[..count]);
-        if content.len() as u64 > most {
+        if content.len() as u64 > max_bytes {
             return Err(too_large());
         }
     }
 }
 
-/// Waits until there is something to read, or the writer has gone.
-fn wait(file: &File, silence: Duration) -> io::Result<()> {
-    let until = Instant::now() + silence;
+/// Waits until the file has bytes to read, or the writer has closed it.
+fn wait(file: &File, idle_timeout: Duration) -> io::Result<()> {
+    let until = Instant::now() + idle_timeout;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
         let mut ready = [PollFd::new(file, PollFlags::IN)];
         match poll(&mut ready, Some(&left)) {
             Ok(0) => {
-                let seconds = silence.as_secs();
+                let seconds = idle_timeout.as_secs();
                 let text = format!("it is a pipe, and nothing was written to it for {seconds} s");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_refused() {
+    fn large_and_endless_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
@@ -140,7 +138,7 @@ mod tests {
         pipe(&path);
         let error = read_for(&path, 4, SHORT).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // Also when its writer is there and says nothing.
+        // The timeout also applies if a writer has opened the pipe.
         let _writer = File::options().read(true).write(true).open(&path).unwrap();
         let error = read_for(&path, 4, SHORT).unwrap_err();
         assert!(error.to_string().contains("nothing was written"), "{error}");

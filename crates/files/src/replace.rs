@@ -1,5 +1,5 @@
-//! Replacing files as a whole, so that a crash or a power failure leaves the old
-//! content or the new, never a part.
+//! Replaces files atomically: after a crash or a power failure, a file has either its old
+//! or its new content.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,17 +10,18 @@ use std::{
 
 use crate::{Error, check_output_dir, file::read_optional};
 
-/// Whether a written file must survive a power failure.
+/// Whether a replaced file must survive a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// File and directory are synced to the disk.
+    /// Syncs the file and its directory to disk.
     Durable,
-    /// Nothing is synced: for directories that do not outlive the process.
+    /// Syncs nothing. For directories that do not outlive the process.
     Volatile,
 }
 
-/// Replaces a file of a private directory, with mode 0600. Only one process may
-/// do so at a time: what a killed one left is replaced, too.
+/// Replaces a file in a private directory. The new file has mode 0600. Only one process at
+/// a time may replace a file: `replace` deletes the temporary file of another process, which
+/// may be left over from a crash.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -31,7 +32,7 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> Result<()
     let written = write_new(&new, content, durability)
         .and_then(|()| {
             #[cfg(test)]
-            tests::done("rename");
+            tests::record("rename");
             fs::rename(&new, path)
         })
         .map_err(Error::io("write", path));
@@ -45,7 +46,7 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> Result<()
     }
 }
 
-/// As [`replace`], unless the file has this content already.
+/// As [`replace`], but does nothing if the file already has this content.
 ///
 /// # Errors
 /// As [`replace`], and as [`read_optional`].
@@ -60,8 +61,8 @@ pub fn replace_if_changed(
     }
 }
 
-/// Replaces a file in any directory that others may not write, with mode 0600,
-/// durably: output for other programs. Several processes may do so at once.
+/// Replaces an output file for other programs, durably and with mode 0600. Other users must
+/// not be able to write to its directory. Several processes may replace the file at once.
 ///
 /// # Errors
 /// [`Error::Untrusted`]: others may write to the directory. [`Error::Io`].
@@ -69,13 +70,13 @@ pub fn replace_output(path: &Path, content: &[u8]) -> Result<(), Error> {
     let dir = parent(path);
     fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
     check_output_dir(dir)?;
-    // tempfile creates with mode 0600, under a name that did not exist.
+    // tempfile creates the file with mode 0600 and a new name.
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(Error::io("write in", dir))?;
     file.write_all(content)
         .and_then(|()| sync(file.as_file()))
         .map_err(Error::io("write", path))?;
     #[cfg(test)]
-    tests::done("rename");
+    tests::record("rename");
     file.persist(path)
         .map_err(|error| Error::io("write", path)(error.error))?;
     sync_dir(dir)
@@ -98,13 +99,13 @@ fn write_new(path: &Path, content: &[u8], durability: Durability) -> io::Result<
     }
 }
 
-/// Makes the names in a directory durable.
+/// Syncs a directory to disk, so that changes to its entries are durable.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn sync_dir(dir: &Path) -> Result<(), Error> {
     match File::open(dir).and_then(|dir| sync(&dir)) {
-        // A file system that cannot do it, as some in user space.
+        // Some file systems, for example in user space, do not support this.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result.map_err(Error::io("sync", dir)),
     }
@@ -112,7 +113,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), Error> {
 
 fn sync(file: &File) -> io::Result<()> {
     #[cfg(test)]
-    tests::done(match file.metadata()?.is_dir() {
+    tests::record(match file.metadata()?.is_dir() {
         true => "sync directory",
         false => "sync file",
     });
@@ -137,40 +138,40 @@ mod tests {
     use super::*;
 
     thread_local! {
-        static DONE: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+        static STEPS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Notes a step of this thread.
-    pub(super) fn done(step: &'static str) {
-        DONE.with_borrow_mut(|done| done.push(step));
+    /// Records a step of this thread.
+    pub(super) fn record(step: &'static str) {
+        STEPS.with_borrow_mut(|steps| steps.push(step));
     }
 
     fn steps(write: impl FnOnce()) -> Vec<&'static str> {
-        DONE.take();
+        STEPS.take();
         write();
-        DONE.take()
+        STEPS.take()
     }
 
     #[test]
-    fn a_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_it_is_done() {
+    fn a_file_is_synced_before_the_rename_and_the_directory_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings");
         let durable = ["sync file", "rename", "sync directory"];
-        let done = steps(|| replace(&path, b"one", Durability::Durable).unwrap());
-        assert_eq!(done, durable);
-        let done = steps(|| replace_if_changed(&path, b"two", Durability::Durable).unwrap());
-        assert_eq!(done, durable);
-        let done = steps(|| replace_output(&path, b"three").unwrap());
-        assert_eq!(done, durable);
-        let done = steps(|| replace(&path, b"four", Durability::Volatile).unwrap());
-        assert_eq!(done, ["rename"]);
+        let recorded = steps(|| replace(&path, b"one", Durability::Durable).unwrap());
+        assert_eq!(recorded, durable);
+        let recorded = steps(|| replace_if_changed(&path, b"two", Durability::Durable).unwrap());
+        assert_eq!(recorded, durable);
+        let recorded = steps(|| replace_output(&path, b"three").unwrap());
+        assert_eq!(recorded, durable);
+        let recorded = steps(|| replace(&path, b"four", Durability::Volatile).unwrap());
+        assert_eq!(recorded, ["rename"]);
     }
 
     #[test]
-    fn a_file_is_replaced_and_private_and_nothing_else_is_left() {
+    fn a_replaced_file_is_private_and_no_temporary_file_remains() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
-        // What a killed process left, and a link to lead the writer astray.
+        // The temporary file of a killed process, and a link in place of the file.
         fs::write(folder.path().join("secret.new"), "half").unwrap();
         symlink(folder.path().join("elsewhere"), &path).unwrap();
         replace(&path, b"one", Durability::Durable).unwrap();
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_not_written_where_others_could_replace_it() {
+    fn output_is_rejected_in_a_directory_that_others_may_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/config");
         replace_output(&path, b"one").unwrap();

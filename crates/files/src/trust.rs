@@ -1,27 +1,27 @@
-//! Who may own and write what. Pure: facts in, verdicts out.
+//! The rules for owners and modes of files and directories. They are pure functions.
 
 use std::path::Path;
 
 use crate::Error;
 
-/// Mode bits.
+// Mode bits.
 const GROUP_WRITE: u32 = 0o020;
 const OTHER_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
-/// What group and others may do at all.
+/// All permissions of the group and of others.
 pub(crate) const SHARED: u32 = 0o077;
 
-/// The user this process acts as.
+/// The effective user of this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct User {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// In a user namespace that does not map every user: what the kernel shows
-    /// for owners without a mapping, the system's root among them.
+    /// In a user namespace that does not map every user, the user ID that the kernel shows
+    /// for owners without a mapping, including the system's root.
     pub(crate) unmapped: Option<u32>,
 }
 
-/// What the file system says about an entry.
+/// The metadata of a file or directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     pub(crate) uid: u32,
@@ -30,25 +30,25 @@ pub(crate) struct Facts {
 }
 
 impl User {
-    /// Whether this user or the system owns it.
+    /// Whether this user or root owns the entry.
     fn trusts_owner(self, facts: Facts) -> bool {
         facts.uid == 0 || facts.uid == self.uid || self.unmapped == Some(facts.uid)
     }
 
-    /// Who else may write to it, in words. The user's own group and root's are
-    /// no strangers: many systems give each user a group of the same name and
-    /// new files a mode that lets it write.
+    /// A message that says which other user may write to the entry. The user's own group and
+    /// root's group are trusted: on many systems, each user has a group with the same name,
+    /// and new files are writable by that group.
     fn other_writer(self, facts: Facts) -> Option<String> {
         if facts.mode & OTHER_WRITE != 0 {
             return Some("every user may write to it".to_owned());
         }
-        let strange = facts.gid != self.gid && facts.gid != 0;
-        (facts.mode & GROUP_WRITE != 0 && strange)
+        let is_foreign = facts.gid != self.gid && facts.gid != 0;
+        (facts.mode & GROUP_WRITE != 0 && is_foreign)
             .then(|| format!("the group {} may write to it", facts.gid))
     }
 
-    /// A directory above a private one. In a sticky directory, as /tmp, others
-    /// may create entries, but not replace this user's.
+    /// Checks a directory above a private directory. In a sticky directory such as /tmp,
+    /// other users may create entries, but not replace this user's entries.
     pub(crate) fn check_ancestor(self, path: &Path, facts: Facts) -> Result<(), Error> {
         if !self.trusts_owner(facts) {
             return Err(foreign(path, facts));
@@ -59,8 +59,8 @@ impl User {
         }
     }
 
-    /// A symbolic link on the way to a private directory: in a sticky directory
-    /// anybody may have put it there.
+    /// Checks a symbolic link in the path of a private directory. In a sticky directory, any
+    /// user may have created it.
     pub(crate) fn check_link(self, path: &Path, facts: Facts) -> Result<(), Error> {
         match self.trusts_owner(facts) {
             true => Ok(()),
@@ -68,7 +68,7 @@ impl User {
         }
     }
 
-    /// A private directory or file itself: this user's alone.
+    /// Checks a private directory or file: only this user may own or write it.
     pub(crate) fn check_own(self, path: &Path, facts: Facts) -> Result<(), Error> {
         if facts.uid != self.uid {
             return Err(foreign(path, facts));
@@ -117,8 +117,8 @@ mod tests {
     fn directories_above_belong_to_the_user_or_the_system() {
         let ancestor = |one| ME.check_ancestor(Path::new("/x"), one).is_ok();
         assert!(ancestor(facts(0, 0, 0o755)));
-        assert!(ancestor(facts(1000, 1000, 0o775)), "a group of one's own");
-        assert!(ancestor(facts(0, 0, 0o1777)), "as /tmp");
+        assert!(ancestor(facts(1000, 1000, 0o775)), "the user's own group");
+        assert!(ancestor(facts(0, 0, 0o1777)), "like /tmp");
         assert!(!ancestor(facts(0, 0, 0o777)));
         assert!(!ancestor(facts(1000, 100, 0o775)));
         assert!(!ancestor(facts(65534, 65534, 0o755)));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_private_one_is_the_users_alone() {
+    fn a_private_file_belongs_only_to_the_user() {
         let own = |one| ME.check_own(Path::new("/x"), one).is_ok();
         assert!(own(facts(1000, 1000, 0o600)));
         assert!(own(facts(1000, 1000, 0o664)));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_a_stranger_is_refused() {
+    fn a_link_of_another_user_is_rejected() {
         let link = |uid| ME.check_link(Path::new("/x"), facts(uid, uid, 0o777));
         assert!(link(1000).is_ok() && link(0).is_ok() && link(1001).is_err());
     }

@@ -1,5 +1,5 @@
-//! Replays the corpora of the fuzz targets `plans`, `archives` and `terminals`
-//! (`cargo xtask fuzz`), so that what was mended once stays mended.
+//! Replays the corpora of the fuzz targets `plans`, `archives` and `terminals` (`cargo
+//! xtask fuzz`), so that fixed bugs stay fixed.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
@@ -23,21 +23,21 @@ fn replay(target: &str, check: fn(&[u8])) {
     for input in inputs {
         let data = fs::read(&input).unwrap();
         let kept = std::panic::catch_unwind(|| check(&data));
-        assert!(kept.is_ok(), "{} breaks its property", input.display());
+        assert!(kept.is_ok(), "{} violates its property", input.display());
     }
 }
 
 #[test]
-fn every_plan_of_the_corpus_keeps_its_property() {
+fn every_plan_of_the_corpus_satisfies_its_property() {
     replay("plans", plans::check);
 }
 
 #[test]
-fn every_archive_of_the_corpus_keeps_its_property() {
+fn every_archive_of_the_corpus_satisfies_its_property() {
     replay("archives", archives::check);
 }
 
 #[test]
-fn every_terminal_text_of_the_corpus_keeps_its_property() {
+fn every_terminal_text_of_the_corpus_satisfies_its_property() {
     replay("terminals", terminals::check);
 }

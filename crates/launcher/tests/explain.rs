@@ -1,5 +1,5 @@
-//! The table of causes: each case of `cases/explain.yaml` is a run's evidence;
-//! what is told of it stands in the snapshot.
+//! The table of causes: each case of `cases/explain.yaml` is the evidence of a run, and the
+//! snapshot has its explanation.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -15,8 +15,7 @@ use longshore_launcher::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// One case, as written in the file. Pods, Jobs and events are what differs
-/// from a plain one.
+/// One case of the file. Pods, Jobs and events contain the differences from plain ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -52,12 +51,12 @@ fn run(tasks: u32) -> Run {
     }
 }
 
-/// Lays a value over another, field by field.
-fn lay(base: &mut Value, over: &Value) {
+/// Merges a value into another, field by field.
+fn merge(base: &mut Value, over: &Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
-                lay(base.entry(key.clone()).or_insert(Value::Null), value);
+                merge(base.entry(key.clone()).or_insert(Value::Null), value);
             }
         }
         (_, Value::Null) => {}
@@ -87,7 +86,7 @@ fn pod(index: usize, over: &Value) -> PodEvidence {
         },
         "status": {"phase": "Pending"},
     });
-    lay(&mut pod, over);
+    merge(&mut pod, over);
     serde_json::from_value(pod).unwrap()
 }
 
@@ -100,11 +99,11 @@ fn job(case: &Case) -> JobEvidence {
         "spec": {"completions": case.tasks(), "parallelism": case.tasks(), "backoffLimit": 0},
         "status": {"active": case.pods.len()},
     });
-    lay(&mut job, &case.job);
+    merge(&mut job, &case.job);
     serde_json::from_value(job).unwrap()
 }
 
-/// Of the first pod, unless it says otherwise.
+/// An event about the first pod, unless it names another object.
 fn event(n: usize, over: &Value) -> EventEvidence {
     let mut event = json!({
         "type": "Warning",
@@ -115,7 +114,7 @@ fn event(n: usize, over: &Value) -> EventEvidence {
         event["involvedObject"] =
             json!({"kind": "Job", "name": "digits-x7k2p-worker", "uid": "job"});
     }
-    lay(&mut event, over);
+    merge(&mut event, over);
     serde_json::from_value(event).unwrap()
 }
 
@@ -128,7 +127,7 @@ fn workload(over: &Value) -> WorkloadEvidence {
             }],
         },
     });
-    lay(&mut workload, over);
+    merge(&mut workload, over);
     serde_json::from_value(workload).unwrap()
 }
 
@@ -137,7 +136,7 @@ impl Case {
         self.tasks.unwrap_or(1)
     }
 
-    fn judge(&self) -> Why {
+    fn explain(&self) -> Why {
         let nodes = self.nodes.as_ref().map(|nodes| Nodes {
             seen: nodes
                 .iter()
@@ -176,20 +175,20 @@ impl Case {
 #[test]
 fn the_table() {
     let cases: Vec<Case> = serde_yaml_ng::from_str(include_str!("cases/explain.yaml")).unwrap();
-    let mut told = String::new();
+    let mut table = String::new();
     for case in &cases {
-        let why = case.judge();
+        let why = case.explain();
         let state = serde_json::to_value(why.state).unwrap();
-        writeln!(told, "# {}", case.name).unwrap();
-        writeln!(told, "{}: {}", state.as_str().unwrap(), why.summary).unwrap();
+        writeln!(table, "# {}", case.name).unwrap();
+        writeln!(table, "{}: {}", state.as_str().unwrap(), why.summary).unwrap();
         if let Some(known) = &why.explanation {
-            writeln!(told, "  kind:   {}", known.kind).unwrap();
-            writeln!(told, "  remedy: {}", known.remedy).unwrap();
-            writeln!(told, "  seen:   {}", known.evidence.join(" | ")).unwrap();
+            writeln!(table, "  kind:   {}", known.kind).unwrap();
+            writeln!(table, "  remedy: {}", known.remedy).unwrap();
+            writeln!(table, "  seen:   {}", known.evidence.join(" | ")).unwrap();
         }
-        writeln!(told).unwrap();
+        writeln!(table).unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(table);
 }
 
 #[test]
@@ -199,9 +198,9 @@ fn as_json() {
         .iter()
         .find(|case| case.name == "out of memory")
         .unwrap();
-    let why = case.judge();
+    let why = case.explain();
     insta::assert_snapshot!(serde_json::to_string_pretty(&why).unwrap());
-    // What is written on a Job can be read again.
+    // The explanation stored on a Job can be parsed again.
     let text = serde_json::to_string(&why.explanation).unwrap();
     assert_eq!(
         serde_json::from_str::<Option<_>>(&text).unwrap(),

@@ -1,5 +1,5 @@
-//! Following a run over a connection that breaks: nothing lost, nothing
-//! doubled, the right end.
+//! Following a run over a connection that breaks: no line is lost or doubled, and the
+//! result is right.
 #![allow(clippy::unwrap_used)]
 
 mod fake;
@@ -13,7 +13,7 @@ use std::{
 };
 
 use fake::{
-    Answer, Asked, End, Fake, Script, list,
+    Answer, End, Fake, ReceivedRequest, Script, list,
     run::{ended, event, follow, follow_with, job, pod, run, texts},
     status,
 };
@@ -22,7 +22,7 @@ use longshore_launcher::{Event, Follow, FollowOptions, follow::Ending};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// What the cluster tells of the pod of `main`.
+/// The cluster's response about a lost pod of `main`.
 fn lost_node() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Event", "type": "Warning",
@@ -32,12 +32,12 @@ fn lost_node() -> Value {
     })
 }
 
-/// Answers lists and watches; logs come from the test.
+/// Responds to lists and watches; the test provides the logs.
 fn cluster(
     jobs: Vec<Value>,
     pods: Vec<Value>,
     pod_events: Vec<String>,
-    logs: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    logs: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
 ) -> Fake {
     Fake::new(move |asked| {
         let is_watch = asked.query.contains("watch=");
@@ -55,7 +55,7 @@ fn cluster(
             path if path.ends_with("/pods") => list("Pod", "v1", pods.clone()),
             path if path.ends_with("/events") => list("Event", "v1", vec![lost_node()]),
             "/api/v1/nodes" => status(403, "Forbidden", "no"),
-            path => panic!("asked for {path}"),
+            path => panic!("unexpected request for {path}"),
         }
     })
 }
@@ -63,7 +63,7 @@ fn cluster(
 #[tokio::test]
 async fn a_log_survives_broken_connections() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
-    // Followed, the connection breaks, or ends too early, again and again.
+    // While the log is followed, the connection breaks or ends early several times.
     let followed = Script::new([
         (
             texts(&["2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:02Z tw"]),
@@ -99,7 +99,7 @@ async fn a_log_survives_broken_connections() {
 }
 
 #[tokio::test]
-async fn the_first_failure_is_told_and_the_rest_is_stopped() {
+async fn the_first_failure_is_reported_and_the_other_roles_are_stopped() {
     let running = pod("ps", "8", json!({"running": {}}), "Running");
     let fake = cluster(
         vec![job("ps"), job("worker")],
@@ -114,7 +114,7 @@ async fn the_first_failure_is_told_and_the_rest_is_stopped() {
     assert_eq!(lines, ["worker/0 | oh no"]);
     assert_eq!((outcome.ending, outcome.exit_code), (Ending::Failed, 3));
     assert_eq!(outcome.task.unwrap().to_string(), "worker/0");
-    let stopped = fake.asked.lock().unwrap();
+    let stopped = fake.requests.lock().unwrap();
     let patches: Vec<_> = stopped
         .iter()
         .filter(|asked| asked.method == "PATCH")
@@ -123,7 +123,7 @@ async fn the_first_failure_is_told_and_the_rest_is_stopped() {
         .iter()
         .map(|asked| asked.path.rsplit('/').next().unwrap())
         .collect();
-    // The Job of the task that failed fails by itself, and keeps the pod with its log.
+    // The Job of the failed task fails by itself, and keeps the pod with its log.
     assert_eq!(paths, ["demo-ab2cd-worker", "demo-ab2cd-ps"]);
     for (patch, suspend) in patches.iter().zip([Value::Null, Value::Bool(true)]) {
         assert_eq!(patch.body["spec"]["suspend"], suspend);
@@ -136,9 +136,10 @@ async fn the_first_failure_is_told_and_the_rest_is_stopped() {
     }
 }
 
-/// Its follower was gone before it could tell the end, and its pods are, too.
+/// The follower of the run ended before it could report the result, and the pods were
+/// deleted.
 #[tokio::test]
-async fn the_end_of_a_run_that_was_stopped_is_told_though_no_pod_is_left() {
+async fn the_result_of_a_stopped_run_is_reported_without_its_pods() {
     let mut stopped = job("worker");
     stopped["spec"]["suspend"] = json!(true);
     let why = json!({
@@ -160,7 +161,7 @@ async fn the_end_of_a_run_that_was_stopped_is_told_though_no_pod_is_left() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_is_known_by_its_log() {
+async fn a_missing_command_is_recognized_by_its_log() {
     let fake = cluster(vec![job("main")], vec![ended("main", 127)], vec![], |_| {
         Answer::Stream(
             texts(&["2026-01-01T00:00:01Z longshore: command not found: pyton\n"]),
@@ -173,7 +174,7 @@ async fn a_command_that_is_not_there_is_known_by_its_log() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_gone_does_not_keep_the_end_back() {
+async fn a_deleted_log_does_not_delay_the_result() {
     let fake = cluster(vec![job("main")], vec![ended("main", 5)], vec![], |_| {
         fake::status(404, "NotFound", "pods \"demo-main\" not found")
     });
@@ -184,16 +185,16 @@ async fn a_log_that_is_gone_does_not_keep_the_end_back() {
 }
 
 #[tokio::test]
-async fn lines_that_were_rotated_away_while_a_connection_was_broken_are_reported() {
+async fn lines_that_were_rotated_during_an_outage_are_reported_as_lost() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
     let before = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n";
-    // What a kubelet has after a rotation: the file that is written now.
+    // What a kubelet has after a rotation: only the current file.
     let after = "2026-01-01T00:00:40Z fifty\n2026-01-01T00:00:41Z end\n";
     let followed = Script::new([
         (texts(&[before]), End::Breaks),
         (texts(&[after]), End::Ends),
     ]);
-    // The pod ends when the log has been asked for again.
+    // The pod ends once its log was requested again.
     let (again, asks_again) = (Arc::new(Notify::new()), AtomicUsize::new(0));
     let end = again.clone();
     let events = stream::once(async move {
@@ -228,10 +229,10 @@ async fn lines_that_were_rotated_away_while_a_connection_was_broken_are_reported
     assert_eq!(outcome.ending, Ending::Succeeded);
 }
 
-/// A kubelet that has begun two more files skips the one between them. The follower
-/// waits for whoever takes its events, and asks for the current file meanwhile.
+/// A kubelet that has started two more files skips the one between them. The follower waits
+/// for its reader, and meanwhile requests the current file.
 #[tokio::test]
-async fn a_file_that_a_slow_reader_has_missed_is_reported() {
+async fn a_file_that_a_slow_reader_missed_is_reported() {
     const LINES: usize = 3000;
     let second = |second: usize| {
         format!(
@@ -272,8 +273,8 @@ async fn a_file_that_a_slow_reader_has_missed_is_reported() {
     let options = FollowOptions::default();
     let mut follow = Follow::start(&fake.cluster(), &run, options).await.unwrap();
     let begin = Instant::now();
-    let is_probe = |asked: &Asked| asked.query.contains("limitBytes");
-    while !fake.asked.lock().unwrap().iter().any(is_probe) {
+    let is_probe = |asked: &ReceivedRequest| asked.query.contains("limitBytes");
+    while !fake.requests.lock().unwrap().iter().any(is_probe) {
         assert!(begin.elapsed() < Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -309,7 +310,7 @@ async fn a_pod_without_a_completion_index_is_followed() {
             0,
         ),
     ] {
-        // As Kubernetes 1.20 makes it, which ignores `completionMode`.
+        // As created by Kubernetes 1.20, which ignores `completionMode`.
         let mut old = pod("main", "9", state, phase);
         let labels = old["metadata"]["labels"].as_object_mut().unwrap();
         labels.remove("batch.kubernetes.io/job-completion-index");
@@ -327,7 +328,7 @@ async fn a_pod_without_a_completion_index_is_followed() {
 }
 
 #[tokio::test]
-async fn an_unfinished_line_can_be_seen() {
+async fn an_incomplete_line_is_visible() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
     let fake = cluster(vec![job("main")], vec![running], vec![], |_| {
         Answer::Stream(
@@ -357,24 +358,24 @@ async fn an_unfinished_line_can_be_seen() {
 }
 
 #[tokio::test]
-async fn the_end_is_told_with_what_events_know() {
+async fn the_result_includes_the_cause_from_events() {
     let fake = cluster(vec![job("main")], vec![ended("main", 143)], vec![], |_| {
         Answer::Stream(vec![], End::Ends)
     });
     let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     assert_eq!(outcome.reason, "main/0: its node was lost");
     assert_eq!(outcome.exit_code, 143);
-    // What is plain by itself is not asked about.
+    // A cause that is known from the status requires no request for events.
     let fake = cluster(vec![job("main")], vec![ended("main", 7)], vec![], |_| {
         Answer::Stream(vec![], End::Ends)
     });
     let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     assert_eq!(outcome.exit_code, 7);
-    let asked = fake.asked.lock().unwrap();
+    let asked = fake.requests.lock().unwrap();
     assert!(!asked.iter().any(|asked| asked.path.ends_with("/events")));
 }
 
-/// Answers for the first `times`, and then as it does later.
+/// Returns `answer()` the first `times` times, then `then()`.
 fn first<T>(times: usize, answer: impl Fn() -> T, then: impl Fn() -> T) -> impl Fn() -> T {
     let left = AtomicUsize::new(times);
     move || {
@@ -388,9 +389,9 @@ fn whole_log() -> Answer {
 }
 
 #[tokio::test]
-async fn a_log_is_read_when_the_server_is_there_again() {
-    // Longer than one that refuses would be asked.
-    let log = first(9, || Answer::Away, whole_log);
+async fn a_log_is_read_when_the_server_is_reachable_again() {
+    // More failures than the retries of a server that rejects requests.
+    let log = first(9, || Answer::Unreachable, whole_log);
     let pods = vec![ended("main", 7)];
     let fake = cluster(vec![job("main")], pods, vec![], move |_| log());
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
@@ -399,7 +400,7 @@ async fn a_log_is_read_when_the_server_is_there_again() {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_know_its_pods_yet_is_asked_again() {
+async fn a_log_request_is_retried_while_the_node_does_not_know_its_pods() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
     let unknown = || fake::status(404, "NotFound", "pods \"x\" not found");
     let one = || Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n"]), End::StaysOpen);
@@ -427,9 +428,9 @@ async fn a_node_that_does_not_know_its_pods_yet_is_asked_again() {
     assert_eq!(outcome.exit_code, 0);
 }
 
-/// The connection is dead, and nobody has said so.
+/// The connection is dead without any error.
 #[tokio::test]
-async fn a_connection_that_brings_nothing_more_does_not_hide_the_end_of_a_log() {
+async fn a_dead_connection_does_not_hide_the_end_of_a_log() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
     let fake = cluster(
         vec![job("main")],
@@ -448,7 +449,7 @@ async fn a_connection_that_brings_nothing_more_does_not_hide_the_end_of_a_log() 
 }
 
 #[tokio::test]
-async fn the_rest_is_stopped_when_the_server_is_there_again() {
+async fn the_other_roles_are_stopped_when_the_server_is_reachable_again() {
     let running = pod("ps", "8", json!({"running": {}}), "Running");
     let fake = cluster(
         vec![job("ps"), job("worker")],
@@ -460,7 +461,8 @@ async fn the_rest_is_stopped_when_the_server_is_there_again() {
         },
     );
     let away = first(6, || true, || false);
-    let fake = fake.with(move |asked| (asked.method == "PATCH" && away()).then_some(Answer::Away));
+    let fake =
+        fake.with(move |asked| (asked.method == "PATCH" && away()).then_some(Answer::Unreachable));
     let (_, outcome) = follow(&fake, &run(&[("ps", 1, true), ("worker", 1, false)])).await;
     assert_eq!(outcome.exit_code, 3);
     let writes = fake.writes();
@@ -470,19 +472,19 @@ async fn the_rest_is_stopped_when_the_server_is_there_again() {
 }
 
 #[tokio::test]
-async fn a_run_is_followed_when_the_server_answers_again() {
+async fn a_run_is_followed_when_the_server_responds_again() {
     let fake = cluster(vec![job("main")], vec![ended("main", 5)], vec![], |_| {
         whole_log()
     });
     let away = first(6, || true, || false);
-    let fake = fake.with(move |_| away().then_some(Answer::Away));
+    let fake = fake.with(move |_| away().then_some(Answer::Unreachable));
     let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     assert_eq!(outcome.exit_code, 5);
 }
 
-/// A task that seems to wait may have begun while nobody could be asked.
+/// A task that appears to wait may have started while the server was unreachable.
 #[tokio::test]
-async fn no_task_is_given_up_on_what_was_seen_before_the_server_went_away() {
+async fn no_task_is_given_up_based_on_its_state_before_an_outage() {
     let waits = json!({"waiting": {"reason": "ImagePullBackOff", "message": "later"}});
     for (later, code) in [
         (ended("main", 0), 0),
@@ -495,7 +497,7 @@ async fn no_task_is_given_up_on_what_was_seen_before_the_server_went_away() {
             let is_pods = asked.path.ends_with("/pods");
             let away = Duration::from_millis(500)..Duration::from_secs(4);
             match begin.elapsed() {
-                now if away.contains(&now) => Some(Answer::Away),
+                now if away.contains(&now) => Some(Answer::Unreachable),
                 now if now < away.start && is_pods && asked.query.contains("watch=") => {
                     let cut = stream::once(async {
                         tokio::time::sleep(Duration::from_millis(400)).await;
@@ -518,9 +520,9 @@ async fn no_task_is_given_up_on_what_was_seen_before_the_server_went_away() {
     }
 }
 
-/// The watch of Jobs may be ahead of that of pods, as after the server was away.
+/// The watch of Jobs may be ahead of that of pods, for example after an outage.
 #[tokio::test]
-async fn a_job_that_failed_is_not_believed_before_its_pods_were_looked_at_again() {
+async fn a_failed_job_is_only_reported_after_its_pods_were_listed_again() {
     for (later, code) in [(vec![ended("main", 44)], 44), (vec![], 1)] {
         let mut failed = job("main");
         failed["metadata"]["resourceVersion"] = json!("6");

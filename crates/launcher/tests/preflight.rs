@@ -1,9 +1,9 @@
-//! Preflight's questions: what is asked, and what comes of answers that fail.
+//! Preflight: its requests, and its results when they fail.
 #![allow(clippy::unwrap_used)]
 
 mod fake;
 
-use fake::{Answer, Asked, Fake, list, status};
+use fake::{Answer, Fake, ReceivedRequest, list, status};
 use longshore_launcher::{
     Flags, Plan, RunName, Settings, config,
     plan::plan,
@@ -29,8 +29,8 @@ fn namespace() -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "uid": "u"}})
 }
 
-/// A cluster where all is well, but for what the test says.
-fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Fake {
+/// A cluster where every check succeeds, except as the test says.
+fn cluster(special: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     Fake::new(move |asked| {
         if let Some(answer) = special(asked) {
             return answer;
@@ -49,25 +49,25 @@ fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -
             path if path.ends_with("limitranges") => list("LimitRange", "v1", vec![]),
             "/api/v1/nodes" => list("Node", "v1", vec![]),
             "/version" => Answer::Json(200, json!({"major": "1", "minor": "34"})),
-            path => panic!("asked for {path}"),
+            path => panic!("unexpected request for {path}"),
         }
     })
 }
 
 #[tokio::test]
-async fn eight_questions_where_all_is_well() {
+async fn eight_requests_when_every_check_succeeds() {
     let fake = cluster(|_| None);
     let report = check(&fake.cluster(), &simple(), Purpose::Follow).await;
     assert_eq!(report.unwrap(), Default::default());
-    assert_eq!(fake.asked.lock().unwrap().len(), 8);
+    assert_eq!(fake.requests.lock().unwrap().len(), 8);
 }
 
 #[tokio::test]
-async fn who_may_see_nothing_is_refused_nothing_for_it() {
+async fn missing_read_permissions_block_nothing() {
     let fake = Fake::new(|_| status(403, "Forbidden", "no"));
     let report = check(&fake.cluster(), &simple(), Purpose::Follow).await;
     assert_eq!(report.unwrap(), Default::default());
-    // A server without reviews does not tell rights.
+    // A server without access reviews does not report permissions.
     let fake = cluster(|asked| {
         let review = asked.path.ends_with("reviews");
         review.then(|| {
@@ -83,7 +83,7 @@ async fn who_may_see_nothing_is_refused_nothing_for_it() {
 }
 
 #[tokio::test]
-async fn a_pod_that_the_cluster_does_not_admit_is_refused() {
+async fn a_pod_that_admission_rejects_is_a_blocker() {
     let refusing = |message: &'static str| {
         cluster(move |asked| {
             let pods = asked.path == "/api/v1/namespaces/team/pods";
@@ -91,17 +91,17 @@ async fn a_pod_that_the_cluster_does_not_admit_is_refused() {
         })
     };
     let fake = refusing("pods \"preflight-\" is forbidden: images of hub.example are not allowed");
-    let told = refusals(&fake, &simple()).await;
-    insta::assert_snapshot!(told.join("\n"), @"the cluster does not admit the pods of main: images of hub.example are not allowed; change what is named with a pod template (--template), or ask who administers the namespace");
-    // The namespace is new, its service account is made in a moment.
+    let messages = blockers(&fake, &simple()).await;
+    insta::assert_snapshot!(messages.join("\n"), @"the cluster does not admit the pods of main: images of hub.example are not allowed; change what is named with a pod template (--template), or ask who administers the namespace");
+    // The namespace is new; its service account is about to be created.
     let fake = refusing(
         "pods \"preflight-\" is forbidden: error looking up service account team/default: serviceaccount \"default\" not found",
     );
-    assert_eq!(refusals(&fake, &simple()).await, [""; 0]);
+    assert_eq!(blockers(&fake, &simple()).await, [""; 0]);
 }
 
 #[tokio::test]
-async fn rights_are_asked_one_by_one_of_who_may_not_do_everything() {
+async fn permissions_are_checked_one_by_one_for_limited_users() {
     let fake = cluster(|asked| {
         if !asked.path.ends_with("reviews") {
             return None;
@@ -119,12 +119,12 @@ async fn rights_are_asked_one_by_one_of_who_may_not_do_everything() {
     let report = check(&fake.cluster(), &simple(), Purpose::Follow)
         .await
         .unwrap();
-    let told: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"you may not create jobs.batch in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=jobs.batch`, and bind it to you, with `kubectl create rolebinding`"#);
+    let messages: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(messages.join("\n"), @r#"you may not create jobs.batch in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=jobs.batch`, and bind it to you, with `kubectl create rolebinding`"#);
 }
 
 #[tokio::test]
-async fn a_cluster_that_does_not_answer_is_no_refusal_but_an_error() {
+async fn an_unreachable_cluster_is_an_error_and_not_a_blocker() {
     let fake = Fake::new(|_| status(401, "Unauthorized", "who are you?"));
     let error = check(&fake.cluster(), &simple(), Purpose::Detach).await;
     assert!(error.unwrap_err().is_unauthorized());
@@ -135,27 +135,27 @@ async fn a_cluster_that_does_not_answer_is_no_refusal_but_an_error() {
     let report = check(&fake.cluster(), &simple(), Purpose::Follow)
         .await
         .unwrap();
-    let told: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
+    let messages: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(messages.join("\n"), @r#"the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
 }
 
-async fn refusals(fake: &Fake, plan: &Plan) -> Vec<String> {
+async fn blockers(fake: &Fake, plan: &Plan) -> Vec<String> {
     let report = check(&fake.cluster(), plan, Purpose::Follow).await.unwrap();
     report.refusals.iter().map(ToString::to_string).collect()
 }
 
 #[tokio::test]
-async fn a_server_without_indexed_jobs_is_refused() {
+async fn a_server_without_indexed_jobs_is_a_blocker() {
     for (minor, is_old) in [("20+", true), ("21", true), ("22", false), ("x", false)] {
         let fake = cluster(move |asked| {
             let version = json!({"major": "1", "minor": minor});
             (asked.path == "/version").then(|| Answer::Json(200, version))
         });
-        let told = refusals(&fake, &simple()).await;
+        let messages = blockers(&fake, &simple()).await;
         match is_old {
-            false => assert_eq!(told, [""; 0]),
+            false => assert_eq!(messages, [""; 0]),
             true => assert_eq!(
-                told,
+                messages,
                 [format!(
                     "the cluster runs Kubernetes 1.{}, which has no Indexed Jobs; use a cluster of version 1.22 or newer",
                     minor.trim_end_matches('+')
@@ -184,14 +184,14 @@ fn with_node(runtime: &'static str) -> Fake {
 }
 
 #[tokio::test]
-async fn a_default_image_without_a_launcher_is_refused_where_images_are_pulled() {
+async fn a_default_image_without_a_launcher_image_is_a_blocker_where_images_are_pulled() {
     let real = with_node("containerd://1.7.0");
-    let told = refusals(&real, &with_launcher(None)).await.join("\n");
-    insta::assert_snapshot!(told, @r#"the image "python:3-slim" does not contain the program longshore, and no launcher image brings it; build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore"#);
-    assert_eq!(refusals(&real, &simple()).await, [""; 0]);
+    let messages = blockers(&real, &with_launcher(None)).await.join("\n");
+    insta::assert_snapshot!(messages, @r#"the image "python:3-slim" does not contain the program longshore, and no launcher image brings it; build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore"#);
+    assert_eq!(blockers(&real, &simple()).await, [""; 0]);
     let embedded = with_node("longshore://0.1.0");
-    assert_eq!(refusals(&embedded, &with_launcher(None)).await, [""; 0]);
-    // An image of one's own may contain the program.
+    assert_eq!(blockers(&embedded, &with_launcher(None)).await, [""; 0]);
+    // A custom image may contain the program.
     let flags = Flags {
         command: vec!["true".into()],
         image: Some("registry.example/train:1".into()),
@@ -199,11 +199,11 @@ async fn a_default_image_without_a_launcher_is_refused_where_images_are_pulled()
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
     let own = plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
-    assert_eq!(refusals(&real, &own).await, [""; 0]);
+    assert_eq!(blockers(&real, &own).await, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_claim_on_the_embedded_cluster_is_refused() {
+async fn a_claim_on_the_embedded_cluster_is_a_blocker() {
     let settings = "command = 'true'\n[[volumes]]\nclaim = 'data'\npath = '/data'";
     let settings = Settings::parse(settings, std::path::Path::new("longshore.toml")).unwrap();
     let spec = config::resolve(&settings, &Flags::default(), "demo").unwrap();
@@ -217,13 +217,16 @@ async fn a_claim_on_the_embedded_cluster_is_refused() {
             )
         })
     });
-    let told = refusals(&fake, &plan).await;
-    assert_eq!(told.len(), 1, "{told:?}");
+    let messages = blockers(&fake, &plan).await;
+    assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(
-        told[0].starts_with(
+        messages[0].starts_with(
             "the embedded cluster has no storage for the PersistentVolumeClaim \"data\""
         ),
-        "{told:?}"
+        "{messages:?}"
     );
-    assert!(told[0].contains("`--volume host:data:/data`"), "{told:?}");
+    assert!(
+        messages[0].contains("`--volume host:data:/data`"),
+        "{messages:?}"
+    );
 }

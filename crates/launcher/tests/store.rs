@@ -1,5 +1,5 @@
-//! Bundles by way of an S3 server: sent in parts and once, fetched by a signed
-//! URL, and what each thing that goes wrong is called.
+//! Bundles in an S3 store: uploaded once, in parts, and downloaded by a signed URL, with
+//! the error message of each failure.
 #![allow(clippy::unwrap_used)]
 
 mod s3;
@@ -22,11 +22,11 @@ use longshore_launcher::{
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 use s3::{BUCKET, Fault, S3, SECRET};
 
-/// Two parts, and a little.
+/// Two parts and a remainder.
 const SIZE: usize = (16 << 20) + 1000;
 
-/// A bundle of this size. Packing it takes longest, so tests of one time share
-/// it; the last of them removes its file.
+/// A bundle of this size. Packing it is slow, so concurrent tests share it; the last one
+/// removes its file.
 fn large() -> Arc<Bundle> {
     static LARGE: Mutex<Weak<Bundle>> = Mutex::new(Weak::new());
     let mut shared = LARGE.lock().unwrap();
@@ -37,7 +37,7 @@ fn large() -> Arc<Bundle> {
     })
 }
 
-/// A bundle with a file of so many bytes that do not compress.
+/// A bundle with an incompressible file of this many bytes.
 fn bundle(bytes: usize) -> Bundle {
     let folder = tempfile::tempdir().unwrap();
     let mut data = vec![0; bytes];
@@ -72,7 +72,7 @@ fn url(info: &BundleInfo) -> &SignedUrl {
     }
 }
 
-/// What a pod does that is told so.
+/// Downloads a bundle as a pod does.
 fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
     let pod = tempfile::tempdir().unwrap();
     let places = Places {
@@ -106,9 +106,9 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
     fetch_into(&places).map(|()| pod)
 }
 
-/// The error's text, which shows nothing that is secret.
+/// The error message, which must not contain a secret.
 #[track_caller]
-fn refused(info: &BundleInfo) -> String {
+fn error_message(info: &BundleInfo) -> String {
     let error = fetch(info).unwrap_err();
     let text = format!("{error}");
     let signature = url(info).secret().split_once('?').unwrap().1;
@@ -123,11 +123,11 @@ fn with<'a>(seen: &'a [String], word: &str) -> Vec<&'a String> {
 }
 
 #[tokio::test]
-async fn a_large_bundle_is_sent_in_parts_once_and_fetched_without_credentials() {
+async fn a_large_bundle_is_uploaded_once_in_parts_and_downloaded_without_credentials() {
     let server = S3::start();
     let bundle = large();
-    let told: Arc<Mutex<Vec<Sent>>> = Arc::default();
-    let listener = Arc::clone(&told);
+    let progress: Arc<Mutex<Vec<Sent>>> = Arc::default();
+    let listener = Arc::clone(&progress);
     let options = DeliverOptions {
         progress: Arc::new(move |sent| listener.lock().unwrap().push(sent)),
         ..options(&server)
@@ -141,17 +141,17 @@ async fn a_large_bundle_is_sent_in_parts_once_and_fetched_without_credentials() 
         fs::read(server.file(&object(&bundle))).unwrap(),
         bundle.bytes().unwrap()
     );
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    assert_eq!(told.len(), 3);
-    assert!(told.is_sorted_by_key(|sent| sent.bytes), "{told:?}");
-    assert_eq!(told.last().unwrap().bytes, bundle.size);
+    let progress = std::mem::take(&mut *progress.lock().unwrap());
+    assert_eq!(progress.len(), 3);
+    assert!(progress.is_sorted_by_key(|sent| sent.bytes), "{progress:?}");
+    assert_eq!(progress.last().unwrap().bytes, bundle.size);
 
     let again = send(&server, &bundle).await.unwrap();
     let seen = server.seen();
     assert_eq!(seen.len(), 2, "asked and looked, sent nothing: {seen:#?}");
     assert!(with(&seen, "PUT").is_empty() && with(&seen, "POST").is_empty());
 
-    // In a runtime or not, the pod's side is the same.
+    // The pod's side works the same with and without a runtime.
     let pod = fetch(&again).unwrap();
     let data = fs::read(pod.path().join("home/work/data")).unwrap();
     assert_eq!(data.len(), SIZE);
@@ -160,7 +160,7 @@ async fn a_large_bundle_is_sent_in_parts_once_and_fetched_without_credentials() 
 }
 
 #[tokio::test]
-async fn a_small_bundle_is_sent_at_once_and_another_size_is_replaced() {
+async fn a_small_bundle_is_uploaded_in_one_request_and_replaced_if_its_size_differs() {
     let server = S3::start();
     let bundle = bundle(1000);
     send(&server, &bundle).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_small_bundle_is_sent_at_once_and_another_size_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_bundle_that_the_store_has_is_not_packed_and_one_that_vanished_is() {
+async fn a_bundle_is_packed_only_if_the_store_does_not_have_it() {
     let server = S3::start();
     let folder = tempfile::tempdir().unwrap();
     let code = folder.path().join("code");
@@ -186,7 +186,7 @@ async fn a_bundle_that_the_store_has_is_not_packed_and_one_that_vanished_is() {
         cache: Some(folder.path().join("cache")),
         ..PackOptions::default()
     };
-    // What was just written is not taken for unchanged.
+    // The packing cache ignores files that changed in the last two seconds.
     std::thread::sleep(Duration::from_millis(2_100));
     let packed = || pack(&code, &remembered, |_| {}).unwrap();
     let first = packed();
@@ -211,7 +211,7 @@ async fn a_bundle_that_the_store_has_is_not_packed_and_one_that_vanished_is() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_is_fetched_again() {
+async fn a_bundle_that_was_uploaded_earlier_is_downloaded() {
     let server = S3::start();
     let bundle = bundle(1000);
     let gone = again(&bundle.sha256, &store(), options(&server)).await;
@@ -228,7 +228,7 @@ async fn what_was_sent_before_is_fetched_again() {
 }
 
 #[tokio::test]
-async fn a_part_that_fails_is_sent_again_and_no_other() {
+async fn only_a_failed_part_is_uploaded_again() {
     let server = S3::start();
     server.fail("partNumber=2", &[Fault::Answer(503), Fault::Answer(500)]);
     send(&server, &large()).await.unwrap();
@@ -250,7 +250,7 @@ async fn a_failed_upload_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn an_upload_that_is_stopped_leaves_nothing_behind() {
+async fn a_cancelled_upload_leaves_nothing_behind() {
     let (server, bundle) = (S3::start(), large());
     server.fail("partNumber=2", &[Fault::Silence]);
     let (stop, mut stopped) = tokio::sync::mpsc::unbounded_channel();
@@ -266,8 +266,8 @@ async fn an_upload_that_is_stopped_leaves_nothing_behind() {
     assert!(!server.file(&object(&bundle)).exists());
 }
 
-/// As [`options`], with a folder to remember uploads in.
-fn remembering(server: &S3, cache: &Path) -> DeliverOptions {
+/// Like [`options`], with a folder for upload journals.
+fn with_journals(server: &S3, cache: &Path) -> DeliverOptions {
     DeliverOptions {
         cache: Some(cache.to_owned()),
         ..options(server)
@@ -280,18 +280,18 @@ fn journals(cache: &Path) -> Vec<std::path::PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// Sends a part of three and no more, as a process does that is killed then.
+/// Uploads one of three parts, like a process that is then killed.
 async fn send_a_part(server: &S3, bundle: &Bundle, cache: &Path) {
     server.take_parts(1);
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (report, mut progress) = tokio::sync::mpsc::unbounded_channel();
     let options = DeliverOptions {
-        progress: Arc::new(move |_| tell.send(()).unwrap_or_default()),
-        ..remembering(server, cache)
+        progress: Arc::new(move |_| report.send(()).unwrap_or_default()),
+        ..with_journals(server, cache)
     };
     let store = store();
     tokio::select! {
         delivered = deliver(bundle, Some(&store), options) => panic!("{delivered:?}"),
-        _ = told.recv() => {}
+        _ = progress.recv() => {}
     }
     server.take_all();
     let seen = server.seen();
@@ -301,12 +301,12 @@ async fn send_a_part(server: &S3, bundle: &Bundle, cache: &Path) {
 }
 
 #[tokio::test]
-async fn an_upload_goes_on_where_the_store_was_lost() {
+async fn an_upload_resumes_after_the_store_was_unreachable() {
     let (server, bundle) = (S3::start(), large());
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path();
     server.take_parts(1);
-    let lost = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+    let lost = deliver(&bundle, Some(&store()), with_journals(&server, cache)).await;
     let text = lost.unwrap_err().to_string();
     assert!(
         text.contains("the next try goes on where this one ended"),
@@ -323,8 +323,8 @@ async fn an_upload_goes_on_where_the_store_was_lost() {
     });
     assert!(!kept.contains(&id) && !kept.contains(&key), "{kept}");
 
-    // What cannot be reached at all leaves it, too.
-    deliver(&bundle, Some(&store()), remembering(&server, cache))
+    // An unreachable store keeps the journal as well.
+    deliver(&bundle, Some(&store()), with_journals(&server, cache))
         .await
         .unwrap_err();
     assert_eq!(journals(cache).len(), 1);
@@ -332,23 +332,28 @@ async fn an_upload_goes_on_where_the_store_was_lost() {
     let seen = server.seen();
     assert_eq!(with(&seen, "partNumber=").len(), 1, "{seen:#?}");
 
-    let told: Arc<Mutex<Vec<Sent>>> = Arc::default();
-    let listener = Arc::clone(&told);
+    let progress: Arc<Mutex<Vec<Sent>>> = Arc::default();
+    let listener = Arc::clone(&progress);
     let options = DeliverOptions {
         progress: Arc::new(move |sent| listener.lock().unwrap().push(sent)),
-        ..remembering(&server, cache)
+        ..with_journals(&server, cache)
     };
     let info = deliver(&bundle, Some(&store()), options).await.unwrap();
     let seen = server.seen();
     let counts = ["partNumber=", "uploads", "POST"].map(|word| with(&seen, word).len());
     assert_eq!(counts, [2, 0, 1], "{seen:#?}");
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    assert!(told[0].bytes > 0 && told[0].bytes < bundle.size, "{told:?}");
+    let progress = std::mem::take(&mut *progress.lock().unwrap());
     assert!(
-        told.iter().all(|sent| sent.earlier == told[0].bytes),
-        "{told:?}"
+        progress[0].bytes > 0 && progress[0].bytes < bundle.size,
+        "{progress:?}"
     );
-    assert_eq!(told.last().unwrap().bytes, bundle.size);
+    assert!(
+        progress
+            .iter()
+            .all(|sent| sent.earlier == progress[0].bytes),
+        "{progress:?}"
+    );
+    assert_eq!(progress.last().unwrap().bytes, bundle.size);
     assert_eq!(journals(cache), [""; 0].map(std::path::PathBuf::from));
     assert_eq!(server.leftovers(), [""; 0]);
     let sent = fs::read(server.file(&object(&bundle))).unwrap();
@@ -357,7 +362,7 @@ async fn an_upload_goes_on_where_the_store_was_lost() {
 }
 
 #[tokio::test]
-async fn an_upload_that_the_store_has_forgotten_is_begun_anew() {
+async fn an_upload_that_the_store_does_not_know_is_restarted() {
     let (server, bundle) = (S3::start(), large());
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path();
@@ -365,7 +370,7 @@ async fn an_upload_that_the_store_has_forgotten_is_begun_anew() {
     for name in server.leftovers() {
         fs::remove_file(server.file("..").join(name)).unwrap();
     }
-    deliver(&bundle, Some(&store()), remembering(&server, cache))
+    deliver(&bundle, Some(&store()), with_journals(&server, cache))
         .await
         .unwrap();
     let seen = server.seen();
@@ -377,7 +382,7 @@ async fn an_upload_that_the_store_has_forgotten_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_does_no_harm() {
+async fn a_damaged_journal_is_ignored() {
     let bundle = large();
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path();
@@ -385,7 +390,7 @@ async fn a_damaged_journal_does_no_harm() {
         |_| "no json\n".to_owned(),
         |text| text.replace("\"total\":", "\"total\":1"),
         |text| text.replace("\"upload\":\"", "\"upload\":\"../x?y&"),
-        // Another content is told apart by its tag.
+        // The tag of a different content differs.
         |text| text.replace("\"id\":\"", "\"id\":\"\\u0000\u{fffd}"),
     ];
     for harm in harm {
@@ -396,7 +401,7 @@ async fn a_damaged_journal_does_no_harm() {
         let harmed = harm(&text);
         assert_ne!(harmed, text);
         fs::write(journal, &harmed).unwrap();
-        let delivered = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+        let delivered = deliver(&bundle, Some(&store()), with_journals(&server, cache)).await;
         delivered.unwrap_or_else(|error| panic!("{error}: {harmed}"));
         let sent = fs::read(server.file(&object(&bundle))).unwrap();
         assert_eq!(sent, bundle.bytes().unwrap());
@@ -405,37 +410,37 @@ async fn a_damaged_journal_does_no_harm() {
 }
 
 #[tokio::test]
-async fn what_is_refused_or_there_already_is_not_gone_on_with() {
+async fn a_rejected_or_completed_upload_is_not_resumed() {
     let (server, bundle) = (S3::start(), large());
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path();
     send_a_part(&server, &bundle, cache).await;
     server.fail("partNumber=", &[Fault::Answer(403)]);
-    let error = deliver(&bundle, Some(&store()), remembering(&server, cache)).await;
+    let error = deliver(&bundle, Some(&store()), with_journals(&server, cache)).await;
     let error = error.unwrap_err();
     assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
     assert_eq!(with(&server.seen(), "DELETE").len(), 1);
     assert_eq!((journals(cache).len(), server.leftovers().len()), (0, 0));
 
-    // Somebody else sends it meanwhile.
+    // Another client uploads the bundle meanwhile.
     send_a_part(&server, &bundle, cache).await;
     send(&server, &bundle).await.unwrap();
     assert_eq!(server.leftovers().len(), 2, "the upload, and its part");
-    deliver(&bundle, Some(&store()), remembering(&server, cache))
+    deliver(&bundle, Some(&store()), with_journals(&server, cache))
         .await
         .unwrap();
     assert_eq!((journals(cache).len(), server.leftovers().len()), (0, 0));
 }
 
 #[tokio::test]
-async fn what_nobody_goes_on_with_is_taken_back_after_a_week() {
+async fn an_abandoned_upload_is_aborted_after_a_week() {
     let (server, large) = (S3::start(), large());
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path();
     send_a_part(&server, &large, cache).await;
     let send = async || {
         let small = bundle(1000);
-        let options = remembering(&server, cache);
+        let options = with_journals(&server, cache);
         deliver(&small, Some(&store()), options).await.unwrap();
         (journals(cache).len(), server.leftovers().len())
     };
@@ -448,7 +453,7 @@ async fn what_nobody_goes_on_with_is_taken_back_after_a_week() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_told_why_and_shown_no_secret() {
+async fn rejections_explain_the_cause_without_secrets() {
     let server = S3::start();
     let bundle = bundle(1000);
     let with_setting = |key: &str, value: &str| {
@@ -458,7 +463,7 @@ async fn who_is_refused_is_told_why_and_shown_no_secret() {
     };
     let url = |url: &str| Store::parse(url).unwrap();
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}", unused.local_addr().unwrap());
+    let unreachable = format!("http://{}", unused.local_addr().unwrap());
     drop(unused);
     let cases = [
         (
@@ -481,7 +486,7 @@ async fn who_is_refused_is_told_why_and_shown_no_secret() {
         ),
         (
             store(),
-            with_setting("AWS_ENDPOINT_URL", &nobody),
+            with_setting("AWS_ENDPOINT_URL", &unreachable),
             "Connection refused",
             "is AWS_ENDPOINT_URL right",
         ),
@@ -513,7 +518,7 @@ async fn a_signed_url_expires() {
     let info = deliver(&bundle(1000), Some(&store()), options).await;
     let info = info.unwrap();
     tokio::time::sleep(Duration::from_secs(6)).await;
-    let text = refused(&info);
+    let text = error_message(&info);
     assert!(
         text.contains("refuses to give the bundle http://127.0.0.1"),
         "{text}"
@@ -525,7 +530,7 @@ async fn a_signed_url_expires() {
 }
 
 #[tokio::test]
-async fn a_download_goes_on_where_it_broke_off() {
+async fn an_interrupted_download_resumes() {
     let server = S3::start();
     let bundle = bundle(1 << 20);
     let info = send(&server, &bundle).await.unwrap();
@@ -539,7 +544,7 @@ async fn a_download_goes_on_where_it_broke_off() {
 }
 
 #[tokio::test]
-async fn a_bundle_that_is_not_what_was_sent_is_not_unpacked() {
+async fn a_modified_bundle_is_not_unpacked() {
     let server = S3::start();
     let bundle = bundle(1000);
     let info = send(&server, &bundle).await.unwrap();
@@ -547,7 +552,7 @@ async fn a_bundle_that_is_not_what_was_sent_is_not_unpacked() {
     let overwrite = |file: &Path, bytes: Vec<u8>| fs::write(file, bytes).unwrap();
     let size = usize::try_from(bundle.size).unwrap();
     overwrite(&file, vec![0; size]);
-    let text = refused(&info);
+    let text = error_message(&info);
     assert!(text.contains("is damaged: its sha256 is"), "{text}");
     assert!(
         text.contains("delete it from the store and submit"),
@@ -555,12 +560,12 @@ async fn a_bundle_that_is_not_what_was_sent_is_not_unpacked() {
     );
     for other in [size + 1, size - 1] {
         overwrite(&file, vec![0; other]);
-        let text = refused(&info);
+        let text = error_message(&info);
         let sizes = format!("it has {other} bytes, not {size}");
         assert!(text.contains(&sizes), "{text}");
     }
     fs::remove_file(&file).unwrap();
-    let text = refused(&info);
+    let text = error_message(&info);
     assert!(text.contains("is not in the store any more"), "{text}");
     assert!(text.contains("NoSuchKey"), "{text}");
 }

@@ -1,10 +1,10 @@
-//! Submitting: all or nothing, and bundles that are there already.
+//! Submission: all or nothing, and reuse of existing bundles.
 #![allow(clippy::unwrap_used)]
 
 mod fake;
 
 use bytes::Bytes;
-use fake::{Answer, Asked, Fake, status};
+use fake::{Answer, Fake, ReceivedRequest, status};
 use longshore_launcher::{
     BundleInfo, Flags, Plan, RunName, Settings, config,
     plan::plan,
@@ -34,8 +34,8 @@ fn two_roles() -> Plan {
     .unwrap()
 }
 
-/// What the server makes of an object.
-fn created(asked: &Asked) -> Answer {
+/// The object as the server returns it.
+fn created(asked: &ReceivedRequest) -> Answer {
     let mut object = asked.body.clone();
     let name = object["metadata"]["name"]
         .as_str()
@@ -48,7 +48,7 @@ fn created(asked: &Asked) -> Answer {
     Answer::Json(if asked.method == "POST" { 201 } else { 200 }, object)
 }
 
-fn name(asked: &Asked) -> &str {
+fn name(asked: &ReceivedRequest) -> &str {
     asked.body["metadata"]["name"].as_str().unwrap_or_default()
 }
 
@@ -62,7 +62,7 @@ async fn the_first_job_owns_all_objects() {
         .map(|role| (role.name.as_str(), role.count))
         .collect();
     assert_eq!(roles, [("chief", 1), ("worker", 2)]);
-    let asked = fake.asked.lock().unwrap();
+    let asked = fake.requests.lock().unwrap();
     let last_secret = asked
         .iter()
         .rposition(|asked| asked.method == "POST" && asked.path.ends_with("/secrets"));
@@ -71,7 +71,7 @@ async fn the_first_job_owns_all_objects() {
         .position(|asked| asked.method == "POST" && asked.path.ends_with("/jobs"));
     assert!(
         last_secret < first_job,
-        "pods that start at once find what they need"
+        "objects that pods need are created before the Jobs"
     );
     let owned: Vec<(&str, &Value)> = asked
         .iter()
@@ -97,7 +97,7 @@ async fn the_first_job_owns_all_objects() {
 }
 
 #[tokio::test]
-async fn a_refused_job_leaves_nothing_behind() {
+async fn a_rejected_job_leaves_nothing_behind() {
     let fake = Fake::new(|asked| match (asked.method.as_str(), name(asked)) {
         ("POST", "demo-ab2cd-worker") => status(403, "Forbidden", "exceeded quota: small"),
         ("GET", _) => {
@@ -141,7 +141,7 @@ async fn a_refused_job_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_bundle_that_is_there_is_used_again_unless_it_is_another() {
+async fn an_existing_bundle_is_reused_if_it_is_the_same() {
     let with_sha = |sha256: String| {
         Fake::new(move |asked| match (asked.method.as_str(), name(asked)) {
             ("POST", name) if name.starts_with("longshore-bundle") => {

@@ -1,5 +1,5 @@
-//! The first process of a container: signals reach the command, its exit code comes
-//! back, and nothing that has ended stays.
+//! The first process of a container: it forwards signals to the command, returns its exit
+//! code, and reaps every process that has ended.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -23,21 +23,21 @@ use rustix::{
 
 const SCRIPT: &str = "LONGSHORE_TEST_SUPERVISED";
 
-/// What the others start: a process that supervises a script, as process 1 would.
+/// Started by the other tests: a process that supervises a script, as process 1 would.
 #[test]
 #[ignore = "the other tests start it"]
 fn supervisor() {
     let Some(script) = env::var_os(SCRIPT) else {
         return;
     };
-    // Orphans come to it, as they come to process 1.
+    // Orphans become its children, as they become those of process 1.
     set_child_subreaper(Pid::from_raw(1)).unwrap();
     let mut command = Command::new("sh");
     let code = supervise(command.arg("-c").arg(script)).unwrap();
     std::process::exit(code);
 }
 
-/// The supervisor with a script, when the script has said its first line.
+/// The supervisor with a script, after the script has printed its first line.
 fn started(script: &str) -> (Child, String, BufReader<std::process::ChildStdout>) {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
@@ -53,12 +53,12 @@ fn started(script: &str) -> (Child, String, BufReader<std::process::ChildStdout>
         .unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    // The harness says something, too.
+    // The test harness also prints lines.
     while !line.starts_with("script: ") {
         line.clear();
         assert!(
             said.read_line(&mut line).unwrap() > 0,
-            "the script says nothing"
+            "the script prints nothing"
         );
     }
     let line = line.trim_start_matches("script: ").trim().to_owned();
@@ -71,7 +71,7 @@ fn send(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn exit_codes_come_back() {
+fn exit_codes_are_returned() {
     let code = |script: &str| started(script).0.wait().unwrap().code();
     assert_eq!(code("echo script: a; exit 7"), Some(7));
     assert_eq!(code("echo script: a"), Some(0));
@@ -89,7 +89,7 @@ fn signals_reach_the_command() {
     assert_eq!(line, "hup\n");
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(9));
-    // Without a handler of its own, it ends by the signal.
+    // Without a handler of its own, the command dies from the signal.
     let (mut child, ..) = started("echo script: a; exec sleep 60");
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -97,7 +97,7 @@ fn signals_reach_the_command() {
 
 #[test]
 fn orphans_are_reaped() {
-    // The inner shell ends at once, and leaves a process that ends soon.
+    // The inner shell ends at once, and leaves a process behind that ends soon.
     let script = "sh -c 'sleep 0.1 & echo script: $!'; sleep 1; exit 3";
     let (mut child, orphan, _said) = started(script);
     let state = || fs::read_to_string(format!("/proc/{orphan}/stat"));
@@ -105,7 +105,7 @@ fn orphans_are_reaped() {
     while state().is_ok() {
         assert!(
             begin.elapsed().as_millis() < 900,
-            "still there: {:?}",
+            "processes still run: {:?}",
             state()
         );
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -114,23 +114,23 @@ fn orphans_are_reaped() {
 }
 
 #[test]
-fn a_command_that_is_not_there() {
+fn a_missing_command() {
     let error = supervise(&mut Command::new("/nonexistent/command")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 
 #[test]
-fn a_stopped_command_hears_that_it_is_to_end() {
+fn a_stopped_command_receives_sigterm() {
     let script = "trap 'exit 9' TERM; echo script: a; kill -STOP $$; while :; do sleep 0.05; done";
     let (mut child, ..) = started(script);
-    // Until it has stopped.
+    // Until the command has stopped.
     thread::sleep(Duration::from_millis(300));
     assert!(child.try_wait().unwrap().is_none());
     send(&child, Signal::TERM);
     assert_eq!(code_of(&mut child), 9);
 }
 
-/// The exit code, within a time that nothing here needs.
+/// The exit code. Fails the test after a generous timeout.
 fn code_of(child: &mut Child) -> i32 {
     let begin = Instant::now();
     loop {
@@ -139,13 +139,13 @@ fn code_of(child: &mut Child) -> i32 {
         }
         if begin.elapsed() > Duration::from_secs(20) {
             let _ = child.kill();
-            panic!("it does not end");
+            panic!("the supervisor does not end");
         }
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// A supervisor that leads a session with a terminal, and who sits at it.
+/// A supervisor that leads a session with a terminal, and the terminal's user side.
 struct AtTerminal {
     child: Child,
     main: OwnedFd,
@@ -211,7 +211,7 @@ impl AtTerminal {
 }
 
 #[test]
-fn ctrl_z_stops_no_one_for_ever() {
+fn ctrl_z_stops_no_process_forever() {
     let mut terminal = AtTerminal::start("echo script: ready; read x; echo got $x; exit 4");
     for _ in 0..3 {
         terminal.write(b"\x1a");
@@ -245,9 +245,9 @@ fn ctrl_c_and_a_new_size_reach_the_command_once() {
     assert_eq!(code_of(&mut terminal.child), 143);
 }
 
-/// A child takes the terminal, ignores what would stop it, and stops its parents.
+/// A child takes the terminal, ignores stop signals, and stops its parents.
 #[test]
-fn a_hostile_child_does_not_hold_up_the_end() {
+fn a_hostile_child_does_not_delay_the_end() {
     let steal = "import os, signal, time
 for one in (signal.SIGTTOU, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTSTP):
     signal.signal(one, signal.SIG_IGN)
@@ -255,14 +255,14 @@ os.setpgid(0, 0)
 os.tcsetpgrp(1, os.getpid())
 print('script: ready', flush=True)
 time.sleep(30)";
-    // The command reads from a terminal that is no longer its own.
+    // The command reads from a terminal that it no longer controls.
     let script = format!("python3 -c \"{steal}\" & sleep 0.5; read x; sleep 1000");
     let mut terminal = AtTerminal::start(&script);
     thread::sleep(Duration::from_millis(800));
     send(&terminal.child, Signal::TERM);
     assert_eq!(code_of(&mut terminal.child), 143);
 
-    // One that stops the command for good, and closes the terminal.
+    // A child that stops the command for good and closes the terminal.
     let script =
         "exec 3>&1; echo script: ready; exec 0<&- 1>&- 2>&- 3>&-; kill -STOP $$; sleep 1000";
     let mut terminal = AtTerminal::start(script);

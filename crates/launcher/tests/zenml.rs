@@ -1,4 +1,4 @@
-//! Launching a pipeline on a cluster that answers as the test tells it to.
+//! Launching a pipeline on a fake cluster.
 #![allow(clippy::unwrap_used)]
 
 mod fake;
@@ -8,15 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fake::{Answer, Asked, Fake, list, status};
+use fake::{Answer, Fake, ReceivedRequest, list, status};
 use longshore_launcher::{
     why::why,
     zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
 };
 use serde_json::json;
 
-/// A cluster where all is well, but for what the test says.
-fn cluster(special: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Fake {
+/// A cluster where every request succeeds, except as the test says.
+fn cluster(special: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     Fake::new(move |asked| {
         if let Some(answer) = special(asked) {
             return answer;
@@ -52,7 +52,7 @@ fn config() -> PipelineConfig {
 }
 
 #[tokio::test]
-async fn the_job_and_the_secret_are_created_and_nothing_else() {
+async fn only_the_job_and_the_secret_are_created() {
     let fake = cluster(|_| None);
     let backend = OrchestratorKubernetesBackend::default();
     let launched = backend
@@ -71,9 +71,9 @@ async fn the_job_and_the_secret_are_created_and_nothing_else() {
             "PATCH /api/v1/namespaces/default/secrets/zenml-a",
         ]
     );
-    // The Job is what was shown before.
-    let asked = fake.asked.lock().unwrap();
-    let made = |asked: &&Asked| asked.method == "POST" && asked.path.ends_with("/jobs");
+    // The Job is the one that was validated before.
+    let asked = fake.requests.lock().unwrap();
+    let made = |asked: &&ReceivedRequest| asked.method == "POST" && asked.path.ends_with("/jobs");
     let job = asked.iter().find(made).unwrap();
     let mut body = job.body.clone();
     let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
@@ -82,7 +82,7 @@ async fn the_job_and_the_secret_are_created_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gives_up_in_between_leaves_nothing_behind() {
+async fn a_cancelled_launch_leaves_nothing_behind() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     let fake = cluster(|asked| {
         if asked.method == "POST" && asked.path.ends_with("/jobs") {
@@ -114,7 +114,7 @@ async fn who_gives_up_in_between_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_the_cluster_refuses_is_told() {
+async fn a_rejection_by_the_cluster_is_reported() {
     let taken = cluster(|asked| {
         let is_secret = asked.method == "POST" && asked.path.ends_with("/secrets");
         is_secret.then(|| status(409, "AlreadyExists", "secrets \"zenml-a\" already exists"))
@@ -144,9 +144,9 @@ async fn what_the_cluster_refuses_is_told() {
     assert!(forbidden.writes().iter().any(|write| write == undone));
 }
 
-/// What the Job's own events say is heard, though it is called as its run.
+/// The Job's own events are found, although the Job has the name of its run.
 #[tokio::test]
-async fn a_pod_that_is_refused_is_explained() {
+async fn a_rejected_pod_is_explained() {
     let backend = OrchestratorKubernetesBackend::default();
     let mut job = backend.create_job_object(&config()).unwrap();
     job["metadata"]["uid"] = json!("u");
@@ -181,7 +181,7 @@ async fn a_pod_that_is_refused_is_explained() {
         explanation.cause.contains("the quota \"small\""),
         "{explanation:?}"
     );
-    // Another's says nothing about it.
+    // Events of another Job are ignored.
     let explained = why(&answer("zenml-ab", "v").cluster(), &run).await.unwrap();
     assert_eq!(explained.explanation, None);
 }

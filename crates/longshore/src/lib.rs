@@ -1,7 +1,7 @@
-//! Longshore for Rust: a Kubernetes client, a resolver of cluster specs, and a
-//! launcher of jobs; with the feature `embedded`, a cluster of one's own.
+//! Longshore for Rust: a Kubernetes client, a resolver for cluster specs, and a
+//! launcher for jobs. The feature `embedded` adds an embedded cluster.
 //!
-//! This crate only gathers the others under one name.
+//! This crate only re-exports the other crates.
 
 pub use longshore_client as client;
 pub use longshore_client::blocking;
@@ -16,7 +16,7 @@ pub use longshore_client::{
     Watch, WatchEvent, kinds, manifest, until,
 };
 
-/// The examples of the documents, so that they stay true.
+/// Runs the examples in the documents as doctests.
 #[cfg(all(doctest, feature = "embedded"))]
 mod documents {
     #[doc = include_str!("../../../docs/client.md")]

@@ -1,4 +1,4 @@
-//! Names, quantities and kinds: the rules, on examples and on anything.
+//! Names, quantities and kinds: their rules, with examples and arbitrary input.
 #![allow(clippy::unwrap_used)]
 
 use longshore_model::{Quantity, kind, name};
@@ -49,7 +49,7 @@ fn quantities_have_the_units_of_kubernetes() {
 }
 
 #[test]
-fn every_kind_is_found_by_each_of_its_names_alone() {
+fn every_kind_is_found_by_each_of_its_names() {
     for info in kind::BUILTIN {
         let names = [&info.plural, &info.singular, &info.gvk.kind].map(|name| name.to_string());
         let short = info.short_names.iter().map(str::to_owned);
@@ -61,14 +61,14 @@ fn every_kind_is_found_by_each_of_its_names_alone() {
 
 proptest! {
     #[test]
-    fn anything_can_be_made_a_label(text in "\\PC{0,100}", limit in 10_usize..70) {
+    fn any_text_can_be_converted_to_a_label(text in "\\PC{0,100}", limit in 10_usize..70) {
         let label = name::to_dns_label(&text, limit);
         prop_assert!(label.len() <= limit.min(63));
         prop_assert!(name::dns_label("name", &label).is_ok(), "{label}");
     }
 
     #[test]
-    fn anything_can_be_made_a_labels_value(text in "\\PC{0,100}") {
+    fn any_text_can_be_converted_to_a_label_value(text in "\\PC{0,100}") {
         let value = name::to_label_value(&text);
         prop_assert!(name::label_value(&value).is_ok(), "{value}");
         prop_assert_eq!(value.is_empty(), text.is_empty());
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn rule_32_the_usual_form_of_a_quantity_keeps_its_value_and_is_its_own(
+    fn rule_32_the_canonical_form_of_a_quantity_keeps_its_value_and_is_stable(
         number in -1_000_000_i64..1_000_000, fraction in 0_u32..1000,
         suffix in prop::sample::select(vec!["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E2", "e-1"]),
     ) {

@@ -1,4 +1,4 @@
-//! Selectors: reading, writing and matching, on examples and on anything.
+//! Selectors: parsing, formatting and matching, with examples and arbitrary input.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn label_selectors_match_as_kubernetes_documents_them() {
+fn label_selectors_match_as_documented_by_kubernetes() {
     let object = labels(&[("env", "prod"), ("tier", "db"), ("size", "12")]);
     let cases = [
         ("", true),
@@ -44,7 +44,7 @@ fn label_selectors_match_as_kubernetes_documents_them() {
 }
 
 #[test]
-fn bad_label_selectors_are_refused_with_the_text_and_the_problem() {
+fn errors_of_invalid_label_selectors_contain_the_text_and_the_problem() {
     for text in [
         "a b", "a in b", "a,,b", "=a", "a=b c", "-a=b", "a>x", "a in (b", "a/b/c", ",",
     ] {
@@ -54,7 +54,7 @@ fn bad_label_selectors_are_refused_with_the_text_and_the_problem() {
 }
 
 #[test]
-fn rule_20_the_problem_is_told_in_the_words_of_a_real_server() {
+fn rule_20_errors_have_the_messages_of_a_real_server() {
     let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     let value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
     let integer = "for 'Gt', 'Lt' operators, the value must be an integer";
@@ -85,7 +85,7 @@ fn rule_20_the_problem_is_told_in_the_words_of_a_real_server() {
         let error = text.parse::<LabelSelector>().unwrap_err();
         assert_eq!(error.server_message(), message, "{text:?}");
     }
-    // What looks wrong and is not.
+    // Unusual, but valid.
     for (text, written) in [
         ("a in ()", "a="),
         ("a in (c,,b)", "a in (,b,c)"),
@@ -100,7 +100,7 @@ fn rule_20_the_problem_is_told_in_the_words_of_a_real_server() {
 }
 
 #[test]
-fn rule_19_the_problem_is_told_in_the_words_of_a_real_server() {
+fn rule_19_errors_have_the_messages_of_a_real_server() {
     for (text, message) in [
         ("a", "invalid selector: 'a'; can't understand 'a'"),
         (
@@ -136,7 +136,7 @@ fn field_selectors_escape_their_values() {
 
 proptest! {
     #[test]
-    fn what_is_read_is_written_the_same(text in "\\PC{0,40}") {
+    fn parsing_and_formatting_round_trips(text in "\\PC{0,40}") {
         if let Ok(selector) = text.parse::<LabelSelector>() {
             let again: LabelSelector = selector.to_string().parse().unwrap();
             prop_assert_eq!(again, selector);
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn a_covering_selector_matches_what_any_does(
+    fn a_covering_selector_matches_whatever_any_of_them_matches(
         texts in prop::collection::vec("([ab](=|!=)[xy]|[ab] in \\([xyz](,[xyz])?\\)|!?[ab])(,[ab](=|!=)[xy]|,!?[ab]){0,2}", 1..4),
         a in prop::option::of("[xyz]"),
         b in prop::option::of("[xyz]"),
@@ -161,7 +161,7 @@ proptest! {
             let any = selectors.iter().any(|selector| selector.matches(&labels));
             prop_assert!(!any || one.matches(&labels), "{one} of {texts:?}");
         }
-        // What stands in one text matches as its parts do.
+        // A selector matches only labels that one of its alternatives matches.
         for text in &texts {
             let parts = LabelSelector::alternatives(text).unwrap();
             let whole: LabelSelector = text.parse().unwrap();

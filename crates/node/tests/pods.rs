@@ -1,4 +1,4 @@
-//! Pods on a real API, bound by hand, run as real processes.
+//! Pods on a real API server, bound by the tests, run as real processes.
 #![allow(clippy::unwrap_used)]
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -33,8 +33,8 @@ mod teardown;
 #[path = "pods/tokens.rs"]
 mod tokens;
 
-/// Long enough for any step on a busy machine; nothing waits for it to pass.
-const AT_MOST: Duration = Duration::from_secs(60);
+/// An upper bound for any step on a busy machine. No test waits for the whole time.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Stage {
     cluster: Cluster,
@@ -49,7 +49,7 @@ impl Stage {
         Self::with(None, None).await
     }
 
-    /// With a key for tokens of service accounts, and with a way to the API.
+    /// With a signing key for service account tokens, and a connection to the API server.
     async fn with(token_key: Option<TokenKey>, access: Option<ApiAccess>) -> Self {
         let mut stage = Self::without_agent(token_key, access);
         stage.start().await;
@@ -93,7 +93,7 @@ impl Stage {
         self.agent = Some(NodeAgent::start(options).await.unwrap());
     }
 
-    /// Makes a pod and binds it.
+    /// Creates a pod and binds it.
     async fn run(&self, name: &str, spec: Value) {
         let metadata = json!({"name": name, "labels": {"app": "x"}});
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
@@ -102,7 +102,7 @@ impl Stage {
         pods.bind(name, "here").await.unwrap();
     }
 
-    /// Waits until the pod satisfies `done`, and gives it; `Null` once it is gone.
+    /// Waits until the pod satisfies `done`, and returns it; `Null` if it was deleted.
     async fn until(&self, name: &str, done: impl Fn(&Value) -> bool) -> Value {
         let pods = self.cluster.pods().in_namespace("default").unwrap();
         let mut watch = pods.watch().await.unwrap();
@@ -111,7 +111,7 @@ impl Stage {
             None => Value::Null,
         };
         while !done(&last) {
-            let event = tokio::time::timeout(AT_MOST, watch.next(None)).await;
+            let event = tokio::time::timeout(TIMEOUT, watch.next(None)).await;
             let Ok(event) = event else {
                 panic!("{name} did not come to it: {last:#}")
             };
@@ -165,7 +165,7 @@ impl Stage {
             .collect()
     }
 
-    /// Waits for an event, which comes after what it tells of.
+    /// Waits for an event: it may be written after the change that it reports.
     async fn event(&self, pod: &str, reason: &str) -> String {
         let search = async {
             loop {
@@ -180,7 +180,7 @@ impl Stage {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(AT_MOST, search).await.unwrap()
+        tokio::time::timeout(TIMEOUT, search).await.unwrap()
     }
 
     async fn stop(mut self) {
@@ -201,7 +201,7 @@ fn shell(script: &str) -> Value {
     json!({"name": "main", "image": "none", "command": ["sh", "-c", script]})
 }
 
-fn once(script: &str) -> Value {
+fn run_once(script: &str) -> Value {
     json!({"restartPolicy": "Never", "containers": [shell(script)]})
 }
 
@@ -210,7 +210,7 @@ fn terminated(pod: &Value) -> &Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_node_is_registered_and_a_pod_runs_to_its_end() {
+async fn the_node_is_registered_and_a_pod_completes() {
     let stage = Stage::new().await;
     let node = stage
         .cluster
@@ -229,7 +229,7 @@ async fn the_node_is_registered_and_a_pod_runs_to_its_end() {
     );
 
     stage
-        .run("good", once("echo hello $POD_IP; echo $HOSTNAME >&2"))
+        .run("good", run_once("echo hello $POD_IP; echo $HOSTNAME >&2"))
         .await;
     let pod = stage.ended("good").await;
     assert_eq!(pod["status"]["phase"], "Succeeded");
@@ -240,7 +240,7 @@ async fn the_node_is_registered_and_a_pod_runs_to_its_end() {
     lines.sort();
     assert_eq!(lines, ["good".to_owned(), format!("hello {address}")]);
 
-    stage.run("bad", once("exit 3")).await;
+    stage.run("bad", run_once("exit 3")).await;
     let pod = stage.ended("bad").await;
     assert_eq!(pod["status"]["phase"], "Failed");
     assert_eq!(
@@ -255,7 +255,7 @@ async fn the_node_is_registered_and_a_pod_runs_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_start_says_why() {
+async fn a_pod_that_cannot_start_reports_the_cause() {
     let stage = Stage::new().await;
     let container = json!({"name": "main", "image": "none", "command": ["nosuch"]});
     stage
@@ -332,7 +332,7 @@ async fn volumes_init_containers_and_restarts() {
     let mut init = shell("cat /etc/longshore-test/a > /longshore-test/work/copy");
     init["name"] = json!("init");
     init["volumeMounts"] = mounts.clone();
-    // Fails at first; the restart at once succeeds.
+    // Fails at first; the immediate restart succeeds.
     let mut main =
         shell("cd /longshore-test/work; cat copy; mkdir again 2>/dev/null && exit 1; echo :second");
     main["volumeMounts"] = mounts;
@@ -366,10 +366,10 @@ async fn volumes_init_containers_and_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_ends_gracefully_and_takes_everything_along() {
+async fn deleting_a_pod_ends_it_gracefully_and_cleans_up() {
     let stage = Stage::new().await;
     let script = "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
-    stage.run("long", once(script)).await;
+    stage.run("long", run_once(script)).await;
     let pod = stage
         .until("long", |pod| pod["status"]["phase"] == "Running")
         .await;
@@ -408,11 +408,11 @@ async fn deleting_ends_gracefully_and_takes_everything_along() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(AT_MOST, gone).await.unwrap();
+    tokio::time::timeout(TIMEOUT, gone).await.unwrap();
 
-    // Removed at once: killed, however it feels about it.
+    // A grace period of zero: the pod is killed, even if it ignores signals.
     stage
-        .run("stubborn", once("trap '' TERM; echo $$; sleep 1000"))
+        .run("stubborn", run_once("trap '' TERM; echo $$; sleep 1000"))
         .await;
     stage
         .until("stubborn", |pod| pod["status"]["phase"] == "Running")
@@ -429,7 +429,7 @@ async fn deleting_ends_gracefully_and_takes_everything_along() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deadlines_and_restarts_of_the_agent() {
     let mut stage = Stage::new().await;
-    let mut spec = once("sleep 1000");
+    let mut spec = run_once("sleep 1000");
     spec["activeDeadlineSeconds"] = json!(1);
     stage.run("late", spec).await;
     let pod = stage.ended("late").await;
@@ -438,15 +438,15 @@ async fn deadlines_and_restarts_of_the_agent() {
         (&json!("Failed"), &json!("DeadlineExceeded"))
     );
 
-    stage.run("never", once("echo one; sleep 1000")).await;
-    let mut again = once("echo two; sleep 1000");
+    stage.run("never", run_once("echo one; sleep 1000")).await;
+    let mut again = run_once("echo two; sleep 1000");
     again["restartPolicy"] = json!("Always");
     stage.run("always", again).await;
     for name in ["never", "always"] {
         let pod = stage
             .until(name, |pod| pod["status"]["phase"] == "Running")
             .await;
-        // It runs; that it has said something may take a moment longer.
+        // The pod runs; its output may appear slightly later.
         while stage.log(&pod).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -465,7 +465,7 @@ async fn deadlines_and_restarts_of_the_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn volumes_follow_their_sources() {
+async fn volumes_are_updated_with_their_sources() {
     let stage = Stage::new().await;
     let maps = stage.cluster.configmaps().in_namespace("default").unwrap();
     let map = |value: &str| {
@@ -498,7 +498,7 @@ async fn volumes_follow_their_sources() {
     let mut stream = Box::pin(logs.open(follow).await.unwrap());
     for word in ["second", "third"] {
         maps.replace("map", &map(word)).await.unwrap();
-        let line = tokio::time::timeout(AT_MOST, stream.next())
+        let line = tokio::time::timeout(TIMEOUT, stream.next())
             .await
             .unwrap()
             .unwrap()
@@ -509,10 +509,10 @@ async fn volumes_follow_their_sources() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_pods_leave_nothing_behind() {
+async fn a_hundred_pods_are_cleaned_up() {
     let stage = Stage::new().await;
     for index in 0..100 {
-        stage.run(&format!("pod-{index}"), once("true")).await;
+        stage.run(&format!("pod-{index}"), run_once("true")).await;
     }
     for index in 0..100 {
         let pod = stage.ended(&format!("pod-{index}")).await;
@@ -522,14 +522,14 @@ async fn a_hundred_pods_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_environment_that_doubles_fails_its_container_by_name() {
+async fn an_exponential_environment_fails_its_container_with_the_variables_name() {
     let stage = Stage::new().await;
     let mut env = vec![json!({"name": "A0", "value": "0123456789abcdef0123456789abcdef"})];
     env.extend((1..40).map(|number| {
         let before = number - 1;
         json!({"name": format!("A{number}"), "value": format!("$(A{before})$(A{before})")})
     }));
-    let mut spec = once("true");
+    let mut spec = run_once("true");
     spec["containers"][0]["env"] = json!(env);
     stage.run("doubling", spec).await;
     let pod = stage.ended("doubling").await;
@@ -539,8 +539,8 @@ async fn an_environment_that_doubles_fails_its_container_by_name() {
     assert!(message.starts_with(expected), "{message}");
     let event = stage.event("doubling", "Failed").await;
     assert!(event.contains(expected), "{event}");
-    // The same in words of a command.
-    let mut spec = once("true");
+    // The same in arguments of a command.
+    let mut spec = run_once("true");
     spec["containers"][0]["env"] = json!(&env[..12]);
     spec["containers"][0]["args"] = json!([format!("x{}", "$(A11)".repeat(4))]);
     stage.run("words", spec).await;
@@ -551,13 +551,13 @@ async fn an_environment_that_doubles_fails_its_container_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn args_alone_are_a_command_and_images_may_have_entrypoints() {
+async fn args_without_a_command_run_unless_the_image_has_an_entrypoint() {
     let stage = Stage::new().await;
     let with = |container: Value| json!({"restartPolicy": "Never", "containers": [container]});
-    let args = json!({"name": "main", "image": "any", "args": ["sh", "-c", "echo $0", "told"]});
+    let args = json!({"name": "main", "image": "any", "args": ["sh", "-c", "echo $0", "argument"]});
     stage.run("args", with(args)).await;
     let pod = stage.ended("args").await;
-    assert_eq!(stage.log(&pod).await, "told\n");
+    assert_eq!(stage.log(&pod).await, "argument\n");
     let image = json!({"name": "main", "image": "trainer:2", "args": ["$(POD_IP)"]});
     stage.run("image", with(image)).await;
     let pod = stage.ended("image").await;
@@ -567,7 +567,7 @@ async fn args_alone_are_a_command_and_images_may_have_entrypoints() {
     stage.run("command", with(command)).await;
     let pod = stage.ended("command").await;
     assert_eq!(stage.log(&pod).await, "own\n");
-    // Words that are no program say what they were taken for.
+    // If the arguments do not name a program, the error says how they were used.
     let options = json!({"name": "main", "image": "any", "args": ["--epochs", "3"]});
     stage.run("options", with(options)).await;
     let pod = stage.ended("options").await;
@@ -581,11 +581,11 @@ async fn args_alone_are_a_command_and_images_may_have_entrypoints() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn containers_start_in_an_empty_folder_of_their_own() {
+async fn each_container_starts_in_its_own_empty_folder() {
     let stage = Stage::new().await;
     let script = "pwd; ls -A | wc -l; touch left && ls";
-    stage.run("one", once(script)).await;
-    stage.run("two", once(script)).await;
+    stage.run("one", run_once(script)).await;
+    stage.run("two", run_once(script)).await;
     let mut folders = Vec::new();
     for name in ["one", "two"] {
         let pod = stage.ended(name).await;
@@ -595,22 +595,22 @@ async fn containers_start_in_an_empty_folder_of_their_own() {
         folders.push(folder.to_owned());
     }
     assert_ne!(folders[0], folders[1]);
-    let mut spec = once("pwd");
+    let mut spec = run_once("pwd");
     spec["containers"][0]["workingDir"] = json!("/usr");
     stage.run("named", spec).await;
     let pod = stage.ended("named").await;
     assert_eq!(stage.log(&pod).await, "/usr\n");
-    // It goes when the pod is over.
+    // The folder is removed when the pod has ended.
     let gone = async {
         while Path::new(&folders[0]).exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(AT_MOST, gone).await.unwrap();
+    tokio::time::timeout(TIMEOUT, gone).await.unwrap();
     stage.stop().await;
 }
 
-/// A machine with GPUs, by the kernel's files about them.
+/// A machine with GPUs, simulated by the kernel's files about them.
 fn fake_gpus(root: &Path, count: u32) {
     let write = |path: String, text: String| {
         let path = root.join(path);
@@ -628,7 +628,7 @@ fn fake_gpus(root: &Path, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
+async fn gpus_are_allocatable_and_assigned_to_one_container_at_a_time() {
     let mut stage = Stage::without_agent(None, None);
     fake_gpus(&stage.folder.path().join("root"), 2);
     stage.start().await;
@@ -648,11 +648,11 @@ async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
 
     let script = "trap '' TERM; echo [$CUDA_VISIBLE_DEVICES]; while :; do sleep 0.01; done";
     let asking = |count: u32, script: &str| {
-        let mut spec = once(script);
+        let mut spec = run_once(script);
         spec["terminationGracePeriodSeconds"] = json!(1);
         let container = &mut spec["containers"][0];
         container["resources"] = json!({"limits": {"nvidia.com/gpu": count}});
-        // What another container has is not for the pod to say.
+        // The pod's own variable cannot select another container's GPUs.
         container["env"] = json!([{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1"}]);
         spec
     };
@@ -669,7 +669,7 @@ async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(AT_MOST, log).await.unwrap()
+        tokio::time::timeout(TIMEOUT, log).await.unwrap()
     };
     stage.run("first", asking(1, script)).await;
     stage.run("second", asking(1, script)).await;
@@ -678,7 +678,7 @@ async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
     devices.sort();
     assert_eq!(devices, ["[GPU-0]\n", "[GPU-1]\n"]);
 
-    // More than there are, and one that must wait for a pod that ends slowly.
+    // One request exceeds the capacity, and one waits for a pod that ends slowly.
     stage.run("third", asking(3, script)).await;
     let pod = stage.ended("third").await;
     let message = terminated(&pod)["message"].as_str().unwrap();
@@ -698,14 +698,14 @@ async fn gpus_are_offered_and_given_to_one_container_at_a_time() {
     let pod = stage.ended("next").await;
     assert_eq!(stage.log(&pod).await, first);
 
-    // None is asked for: the pod's own variables count.
-    let mut plain = once("echo [$CUDA_VISIBLE_DEVICES]");
+    // Without a GPU request, the pod's own variables are kept.
+    let mut plain = run_once("echo [$CUDA_VISIBLE_DEVICES]");
     plain["containers"][0]["env"] = json!([{"name": "CUDA_VISIBLE_DEVICES", "value": "7"}]);
     stage.run("plain", plain).await;
     let pod = stage.ended("plain").await;
     assert_eq!(stage.log(&pod).await, "[7]\n");
 
-    // A GPU that is gone at the next start is offered no more.
+    // A GPU that is missing at the next start is no longer allocatable.
     stage.agent.take().unwrap().stop().await;
     std::fs::remove_dir_all(stage.folder.path().join("root")).unwrap();
     stage.start().await;

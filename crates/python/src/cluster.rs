@@ -78,7 +78,7 @@ impl Cluster {
         format!("Cluster({:?})", self.inner.url())
     }
 
-    /// A view of a kind, by any of its names, in all namespaces or in one.
+    /// A view of a kind, in one namespace or in all. Accepts every name of the kind.
     #[pyo3(signature = (kind, namespace=None))]
     fn view(&self, py: Python<'_>, kind: &str, namespace: Option<&str>) -> PyResult<View> {
         if kind.len() > MAX_KIND {
@@ -89,7 +89,7 @@ impl Cluster {
         View::new(view).scoped(py, namespace)
     }
 
-    /// Creates what a mapping describes, or every document of a YAML text.
+    /// Creates the object of a mapping, or the objects of all documents in a YAML string.
     #[pyo3(signature = (data, namespace=None))]
     fn create(
         &self,
@@ -106,7 +106,7 @@ impl Cluster {
         item(py, wait(py, creating)?)
     }
 
-    /// Applies what a mapping describes, or every document of a YAML text.
+    /// Applies the object of a mapping, or the objects of all documents in a YAML string.
     #[pyo3(signature = (data, namespace=None, *, manager="longshore", force=false))]
     fn apply(
         &self,
@@ -131,8 +131,8 @@ impl Cluster {
     }
 }
 
-/// The longest name of a kind with its group, in bytes: both are DNS names. A longer one
-/// is not compared with all that there are.
+/// The maximum length of a kind's name with its group, in bytes: both are DNS names.
+/// A longer name is rejected without comparing it with the names of all kinds.
 const MAX_KIND: usize = 512;
 
 type Made = longshore::Item<Any>;
@@ -146,9 +146,9 @@ fn items(py: Python<'_>, made: Vec<Made>) -> PyResult<Py<PyAny>> {
     Ok(items.into_pyobject(py)?.unbind())
 }
 
-/// What `override_client` and friends may be.
 impl Cluster {
-    /// Where an object belongs that names no place itself: as kubectl has it.
+    /// The view for creating an object. An object without a namespace belongs to the
+    /// default namespace, as with kubectl.
     async fn placed(
         &self,
         data: &Value,

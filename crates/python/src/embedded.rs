@@ -1,4 +1,4 @@
-//! A cluster of one's own.
+//! The embedded cluster.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use tokio::sync::Mutex;
 
 use crate::{cluster::Cluster, wait::wait};
 
-/// A cluster in this process. Others reach it by its kubeconfig.
+/// A cluster in this process. Other programs connect to it with its kubeconfig.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct EmbeddedCluster {
     inner: Mutex<Option<Inner>>,
-    /// The process that runs it.
+    /// The ID of the process that runs the cluster.
     owner: u32,
     cluster: Py<Cluster>,
     url: Option<String>,
@@ -20,8 +20,8 @@ pub(crate) struct EmbeddedCluster {
 }
 
 impl Drop for EmbeddedCluster {
-    /// A child of `fork` has a copy of this value, but the cluster and its folder are
-    /// its parent's: they are left alone.
+    /// After a `fork`, the child has a copy of this value, but the cluster and its folder
+    /// belong to the parent, so the child must not stop the cluster.
     fn drop(&mut self) {
         if std::process::id() != self.owner {
             std::mem::forget(self.inner.get_mut().take());
@@ -55,7 +55,7 @@ impl EmbeddedCluster {
         })
     }
 
-    /// A connection to it, without sockets.
+    /// An in-process connection to the cluster, without sockets.
     #[getter]
     fn cluster(&self, py: Python<'_>) -> Py<Cluster> {
         self.cluster.clone_ref(py)
@@ -71,7 +71,7 @@ impl EmbeddedCluster {
         self.kubeconfig.clone()
     }
 
-    /// Ends its pods and closes it; again: nothing.
+    /// Stops the pods and the cluster. Further calls do nothing.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, async {
             if let Some(running) = self.inner.lock().await.take() {
@@ -81,12 +81,12 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Where it is, and whether it runs: no token.
+    /// Shows the URL and the state, but not the token.
     fn __repr__(&self) -> String {
         let place = self.url.as_deref().unwrap_or("this process");
         let state = match self.inner.try_lock() {
             Ok(running) if running.is_some() => "",
-            // Who holds the lock is about to stop it.
+            // Only `stop` holds the lock.
             _ => ", stopped",
         };
         format!("<EmbeddedCluster at {place}{state}>")

@@ -1,4 +1,4 @@
-//! Errors, as the classes of `longshore.errors`.
+//! Converts errors to the exception classes of `longshore.errors`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use longshore::{
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 
-/// Whatever can fail below.
+/// An error of one of the crates that this crate wraps.
 pub(crate) enum Failure {
     Client(Error),
     Resolver(ResolverError),
@@ -72,7 +72,7 @@ impl From<SpecError> for Failure {
     }
 }
 
-/// The exception of an error.
+/// The exception for an error.
 pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
     let made = match failure {
         Failure::Client(error) => client(py, &error),
@@ -88,7 +88,7 @@ pub(crate) fn raise<E: Into<Failure>>(py: Python<'_>) -> impl Fn(E) -> PyErr {
     move |error| raised(py, error.into())
 }
 
-/// A format that is none, a task that is not there, or a job without tasks.
+/// The exception for an unknown format, a missing task, or a job without tasks.
 pub(crate) fn render(py: Python<'_>, error: RenderError) -> PyErr {
     match error {
         RenderError::Spec(error) => raised(py, error.into()),
@@ -96,8 +96,8 @@ pub(crate) fn render(py: Python<'_>, error: RenderError) -> PyErr {
     }
 }
 
-/// The longest message of an error, in bytes: messages repeat what was given, which may
-/// be a text of any length.
+/// The maximum length of an error message, in bytes. Messages quote arguments, which may
+/// have any length.
 const MAX_MESSAGE: usize = 8 * 1024;
 
 fn bounded(message: &str) -> Cow<'_, str> {
@@ -109,7 +109,7 @@ fn bounded(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}... ({more} more bytes)", &message[..end]))
 }
 
-/// An error of a class of `longshore.errors`.
+/// An exception of the class `class` of `longshore.errors`.
 pub(crate) fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
     let class = py.import("longshore.errors")?.getattr(class)?;
     Ok(PyErr::from_value(class.call1((bounded(message),))?))
@@ -135,7 +135,7 @@ fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     api(py, class, &text, error)
 }
 
-/// With what the server said, if it did.
+/// An exception with the fields of the server's `Status`, if the server sent one.
 fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr> {
     let Some(status) = error.status() else {
         return one(py, class, text);
@@ -169,11 +169,11 @@ fn resolver(py: Python<'_>, error: &ResolverError) -> PyResult<PyErr> {
         ResolverError::Spec(_) => one(py, "SpecError", &text),
         ResolverError::Missing { missing, .. } => {
             let raised = one(py, "MissingTasksError", &text)?;
-            let told = PyDict::new(py);
+            let by_role = PyDict::new(py);
             for one in missing {
-                told.set_item(&one.role, (one.ready, one.needed, one.reasons.clone()))?;
+                by_role.set_item(&one.role, (one.ready, one.needed, one.reasons.clone()))?;
             }
-            raised.value(py).setattr("missing", told)?;
+            raised.value(py).setattr("missing", by_role)?;
             Ok(raised)
         }
         ResolverError::NotATask { .. } => one(py, "NotATaskError", &text),
@@ -201,7 +201,7 @@ fn zenml(py: Python<'_>, error: &ZenmlError) -> PyResult<PyErr> {
     }
 }
 
-/// An error and what led to it.
+/// The messages of an error and of its sources.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

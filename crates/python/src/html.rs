@@ -1,35 +1,35 @@
-//! Tables for notebooks. What objects say is anybody's text: all of it is escaped.
+//! Tables for notebooks. Objects may contain untrusted text, so all of it is escaped.
 
 use longshore::client::Table;
 use serde_json::Value;
 
-/// The most objects that are shown.
+/// The maximum number of objects in a table.
 pub(crate) const ROWS: usize = 100;
 
-/// The columns that kubectl shows, at most [`ROWS`] rows of them, and whether there are
-/// more; with each object's namespace first if `places` says so.
-pub(crate) fn table(table: &Table, places: bool) -> String {
+/// A table with kubectl's columns and at most [`ROWS`] rows. It says whether there are
+/// more. If `with_namespace` is true, the first column is the namespace.
+pub(crate) fn table(table: &Table, with_namespace: bool) -> String {
     let columns = table.columns.iter().enumerate();
     let shown: Vec<usize> = columns
         .filter(|(_, column)| column.priority == 0)
-        .map(|(place, _)| place)
+        .map(|(index, _)| index)
         .collect();
     let mut text = "<table>\n<thead>\n<tr>".to_owned();
-    let place = places.then_some("Namespace");
+    let namespace = with_namespace.then_some("Namespace");
     let names = shown
         .iter()
-        .map(|&place| table.columns[place].name.as_str());
-    for name in place.into_iter().chain(names) {
+        .map(|&index| table.columns[index].name.as_str());
+    for name in namespace.into_iter().chain(names) {
         cell(&mut text, "th", name);
     }
     text += "</tr>\n</thead>\n<tbody>\n";
     for row in table.rows.iter().take(ROWS) {
         text += "<tr>";
-        if places {
+        if with_namespace {
             cell(&mut text, "td", &row.namespace);
         }
-        for &place in &shown {
-            cell(&mut text, "td", &words(row.cells.get(place)));
+        for &index in &shown {
+            cell(&mut text, "td", &words(row.cells.get(index)));
         }
         text += "</tr>\n";
     }

@@ -1,7 +1,7 @@
-//! The native part of the Python package `longshore`. It translates: values,
-//! errors, waiting. What happens is decided in the crates below.
+//! The native extension module of the Python package `longshore`. It converts values
+//! and errors, and waits for results. The wrapped crates implement everything else.
 //!
-//! Whoever waits here lets go of the interpreter's lock, and ends on Ctrl-C.
+//! Calls that wait release the interpreter's lock, and Ctrl-C interrupts them.
 
 mod cluster;
 mod embedded;

@@ -1,9 +1,9 @@
-//! How pods become tasks, in Python's words.
+//! The Python options for assembling tasks from pods.
 
 use longshore::resolver::{Address, Assembly, Doubled, Family, NotRunning, Order, Policy, Port};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
-/// One of some words; else an error that lists them.
+/// The value for a word, or an error that lists the valid words.
 fn one_of<T: Copy>(what: &str, text: &str, words: &[(&str, T)]) -> PyResult<T> {
     let found = words.iter().find(|(word, _)| *word == text);
     found.map(|(_, value)| *value).ok_or_else(|| {

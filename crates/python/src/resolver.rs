@@ -1,4 +1,4 @@
-//! Asks a cluster for tasks.
+//! Queries a cluster for tasks.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) struct Resolver {
     inner: Inner,
 }
 
-/// Where pods are looked for.
+/// The namespaces in which the resolver selects pods.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Scope {
@@ -64,18 +64,18 @@ impl Resolver {
         wait(py, self.inner.tasks()).map(Tasks::new)
     }
 
-    /// Role and index of the task whose pod this process runs in.
+    /// The role and index of the task in whose pod this process runs.
     fn own_task(&self, py: Python<'_>) -> PyResult<(String, u32)> {
         let task = wait(py, self.inner.own_task())?;
         Ok((task.role, task.index))
     }
 
-    /// The accelerators of each task, and what they are.
+    /// The accelerators of each task, and their models.
     fn accelerators<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_serde(py, &wait(py, self.inner.accelerators())?)
     }
 
-    /// Waits until each role has so many tasks.
+    /// Waits until each role has the number of tasks that it needs.
     #[pyo3(signature = (needed, timeout=None))]
     fn wait(
         &self,
@@ -93,7 +93,7 @@ impl Resolver {
     }
 }
 
-/// The tasks from change to change.
+/// The tasks after each change.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Generations {
     inner: Mutex<longshore::resolver::Generations>,
@@ -109,7 +109,7 @@ impl Generations {
         self.next(py, None)
     }
 
-    /// The next generation; `None` when none comes in time.
+    /// The next generation, or `None` if none arrives within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! `ClusterSpec`.
+//! `ClusterSpec`, with the interface of TensorFlow's class.
 
 use longshore::resolver::ClusterSpec as Inner;
 use pyo3::{
@@ -13,15 +13,15 @@ use crate::{
     value::{from_serde, text, to_json, type_name},
 };
 
-/// The tasks of a job and their addresses, as `tf.train.ClusterSpec` has them.
+/// The tasks of a job and their addresses. It has the methods of `tf.train.ClusterSpec`.
 #[pyclass(frozen, module = "longshore", eq, skip_from_py_object)]
 #[derive(PartialEq)]
 pub(crate) struct ClusterSpec {
     pub(crate) inner: Inner,
 }
 
-/// A mapping whose values are texts, mappings or sequences, as JSON. Keys are
-/// written as they are, so that a bad index is named in the refusal.
+/// Converts a mapping of job names to tasks to JSON. Tasks are strings, mappings or
+/// sequences. Keys are converted unchanged, so that the error names an invalid index.
 fn jobs(cluster: &Bound<'_, PyAny>) -> PyResult<Value> {
     let Ok(mapping) = cluster.cast::<PyMapping>() else {
         return shown(cluster);
@@ -48,7 +48,7 @@ fn members(tasks: &Bound<'_, PyAny>) -> PyResult<Value> {
         let mut members = Map::new();
         for pair in mapping.items()?.iter() {
             let (index, address): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            // Else "1" and 1 would be one.
+            // Otherwise, "1" and 1 would be the same index.
             let index = match index.extract::<i64>() {
                 Ok(number) => number.to_string(),
                 Err(_) => index.repr()?.to_string(),
@@ -67,7 +67,7 @@ fn members(tasks: &Bound<'_, PyAny>) -> PyResult<Value> {
     members.collect::<PyResult<Vec<_>>>().map(Value::Array)
 }
 
-/// A text as it is; anything else as a value that is no text, for the refusal.
+/// Converts a value to JSON for the error message. Values without a JSON form are null.
 fn shown(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return self::text(text).map(Value::String);
@@ -75,7 +75,7 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let py = value.py();
     match to_json(value) {
         Ok(other) => Ok(other),
-        // JSON has no such value.
+        // JSON cannot represent the value.
         Err(error)
             if error.is_instance_of::<PyTypeError>(py)
                 || error.is_instance_of::<PyValueError>(py) =>
@@ -94,7 +94,7 @@ impl ClusterSpec {
             let inner = same.get().inner.clone();
             return Ok(Self { inner });
         }
-        // TensorFlow's own, and whatever else behaves like it.
+        // TensorFlow's class, and any other class with the same method.
         let cluster = match cluster.getattr_opt("as_dict")? {
             Some(as_dict) => as_dict.call0()?,
             None => cluster.clone(),
@@ -103,7 +103,7 @@ impl ClusterSpec {
         Ok(Self { inner })
     }
 
-    /// Dense jobs as lists, sparse ones as dicts from index to address.
+    /// Dense jobs are lists; sparse jobs are dicts that map indices to addresses.
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for job in self.inner.jobs() {
@@ -147,9 +147,9 @@ impl ClusterSpec {
         address.map(str::to_owned).map_err(raise(py))
     }
 
-    /// By index; `None` for holes.
+    /// The addresses by index, with `None` for indices without a task.
     fn job_tasks(&self, py: Python<'_>, job_name: &str) -> PyResult<Vec<Option<String>>> {
-        /// A list with more holes than this is a mistake, not a job.
+        /// A larger index is a mistake: the list would consist of `None` values.
         const LONGEST: u32 = 10_000_000;
         let indices = self.inner.task_indices(job_name).map_err(raise(py))?;
         if let Some(last) = indices.last().filter(|last| **last > LONGEST) {
@@ -162,8 +162,8 @@ impl ClusterSpec {
         Ok(tasks.map(|address| address.map(str::to_owned)).collect())
     }
 
-    /// TensorFlow's `ClusterDef` where TensorFlow is at hand, else the same as
-    /// a dict.
+    /// TensorFlow's `ClusterDef` if TensorFlow is installed, and otherwise a dict with the
+    /// same fields.
     fn as_cluster_def<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = py
             .import("longshore.cluster_resolver")?
@@ -203,7 +203,7 @@ impl ClusterSpec {
     }
 }
 
-/// An index; what is none is a task that is not there.
+/// Converts an index. An invalid one raises `NoSuchTaskError`, as a missing task does.
 fn index(py: Python<'_>, spec: &Inner, job: &str, index: &Bound<'_, PyAny>) -> PyResult<u32> {
     if let Ok(index) = index.extract::<u32>() {
         return Ok(index);

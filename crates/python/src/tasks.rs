@@ -1,4 +1,4 @@
-//! Tasks: who they are, and what frameworks read of them.
+//! Tasks, and the formats in which frameworks read them.
 
 use longshore::resolver::{
     PodFacts, Selected, Tasks as Inner, assemble as pure,
@@ -14,7 +14,7 @@ use crate::{
     value::{from_serde, items},
 };
 
-/// The tasks of a job at one moment.
+/// The tasks of a job at one point in time.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Tasks {
     inner: Inner,
@@ -26,7 +26,7 @@ impl Tasks {
     }
 }
 
-/// The variables of one task, or text.
+/// Parses the name of a format.
 fn format(py: Python<'_>, name: &str) -> PyResult<Format> {
     name.parse().map_err(|error| render(py, error))
 }
@@ -38,7 +38,7 @@ impl Tasks {
         ClusterSpec { inner }
     }
 
-    /// Of a role or of one task.
+    /// The accelerators of one task, or those that all tasks of a role have.
     #[pyo3(signature = (task_type=None, task_id=None))]
     fn num_accelerators<'py>(
         &self,
@@ -62,7 +62,7 @@ impl Tasks {
         url.map_err(raise(py))
     }
 
-    /// In one of the formats of `longshore resolve`.
+    /// The tasks in one of the formats of `longshore resolve`.
     #[pyo3(signature = (format, task_type=None, task_id=None))]
     fn render(
         &self,
@@ -77,7 +77,7 @@ impl Tasks {
         text.map_err(|error| render(py, error))
     }
 
-    /// The variables of every framework, for one task.
+    /// The environment variables of one task for all frameworks.
     fn variables<'py>(
         &self,
         py: Python<'py>,
@@ -97,15 +97,15 @@ impl Tasks {
         self.inner.len()
     }
 
-    /// Dicts: role, index, address, pod, accelerators.
+    /// One dict per task: role, index, address, pod, accelerators.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let tasks: Vec<_> = self.inner.iter().collect();
         Ok(from_serde(py, &tasks)?.try_iter()?.into_any())
     }
 }
 
-/// Makes tasks of pods that somebody else has asked for: for each role the pods
-/// of each selector, as JSON has them.
+/// Assembles tasks from pods that another client has listed. `selected` has, for each
+/// role, the pods of each selector, as JSON.
 #[pyfunction]
 pub(crate) fn assemble(
     py: Python<'_>,

@@ -1,7 +1,7 @@
-//! Python's values and JSON's.
+//! Conversion between Python values and JSON.
 //!
-//! Values come from user code: they may contain themselves, be deeper than the stack,
-//! or run code that raises. Whatever a value raises is passed on as it is.
+//! Values come from user code: they may contain themselves, be nested deeper than the
+//! stack allows, or run code that raises. Exceptions of that code propagate unchanged.
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -13,15 +13,15 @@ use pyo3::{
 };
 use serde_json::{Map, Number, Value};
 
-/// How deep mappings and lists may be nested: as deep as API servers read JSON, with
-/// room for their error to be the one that is seen.
+/// The maximum nesting depth of mappings and lists. It is greater than the limit of API
+/// servers, so that users see the server's error.
 const MAX_DEPTH: usize = 200;
 
-/// A Python value as JSON: mappings, sequences, texts, numbers, truth, `None`.
+/// Converts a Python value to JSON: mappings, sequences, strings, numbers, booleans, `None`.
 ///
 /// # Errors
-/// `TypeError` for any other type; `ValueError` for a number or a text that JSON does
-/// not have, and for a value that is nested too deep or contains itself.
+/// `TypeError` for any other type; `ValueError` for a number or a string that JSON cannot
+/// represent, and for a value that is nested too deeply or contains itself.
 pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     convert(value, MAX_DEPTH)
 }
@@ -33,7 +33,7 @@ fn convert(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return self::text(text).map(Value::String);
     }
-    // Before integers: they are some, too.
+    // Before integers, because Python's booleans are integers.
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(Value::Bool(truth.is_true()));
     }
@@ -105,7 +105,7 @@ fn integer(number: &Bound<'_, PyInt>) -> PyResult<Value> {
     ))
 }
 
-/// A text that is valid Unicode.
+/// Converts a string. Strings with lone surrogates are not valid Unicode.
 pub(crate) fn text(text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
@@ -115,7 +115,7 @@ pub(crate) fn text(text: &Bound<'_, PyString>) -> PyResult<String> {
     }
 }
 
-/// Bytes are sequences of numbers for Python, but hardly ever meant so.
+/// In Python, bytes are sequences of numbers, but users rarely mean a list of numbers.
 fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
     use pyo3::types::{PyByteArray, PyBytes};
     value.is_instance_of::<PyBytes>()
@@ -123,7 +123,7 @@ fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
         || type_name(value) == "memoryview"
 }
 
-/// The name of a value's type, which no code of the value's can make fail.
+/// The name of a value's type. It runs no code of the value, so it cannot fail.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     let name = value.get_type().name();
     name.map_or_else(
@@ -132,7 +132,7 @@ pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     )
 }
 
-/// Anything that serde writes, as Python's own values.
+/// Converts any value that serde can serialize to Python values.
 pub(crate) fn from_serde<'py>(
     py: Python<'py>,
     value: &impl serde::Serialize,
@@ -140,8 +140,8 @@ pub(crate) fn from_serde<'py>(
     Ok(pythonize::pythonize(py, value)?)
 }
 
-/// The items of a sequence. Its length is not asked for: room for as many items as it
-/// claims to have could be more than there is.
+/// The items of a sequence. It does not allocate by the sequence's length, which may be
+/// wrong and exceed the available memory.
 pub(crate) fn items<'py>(sequence: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     sequence.try_iter()?.collect()
 }

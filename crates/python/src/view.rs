@@ -21,7 +21,7 @@ use crate::{
     wait::wait,
 };
 
-/// The objects of one kind, in all namespaces or in one.
+/// The objects of one kind, in one namespace or in all.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct View {
     inner: longshore::View<Any>,
@@ -41,7 +41,7 @@ impl View {
     }
 }
 
-/// A selector as text, or as a mapping of what must be equal.
+/// A selector: a string, or a mapping of keys to required values.
 enum Words {
     Text(String),
     Pairs(BTreeMap<String, String>),
@@ -73,7 +73,7 @@ fn wrong_type(found: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// What selects everything is refused: it is easily meant otherwise.
+/// Rejects a selector that selects everything, because it is usually a mistake.
 fn narrow<S: ToString>(selector: S) -> PyResult<S> {
     if selector.to_string().is_empty() {
         return Err(PyValueError::new_err(
@@ -83,7 +83,7 @@ fn narrow<S: ToString>(selector: S) -> PyResult<S> {
     Ok(selector)
 }
 
-/// A selector of labels.
+/// Parses a label selector.
 pub(crate) fn labels(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<LabelSelector> {
     let made = match Words::read(selector)? {
         Words::Text(text) => text.parse::<LabelSelector>(),
@@ -122,7 +122,7 @@ impl View {
         Self::new(self.inner.clone()).scoped(py, Some(namespace))
     }
 
-    /// Only what a selector selects: a text or a mapping.
+    /// A view of only the objects that the selectors select.
     #[pyo3(signature = (*, labels=None, fields=None))]
     fn filter(
         &self,
@@ -173,17 +173,17 @@ impl View {
         wait(py, self.inner.delete(name, &options))
     }
 
-    /// Changes from now on.
+    /// Watches changes, starting now.
     fn watch(&self, py: Python<'_>) -> PyResult<Watch> {
         wait(py, self.inner.watch()).map(Watch::new)
     }
 
-    /// How many objects there are now.
+    /// The current number of objects.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         wait(py, self.inner.count())
     }
 
-    /// A view is one, whether or not there is something to see: asking this costs nothing.
+    /// A view is always true. Without this method, Python would request its length.
     fn __bool__(&self) -> bool {
         true
     }
@@ -193,8 +193,8 @@ impl View {
     fn html(&self, py: Python<'_>) -> PyResult<String> {
         let most = u32::try_from(html::ROWS).unwrap_or(u32::MAX);
         let table = wait(py, self.inner.table_of_first(most.saturating_add(1)))?;
-        let places = self.inner.kind().is_namespaced() && self.inner.namespace().is_none();
-        Ok(html::table(&table, places))
+        let with_namespace = self.inner.kind().is_namespaced() && self.inner.namespace().is_none();
+        Ok(html::table(&table, with_namespace))
     }
 
     fn __repr__(&self) -> String {
@@ -205,10 +205,10 @@ impl View {
 
 type Next = Result<longshore::Item<Any>, Error>;
 
-/// So many items, at most, are taken from what is there at a time.
+/// The maximum number of buffered items that one wait takes from the stream.
 const AT_ONCE: usize = 1_000;
 
-/// Items, page by page as they are asked for.
+/// An iterator over items that requests one page after the other.
 #[pyclass(frozen)]
 struct Items {
     stream: tokio::sync::Mutex<BoxStream<'static, Vec<Next>>>,

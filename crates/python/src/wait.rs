@@ -1,5 +1,5 @@
-//! Waits for asynchronous work: without the interpreter's lock, and checking for
-//! signals such as Ctrl-C.
+//! Waits for asynchronous work. It releases the interpreter's lock and checks for signals
+//! such as Ctrl-C.
 
 use std::{pin::pin, process, sync::OnceLock, time::Duration};
 
@@ -9,14 +9,14 @@ use tokio::time::timeout;
 
 use crate::errors::{Failure, one, raised};
 
-/// So often signals are looked at.
+/// The interval between checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// The process whose threads do the work.
+/// The ID of the process that has the worker threads.
 static OWNER: OnceLock<u32> = OnceLock::new();
 
-/// Refuses to wait in a child of `fork`: the threads that do the work stay in the
-/// parent, and the wait would never end.
+/// Fails in a forked child: the worker threads exist only in the parent, so the wait
+/// would never end.
 fn check_process(py: Python<'_>) -> PyResult<()> {
     let own = process::id();
     match *OWNER.get_or_init(|| own) == own {
@@ -34,7 +34,7 @@ fn forked(py: Python<'_>) -> PyErr {
     }
 }
 
-/// Waits for a result. A Ctrl-C drops the future, and raises `KeyboardInterrupt`.
+/// Waits for a result. Ctrl-C drops the future and raises `KeyboardInterrupt`.
 pub(crate) fn wait<T: Send, E: Into<Failure> + Send>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, E>> + Send,
@@ -53,7 +53,7 @@ pub(crate) fn wait<T: Send, E: Into<Failure> + Send>(
     }
 }
 
-/// A limit in seconds, as Python has it: `None` for none.
+/// Converts a timeout in seconds; `None` means no timeout.
 pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let made = seconds.map(|seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|_| {

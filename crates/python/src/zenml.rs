@@ -20,7 +20,7 @@ use crate::{
     wait::{limit, wait},
 };
 
-/// What `OrchestratorKubernetesBackend` is made of.
+/// The parameters of `OrchestratorKubernetesBackend`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Parameters {
@@ -34,7 +34,7 @@ struct Parameters {
     settings: Option<PathBuf>,
 }
 
-/// Launches pipelines, whose configs are JSON here.
+/// Launches pipelines from configs in JSON.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct PipelineBackend {
     inner: OrchestratorKubernetesBackend,
@@ -63,7 +63,7 @@ impl PipelineBackend {
         Ok(Self { inner })
     }
 
-    /// The Job, as JSON has it.
+    /// The Job, as a dict.
     fn create_job_object<'py>(&self, py: Python<'py>, config: &str) -> PyResult<Bound<'py, PyAny>> {
         let config = PipelineConfig::from_json(config).map_err(raise(py))?;
         let job = self.inner.create_job_object(&config).map_err(raise(py))?;
@@ -79,7 +79,7 @@ impl PipelineBackend {
         })
     }
 
-    /// Packs and sends the repository, and launches the pipeline.
+    /// Packs and uploads the repository, and launches the pipeline.
     fn run(&self, py: Python<'_>, repository: PathBuf, config: &str) -> PyResult<Run> {
         let config = PipelineConfig::from_json(config).map_err(raise(py))?;
         wait(py, async {
@@ -90,7 +90,7 @@ impl PipelineBackend {
     }
 }
 
-/// A run that was launched.
+/// A launched run.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Run {
     cluster: Cluster,
@@ -115,7 +115,7 @@ impl Run {
         &self.inner().namespace
     }
 
-    /// Where the code is.
+    /// The location of the uploaded code.
     #[getter]
     fn tar_path(&self) -> Option<&str> {
         self.launched.tar_path.as_deref()
@@ -126,7 +126,7 @@ impl Run {
         self.launched.warnings.clone()
     }
 
-    /// What was packed and what was not.
+    /// What was packed and what was left out.
     #[getter]
     fn packed<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(report) = &self.launched.packed else {
@@ -141,7 +141,7 @@ impl Run {
         Ok(Some(packed))
     }
 
-    /// Follows it to its end.
+    /// Follows the run to its end.
     #[pyo3(signature = (*, logs=true))]
     fn follow(&self, py: Python<'_>, logs: bool) -> PyResult<Following> {
         let options = FollowOptions {
@@ -154,14 +154,14 @@ impl Run {
         })
     }
 
-    /// Stops it and keeps its record.
+    /// Stops the run and keeps its record.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let cancelled = runs::cancel(&self.cluster, self.inner(), Timestamp::now());
         wait(py, cancelled).map(drop)
     }
 }
 
-/// What happens in a run, as it happens.
+/// The events of a run.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Following {
     inner: Mutex<Follow>,
@@ -194,7 +194,7 @@ impl Following {
         self.next(py, None)
     }
 
-    /// The next event; `None` after the last, or when none comes in time.
+    /// The next event. `None` after the last one, or if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(
         &self,

@@ -1,5 +1,5 @@
-//! Python's own tests of the package: each file of the folder `python` is run by
-//! a Python that finds the package as a wheel would have it.
+//! Runs the Python tests of the package: each test runs one file of the folder `python`
+//! with a Python that finds the package with the layout of a wheel.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,11 +12,11 @@ use std::{
     sync::OnceLock,
 };
 
-/// The package: Python's sources with the native part that cargo has built.
+/// The folder with the package: the Python sources and the extension module that Cargo built.
 fn package() -> &'static Path {
     static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
     PACKAGE.get_or_init(|| {
-        // A wheel that is installed is judged in its place.
+        // With an installed wheel, the tests use the wheel instead.
         if env::var_os("LONGSHORE_TEST_WHEEL").is_some() {
             return PathBuf::new();
         }
@@ -47,8 +47,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where programs are looked for: first beside this test, where cargo puts the program
-/// `longshore`, which pods need.
+/// The `PATH` of the tests. The first folder is the one where Cargo puts the `longshore`
+/// program, which pods need.
 fn path() -> OsString {
     let own = env::current_exe().unwrap();
     let built = own.parent().and_then(Path::parent).unwrap();
@@ -57,26 +57,29 @@ fn path() -> OsString {
     env::join_paths(folders).unwrap()
 }
 
-fn run(python: &Path, words: &[&str]) {
+fn run(python: &Path, arguments: &[&str]) {
     let output = Command::new(python)
         .args(["-B", "-W", "error::ResourceWarning"])
-        .args(words)
+        .args(arguments)
         .env("PYTHONPATH", package())
         .env("PATH", path())
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python"))
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "{words:?}: {}\n{told}",
+        "{arguments:?}: {}\n{stderr}",
         output.status
     );
-    // A file without tests is no success.
-    assert!(!told.contains("Ran 0 tests"), "{words:?} has no tests");
+    // unittest also succeeds if a file has no tests.
+    assert!(
+        !stderr.contains("Ran 0 tests"),
+        "{arguments:?} has no tests"
+    );
 }
 
-/// The Python with others' clients; any will do where they could not be had.
+/// The Python that has the official client, or any Python if it is not installed.
 fn python() -> PathBuf {
     let known = env::var_os("LONGSHORE_TEST_PYTHON").filter(|python| !python.is_empty());
     known.map_or_else(|| "python3".into(), PathBuf::from)
@@ -111,7 +114,7 @@ files! {
     test_zenml,
 }
 
-/// With TensorFlow at hand, beside its own classes.
+/// Compares the package with TensorFlow's own classes.
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
 fn test_tensorflow() {

@@ -1,5 +1,5 @@
-//! Replays the corpus of the fuzz target `specs` (`cargo xtask fuzz`), so that
-//! what was mended once stays mended.
+//! Replays the corpus of the fuzz target `specs` (`cargo xtask fuzz`), so that fixed bugs
+//! stay fixed.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 mod specs;
 
 #[test]
-fn every_spec_of_the_corpus_keeps_its_property() {
+fn every_spec_of_the_corpus_satisfies_its_property() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/specs");
     let mut inputs: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -20,6 +20,6 @@ fn every_spec_of_the_corpus_keeps_its_property() {
     for input in inputs {
         let data = fs::read(&input).unwrap();
         let kept = std::panic::catch_unwind(|| specs::check(&data));
-        assert!(kept.is_ok(), "{} breaks its property", input.display());
+        assert!(kept.is_ok(), "{} violates its property", input.display());
     }
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI v3 documents, read as kubectl reads them.
+//! The OpenAPI v3 documents, as kubectl reads them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ fn document(group_version: &str) -> Value {
     v3_document(BUILTIN, group_version).unwrap()
 }
 
-/// Follows the schema of a property, as kubectl's patches do.
+/// Follows the schema of a property, like kubectl's patches.
 fn property<'a>(document: &'a Value, schema: &'a Value, name: &str) -> &'a Value {
     let reference = schema["$ref"]
         .as_str()
@@ -30,7 +30,7 @@ fn property<'a>(document: &'a Value, schema: &'a Value, name: &str) -> &'a Value
 }
 
 #[test]
-fn the_index_names_a_document_for_each_group_and_version() {
+fn the_index_lists_a_document_for_each_group_and_version() {
     let index = v3_index(BUILTIN);
     let paths = index["paths"].as_object().unwrap();
     for info in BUILTIN {
@@ -47,14 +47,14 @@ fn the_index_names_a_document_for_each_group_and_version() {
 }
 
 #[test]
-fn a_document_changes_its_address_when_it_changes() {
+fn the_url_of_a_document_changes_with_its_content() {
     let all = v3_index(BUILTIN)["paths"]["api/v1"].clone();
     let fewer = v3_index(&BUILTIN[1..])["paths"]["api/v1"].clone();
     assert_ne!(all, fewer);
 }
 
 #[test]
-fn every_reference_leads_to_a_schema_of_the_same_document() {
+fn every_reference_resolves_within_its_document() {
     fn check(value: &Value, schemas: &Value) {
         match value {
             Value::Object(fields) => {
@@ -75,7 +75,7 @@ fn every_reference_leads_to_a_schema_of_the_same_document() {
 }
 
 #[test]
-fn kinds_are_found_by_their_mark() {
+fn kinds_are_found_by_their_extension() {
     for info in BUILTIN {
         let document = document(info.api_path().trim_start_matches('/'));
         let kind = json!({
@@ -109,7 +109,7 @@ fn kinds_are_found_by_their_mark() {
 }
 
 #[test]
-fn properties_carry_patch_and_list_rules() {
+fn properties_have_patch_and_list_extensions() {
     let document = document("apis/batch/v1");
     let mut at = &document["components"]["schemas"]["io.k8s.api.batch.v1.Job"];
     for name in ["spec", "template", "spec", "containers"] {
@@ -130,7 +130,7 @@ fn properties_carry_patch_and_list_rules() {
 }
 
 #[test]
-fn a_kind_that_is_not_built_in_has_paths_but_no_schema() {
+fn a_custom_kind_has_paths_but_no_schema() {
     let mut shoe = BUILTIN[0].clone();
     shoe.gvk = longshore_model::Gvk::from_api_version("shop.x.k8s.io/v1", "Shoe");
     shoe.plural = "shoes".into();

@@ -1,5 +1,5 @@
-//! Bodies that a real kubectl (1.34) sent, against the JSON that the same
-//! kubectl writes for the same objects; and bodies that nobody should send.
+//! Bodies that a real kubectl (1.34) sent, compared with the JSON that the same kubectl
+//! prints for the same objects; and invalid bodies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -48,7 +48,7 @@ fn bodies_of_kubectl() {
     assert_eq!(count, 12);
 }
 
-/// Kinds that are only ever sent, of which kubectl shows no JSON.
+/// Kinds that are only sent: kubectl prints no JSON for them.
 #[test]
 fn reviews_and_token_requests() {
     assert_eq!(
@@ -64,7 +64,7 @@ fn reviews_and_token_requests() {
     assert_eq!(token["spec"]["expirationSeconds"], 600);
 }
 
-/// An envelope around a message, by hand.
+/// An envelope around a message, encoded by hand.
 fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut types = Vec::new();
     field(&mut types, 1, api_version.as_bytes());
@@ -75,7 +75,7 @@ fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     body
 }
 
-/// A field of bytes, its number below 16.
+/// A field with bytes, whose number is below 16.
 fn field(message: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     message.push(number << 3 | 2);
     let mut length = bytes.len();
@@ -88,7 +88,7 @@ fn field(message: &mut Vec<u8>, number: u8, bytes: &[u8]) {
 }
 
 #[test]
-fn options_travel_under_any_group() {
+fn options_are_decoded_under_any_group() {
     // gracePeriodSeconds 0, propagationPolicy, preconditions.uid
     let mut raw = vec![0x08, 0x00];
     field(&mut raw, 4, b"Foreground");
@@ -105,7 +105,7 @@ fn options_travel_under_any_group() {
 }
 
 #[test]
-fn a_field_that_comes_twice_is_merged() {
+fn a_repeated_field_is_merged() {
     let mut raw = Vec::new();
     field(&mut raw, 1, &[0x0a, 1, b'a']); // metadata.name
     field(&mut raw, 1, &[0x1a, 1, b'b']); // metadata.namespace
@@ -117,7 +117,7 @@ fn a_field_that_comes_twice_is_merged() {
 }
 
 #[test]
-fn numbers_may_be_packed() {
+fn packed_numbers_are_decoded() {
     // spec.securityContext.supplementalGroups, packed: 1, 300
     let mut security = Vec::new();
     field(&mut security, 4, &[0x01, 0xac, 0x02]);
@@ -132,10 +132,9 @@ fn numbers_may_be_packed() {
 }
 
 #[test]
-fn schemas_that_may_be_two_things() {
-    // JSONSchemaProps within CustomResourceDefinition: spec.versions[].schema
-    // .openAPIV3Schema, whose `items` (24) is a schema and whose
-    // `additionalProperties` (30) is a boolean.
+fn schemas_that_may_be_a_boolean_are_decoded() {
+    // JSONSchemaProps in CustomResourceDefinition: spec.versions[].schema.openAPIV3Schema,
+    // whose `items` (24) is a schema and whose `additionalProperties` (30) is a boolean.
     let mut items = Vec::new();
     field(&mut items, 5, b"string");
     let mut or_array = Vec::new();
@@ -166,7 +165,7 @@ fn schemas_that_may_be_two_things() {
 }
 
 #[test]
-fn refused_bodies_say_why() {
+fn errors_of_rejected_bodies_name_the_cause() {
     let error = |body: &[u8]| decode(body).unwrap_err().to_string();
     assert_eq!(decode(b"{}"), Err(DecodeError::NotProtobuf));
     assert_eq!(
@@ -192,7 +191,7 @@ fn refused_bodies_say_why() {
 }
 
 #[test]
-fn endless_nesting_is_refused() {
+fn excessive_nesting_is_rejected() {
     // JSONSchemaProps.not (28) within itself.
     let mut schema = Vec::new();
     for _ in 0..500 {
@@ -230,7 +229,7 @@ proptest! {
         }
     }
 
-    /// … nor real bodies with a few wrong ones …
+    /// … nor real bodies with a few changed bytes cause a panic …
     #[test]
     fn damaged_bodies_never_panic(
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -244,10 +243,10 @@ proptest! {
     }
 }
 
-/// An object is never half decoded. (The last four bytes of a body are two
-/// empty fields that say nothing.)
+/// … and an object is never partially decoded. (The last four bytes of a body are two empty
+/// fields without a meaning.)
 #[test]
-fn cut_bodies_are_refused() {
+fn truncated_bodies_are_rejected() {
     let bytes = body("job-of-everything.bin");
     for length in 0..bytes.len() - 4 {
         assert!(decode(&bytes[..length]).is_err(), "cut to {length} bytes");

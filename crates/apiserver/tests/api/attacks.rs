@@ -1,5 +1,5 @@
-//! Clients that mean harm, with and without credentials: the server's memory
-//! stays bounded, and the administrator is still answered.
+//! Hostile clients, with and without credentials: the server's memory stays bounded, and
+//! the administrator still gets responses.
 
 use std::{env, io, process::Command, sync::Arc, time::Duration};
 
@@ -19,26 +19,26 @@ use tokio::{
 
 use crate::{
     common::CONFIG_MAPS,
+    http2_frames,
     network::{Running, start},
-    wire,
 };
 
-/// Says that a test runs in a process of its own.
+/// Set in the process that a test starts for itself.
 const OWN_PROCESS: &str = "LONGSHORE_TEST_OWN_PROCESS";
-/// No answer takes this long, also on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
-/// How long a flood goes on.
-const FLOOD: Duration = Duration::from_secs(2);
+/// No response takes longer, even on a busy machine.
+const MAX_RESPONSE_TIME: Duration = Duration::from_secs(60);
+/// Duration of a flood.
+const FLOOD_DURATION: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
-/// Runs a test of this file in a process of its own, so that what it measures
-/// is its own. True in that process.
+/// Runs a test of this file in its own process, which makes its measurements independent.
+/// True in that process.
 fn in_own_process(name: &str) -> bool {
-    alone(&format!("attacks::{name}"))
+    in_own_process_named(&format!("attacks::{name}"))
 }
 
-/// As [`in_own_process`], for any test: `name` has its module.
-pub(crate) fn alone(name: &str) -> bool {
+/// Like [`in_own_process`], for any test; `name` includes the module.
+pub(crate) fn in_own_process_named(name: &str) -> bool {
     if env::var_os(OWN_PROCESS).is_some() {
         return true;
     }
@@ -64,9 +64,9 @@ pub(crate) fn memory() -> u64 {
     kib.parse::<u64>().unwrap() * 1024
 }
 
-/// The administrator asks, on a new connection, and is answered. As every
-/// client would, it tries again when its connection breaks.
-async fn administrator_is_answered(running: &Running) {
+/// The administrator gets a response on a new connection. Like other clients, it retries
+/// when the connection breaks.
+async fn assert_administrator_is_served(running: &Running) {
     let asking = async {
         loop {
             let path = "/api/v1/namespaces";
@@ -76,12 +76,12 @@ async fn administrator_is_answered(running: &Running) {
             }
         }
     };
-    timeout(LONG, asking)
+    timeout(MAX_RESPONSE_TIME, asking)
         .await
-        .expect("the administrator is answered");
+        .expect("the administrator gets a response");
 }
 
-/// Open connections that both ends of this process have descriptors for.
+/// The number of connections for which this process has enough descriptors at both ends.
 fn connections(most: usize) -> usize {
     let limit = std::fs::read_to_string("/proc/self/limits").unwrap();
     let limit = limit
@@ -97,7 +97,7 @@ async fn unfinished_heads_without_credentials_take_little_memory() {
         return;
     }
     let mut running = start().await;
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     let before = memory();
     let head = format!(
         "GET / HTTP/1.1\r\nhost: x\r\nx-large: {}",
@@ -105,14 +105,14 @@ async fn unfinished_heads_without_credentials_take_little_memory() {
     );
     let attack = (0..400).map(|_| async {
         let mut stream = running.connect(b"http/1.1", "localhost").await;
-        // The server may have refused before all of it is sent.
-        let _ = timeout(LONG, stream.write_all(head.as_bytes())).await;
+        // The server may reject the head before all of it is sent.
+        let _ = timeout(MAX_RESPONSE_TIME, stream.write_all(head.as_bytes())).await;
         stream
     });
     let held = join_all(attack).await;
     let grown = memory().saturating_sub(before);
     assert!(grown < 120 * MIB, "{} MiB", grown / MIB);
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     drop(held);
     running.end().await;
 }
@@ -128,8 +128,8 @@ async fn idle_connections_without_credentials_lock_no_one_out() {
     for _ in 0..number {
         held.push(TcpStream::connect(running.address).await.unwrap());
     }
-    administrator_is_answered(&running).await;
-    // The oldest were closed to make room.
+    assert_administrator_is_served(&running).await;
+    // The server closed the oldest ones to make room.
     let is_closed = |stream: &TcpStream| {
         let mut byte = [0];
         match stream.try_read(&mut byte) {
@@ -143,10 +143,13 @@ async fn idle_connections_without_credentials_lock_no_one_out() {
         if open <= limits::UNAUTHENTICATED_CONNECTIONS {
             break;
         }
-        assert!(begin.elapsed() < LONG, "{open} of {number} are open");
+        assert!(
+            begin.elapsed() < MAX_RESPONSE_TIME,
+            "{open} of {number} are open"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     running.end().await;
 }
 
@@ -160,7 +163,7 @@ async fn the_time_to_authenticate_is_short_and_then_connections_stay() {
         .await
         .unwrap();
     let mut h2 = running.connect(b"h2", "localhost").await;
-    h2.write_all(&wire::start(65_535)).await.unwrap();
+    h2.write_all(&http2_frames::start(65_535)).await.unwrap();
     let mut client = running.connect(b"http/1.1", "localhost").await;
     let request =
         format!("GET {CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n\r\n");
@@ -169,17 +172,17 @@ async fn the_time_to_authenticate_is_short_and_then_connections_stay() {
         let mut answer = vec![0; 12];
         client.read_exact(&mut answer).await.unwrap();
         assert_eq!(answer, b"HTTP/1.1 200");
-        // The rest of it.
+        // The rest of the request.
         let mut rest = vec![0; 4096];
         let _ = timeout(Duration::from_millis(200), client.read(&mut rest)).await;
     };
     ask(&mut client).await;
     let mut rest = Vec::new();
     for ended in [
-        timeout(LONG, bare.read_to_end(&mut rest)).await,
-        timeout(LONG, silent.read_to_end(&mut rest)).await,
-        timeout(LONG, slow.read_to_end(&mut rest)).await,
-        timeout(LONG, h2.read_to_end(&mut rest)).await,
+        timeout(MAX_RESPONSE_TIME, bare.read_to_end(&mut rest)).await,
+        timeout(MAX_RESPONSE_TIME, silent.read_to_end(&mut rest)).await,
+        timeout(MAX_RESPONSE_TIME, slow.read_to_end(&mut rest)).await,
+        timeout(MAX_RESPONSE_TIME, h2.read_to_end(&mut rest)).await,
     ] {
         assert!(ended.is_ok(), "the connection is closed");
     }
@@ -191,31 +194,31 @@ async fn the_time_to_authenticate_is_short_and_then_connections_stay() {
 async fn requests_without_credentials_end_their_connection() {
     let mut running = start().await;
     let mut stream = running.connect(b"h2", "localhost").await;
-    // No window: no answer's body can be sent.
-    let mut bytes = wire::start(0);
+    // With a window of zero, no body of a response can be sent.
+    let mut bytes = http2_frames::start(0);
     for number in 0..1000 {
-        bytes.extend(wire::request(number * 2 + 1, "/api", None));
+        bytes.extend(http2_frames::request(number * 2 + 1, "/api", None));
     }
     let _ = stream.write_all(&bytes).await;
     let mut rest = Vec::new();
     let begin = Instant::now();
-    let ended = timeout(LONG, stream.read_to_end(&mut rest)).await;
+    let ended = timeout(MAX_RESPONSE_TIME, stream.read_to_end(&mut rest)).await;
     assert!(ended.is_ok());
     assert!(
         begin.elapsed() < limits::UNAUTHENTICATED_TIME,
         "{:?}",
         begin.elapsed()
     );
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     running.end().await;
 }
 
-/// Sends frames until the server has enough or some time is over; reads nothing.
+/// Sends frames until the server closes the connection or a time limit; reads nothing.
 async fn flood(running: &Running, mut frames: impl FnMut(u32) -> Vec<u8>) {
     let mut stream = running.connect(b"h2", "localhost").await;
-    let mut opening = wire::start(0x7fff_ffff);
-    // Who has shown its credentials may stay.
-    opening.extend(wire::request(1, "/api", Some("secret")));
+    let mut opening = http2_frames::start(0x7fff_ffff);
+    // An authenticated client may keep its connection open.
+    opening.extend(http2_frames::request(1, "/api", Some("secret")));
     stream.write_all(&opening).await.unwrap();
     let flooding = async {
         let mut number = 3;
@@ -230,9 +233,9 @@ async fn flood(running: &Running, mut frames: impl FnMut(u32) -> Vec<u8>) {
             }
         }
     };
-    let _ = timeout(FLOOD, flooding).await;
-    // While the flood's connection is still there.
-    administrator_is_answered(running).await;
+    let _ = timeout(FLOOD_DURATION, flooding).await;
+    // While the flood's connection is still open.
+    assert_administrator_is_served(running).await;
     drop(stream);
 }
 
@@ -242,7 +245,7 @@ async fn floods_of_frames_are_bounded() {
         return;
     }
     let mut running = start().await;
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     let before = memory();
     let check = |what: &str| {
         let grown = memory().saturating_sub(before);
@@ -250,64 +253,67 @@ async fn floods_of_frames_are_bounded() {
     };
     for token in [None, Some("secret")] {
         flood(&running, |stream| {
-            let mut frames = wire::request(stream, CONFIG_MAPS, token);
-            frames.extend(wire::reset(stream));
+            let mut frames = http2_frames::request(stream, CONFIG_MAPS, token);
+            frames.extend(http2_frames::reset(stream));
             frames
         })
         .await;
         check("rapid reset");
         flood(&running, |stream| {
-            wire::request(stream, "/api/v1/namespaces", token)
+            http2_frames::request(stream, "/api/v1/namespaces", token)
         })
         .await;
-        check("requests whose answers are not read");
+        check("requests whose responses are not read");
     }
     let mut begun = false;
     flood(&running, |stream| {
         if !std::mem::replace(&mut begun, true) {
-            return wire::frame(wire::HEADERS, 0, stream, &[0x82]);
+            return http2_frames::frame(http2_frames::HEADERS, 0, stream, &[0x82]);
         }
-        wire::frame(wire::CONTINUATION, 0, 3, &[0; 1024])
+        http2_frames::frame(http2_frames::CONTINUATION, 0, 3, &[0; 1024])
     })
     .await;
     check("continuations without end");
     let mut begun = false;
     flood(&running, |stream| {
         if !std::mem::replace(&mut begun, true) {
-            return wire::frame(wire::HEADERS, 0, stream, &[0x82]);
+            return http2_frames::frame(http2_frames::HEADERS, 0, stream, &[0x82]);
         }
-        wire::frame(wire::CONTINUATION, 0, 3, &[])
+        http2_frames::frame(http2_frames::CONTINUATION, 0, 3, &[])
     })
     .await;
     check("empty continuations");
-    flood(&running, |_| wire::frame(wire::PING, 0, 0, &[7; 8])).await;
+    flood(&running, |_| {
+        http2_frames::frame(http2_frames::PING, 0, 0, &[7; 8])
+    })
+    .await;
     check("pings");
     flood(&running, |_| {
-        wire::frame(wire::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])
+        http2_frames::frame(http2_frames::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])
     })
     .await;
     check("settings");
     flood(&running, |_| {
-        wire::frame(wire::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])
+        http2_frames::frame(http2_frames::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])
     })
     .await;
     check("window updates");
     flood(&running, |stream| {
-        wire::frame(wire::PRIORITY, 0, stream, &[0, 0, 0, 1, 9])
+        http2_frames::frame(http2_frames::PRIORITY, 0, stream, &[0, 0, 0, 1, 9])
     })
     .await;
     check("priorities");
     flood(&running, |stream| {
-        let mut frames = wire::open(stream, CONFIG_MAPS, "secret");
-        frames.extend(wire::frame(wire::DATA, 0, stream, &[]));
+        let mut frames = http2_frames::open(stream, CONFIG_MAPS, "secret");
+        frames.extend(http2_frames::frame(http2_frames::DATA, 0, stream, &[]));
         frames
     })
     .await;
-    check("bodies that do not come");
+    check("bodies that never arrive");
     running.end().await;
 }
 
-/// Makes large Secrets.
+/// Creates large Secrets.
 async fn fill(engine: &Engine, number: usize) {
     let kind = engine.find("", "v1", "secrets").unwrap();
     let writes = (0..number).map(|number| {
@@ -333,7 +339,7 @@ async fn readers_that_do_not_read_take_little_memory() {
     }
     let mut running = start().await;
     fill(&running.engine, 20).await;
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     let before = memory();
     let mut held = Vec::new();
     for path in [
@@ -341,23 +347,28 @@ async fn readers_that_do_not_read_take_little_memory() {
         "/api/v1/secrets?watch=true",
         "/openapi/v3/api/v1",
     ] {
-        // As many streams as there may be, with windows for all they could send.
+        // As many streams as allowed, each with a window that fits its whole response.
         let mut stream = running.connect(b"h2", "localhost").await;
-        let mut bytes = wire::start(0x7fff_ffff);
-        bytes.extend(wire::frame(wire::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0, 0]));
+        let mut bytes = http2_frames::start(0x7fff_ffff);
+        bytes.extend(http2_frames::frame(
+            http2_frames::WINDOW_UPDATE,
+            0,
+            0,
+            &[0x7f, 0xff, 0, 0],
+        ));
         for number in 0..limits::STREAMS {
-            bytes.extend(wire::request(number * 2 + 1, path, Some("secret")));
+            bytes.extend(http2_frames::request(number * 2 + 1, path, Some("secret")));
         }
-        let _ = timeout(LONG, stream.write_all(&bytes)).await;
-        let _ = timeout(LONG, stream.flush()).await;
+        let _ = timeout(MAX_RESPONSE_TIME, stream.write_all(&bytes)).await;
+        let _ = timeout(MAX_RESPONSE_TIME, stream.flush()).await;
         held.push(stream);
     }
     for _ in 0..20 {
-        administrator_is_answered(&running).await;
+        assert_administrator_is_served(&running).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let grown = memory().saturating_sub(before);
-    // Of each stream little more than what is sent ahead, whatever is asked for.
+    // For each stream, little more than what is sent ahead, whatever its request.
     let most = 3 * u64::from(limits::STREAMS) * 160 * 1024 + 50 * MIB;
     assert!(grown < most, "{} MiB", grown / MIB);
     drop(held);
@@ -365,8 +376,8 @@ async fn readers_that_do_not_read_take_little_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_bodies_keep_no_one_from_writing() {
-    if !in_own_process("slow_bodies_keep_no_one_from_writing") {
+async fn slow_bodies_do_not_block_other_writers() {
+    if !in_own_process("slow_bodies_do_not_block_other_writers") {
         return;
     }
     let mut running = start().await;
@@ -380,7 +391,7 @@ async fn slow_bodies_keep_no_one_from_writing() {
         stream.write_all(head.as_bytes()).await.unwrap();
         held.push(stream);
     }
-    // One of them at least is refused.
+    // At least one of them is rejected.
     let first = held.iter_mut().map(|stream| {
         Box::pin(async move {
             let mut answer = vec![0; 12];
@@ -388,7 +399,7 @@ async fn slow_bodies_keep_no_one_from_writing() {
             String::from_utf8(answer).unwrap()
         })
     });
-    let (refused, ..) = timeout(LONG, futures::future::select_all(first))
+    let (refused, ..) = timeout(MAX_RESPONSE_TIME, futures::future::select_all(first))
         .await
         .unwrap();
     assert_eq!(refused, "HTTP/1.1 429");
@@ -402,7 +413,10 @@ async fn slow_bodies_keep_no_one_from_writing() {
         .header("authorization", "Bearer secret")
         .header("content-type", "application/json");
     let body = Full::new(Bytes::from(r#"{"metadata":{"name":"small"}}"#));
-    let answer = timeout(LONG, sender.send_request(request.body(body).unwrap()));
+    let answer = timeout(
+        MAX_RESPONSE_TIME,
+        sender.send_request(request.body(body).unwrap()),
+    );
     assert_eq!(answer.await.unwrap().unwrap().status(), 201);
     drop(held);
     running.end().await;
@@ -431,7 +445,7 @@ async fn many_watches_of_one_client_leave_room_for_others() {
         let watches = join_all(watches).await;
         connections.push((sender, watches));
     }
-    administrator_is_answered(&running).await;
+    assert_administrator_is_served(&running).await;
     let kind = running.engine.find("", "v1", "configmaps").unwrap();
     for number in 0..20 {
         let create = Create {
@@ -440,15 +454,15 @@ async fn many_watches_of_one_client_leave_room_for_others() {
             object: json!({"metadata": {"name": format!("m-{number}")}}),
             options: WriteOptions::default(),
         };
-        timeout(LONG, running.engine.create(create))
+        timeout(MAX_RESPONSE_TIME, running.engine.create(create))
             .await
             .unwrap()
             .unwrap();
     }
-    administrator_is_answered(&running).await;
-    // Each of them hears of it.
+    assert_administrator_is_served(&running).await;
+    // Each watch gets the event.
     let (_, watches) = &mut connections[2];
-    let frame = timeout(LONG, watches[999].body_mut().frame())
+    let frame = timeout(MAX_RESPONSE_TIME, watches[999].body_mut().frame())
         .await
         .unwrap();
     let frame = frame.unwrap().unwrap().into_data().unwrap();
@@ -456,10 +470,10 @@ async fn many_watches_of_one_client_leave_room_for_others() {
     running.end().await;
 }
 
-/// A node whose logs are broken.
-struct Broken;
+/// A node whose log streams panic.
+struct PanickingNode;
 
-impl longshore_apiserver::NodeLogs for Broken {
+impl longshore_apiserver::NodeLogs for PanickingNode {
     fn open(
         &self,
         request: longshore_apiserver::LogRequest,
@@ -478,7 +492,7 @@ impl longshore_apiserver::NodeLogs for Broken {
 
 #[tokio::test]
 async fn a_panic_fails_its_own_request_only() {
-    let server = crate::common::Server::with_logs(Arc::new(Broken));
+    let server = crate::common::Server::with_logs(Arc::new(PanickingNode));
     server.pod("p", &["c"]).await;
     server
         .post("/api/v1/nodes", &json!({"metadata": {"name": "n"}}))
@@ -491,7 +505,7 @@ async fn a_panic_fails_its_own_request_only() {
     assert_eq!(answer.code, 500, "{}", answer.text());
     assert_eq!(answer.json()["reason"], "InternalError");
 
-    // Over the network, beside another request on the same connection.
+    // Over the network, next to another request on the same connection.
     let mut running = crate::network::serve(server.api.clone(), server.engine.clone()).await;
     let stream = TokioIo::new(running.connect(b"h2", "localhost").await);
     let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
@@ -502,14 +516,14 @@ async fn a_panic_fails_its_own_request_only() {
         let request = Request::get(format!("https://localhost{path}"));
         let request = request.header("authorization", "Bearer secret");
         let request = request.body(Empty::<Bytes>::new()).unwrap();
-        timeout(LONG, sender.clone().send_request(request))
+        timeout(MAX_RESPONSE_TIME, sender.clone().send_request(request))
             .await
             .unwrap()
     };
     let watch = ask(&format!("{CONFIG_MAPS}?watch=true")).await.unwrap();
     assert_eq!(ask(&log).await.unwrap().status(), 500);
     let broken = match ask(&format!("{log}?follow=true")).await {
-        Ok(answer) => timeout(LONG, answer.into_body().collect())
+        Ok(answer) => timeout(MAX_RESPONSE_TIME, answer.into_body().collect())
             .await
             .unwrap()
             .err(),
@@ -518,7 +532,9 @@ async fn a_panic_fails_its_own_request_only() {
     assert!(broken.is_some());
     assert_eq!(ask(CONFIG_MAPS).await.unwrap().status(), 200);
     server.config_map("a").await;
-    let frame = timeout(LONG, watch.into_body().frame()).await.unwrap();
+    let frame = timeout(MAX_RESPONSE_TIME, watch.into_body().frame())
+        .await
+        .unwrap();
     assert!(frame.unwrap().is_ok());
     running.end().await;
 }

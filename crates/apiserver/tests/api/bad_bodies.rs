@@ -1,6 +1,5 @@
-//! Bodies that are damaged, of another kind, or too large: each with the code
-//! and the reason it gets. Checked against a real kube-apiserver 1.20 unless a
-//! line says otherwise.
+//! Request bodies that are damaged, of another kind, or too large, each with its code and
+//! reason. Verified against a real kube-apiserver 1.20 unless a comment says otherwise.
 
 use crate::common::{Answer, CONFIG_MAPS, PODS, Server};
 use serde_json::{Value, json};
@@ -14,9 +13,9 @@ async fn post(server: &Server, media_type: &str, body: impl Into<bytes::Bytes>) 
     server.call("POST", CONFIG_MAPS, &headers, body).await
 }
 
-/// Code, reason, and a part of the message.
+/// Checks the code, the reason, and a part of the message.
 #[track_caller]
-fn refused(what: &str, answer: &Answer, code: u16, reason: &str, part: &str) {
+fn assert_rejected(what: &str, answer: &Answer, code: u16, reason: &str, part: &str) {
     let status = answer.json();
     assert_eq!(answer.code, code, "{what}: {status}");
     assert_eq!(status["code"], code, "{what}: {status}");
@@ -31,7 +30,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[tokio::test]
-async fn objects_that_cannot_be_read() {
+async fn objects_that_cannot_be_parsed() {
     let server = Server::new();
     let bad = "BadRequest";
     let unrecognized = "the object provided is unrecognized (must be of type ConfigMap): ";
@@ -70,17 +69,17 @@ async fn objects_that_cannot_be_read() {
         ),
     ] {
         let answer = post(&server, JSON, body.to_owned()).await;
-        refused(body, &answer, code, reason, part);
+        assert_rejected(body, &answer, code, reason, part);
         assert!(
             answer.message().starts_with(unrecognized),
             "{}",
             answer.message()
         );
     }
-    // Its name is missing, and nothing else.
+    // Only the name is missing.
     for body in ["null", "{}", r#"{"kind":"ConfigMap"}"#, r#"{"kind":null}"#] {
         let answer = post(&server, JSON, body).await;
-        refused(
+        assert_rejected(
             body,
             &answer,
             422,
@@ -88,18 +87,18 @@ async fn objects_that_cannot_be_read() {
             "name or generateName is required",
         );
     }
-    // The real server replaces what is no UTF-8; that would lose data.
+    // The real server replaces invalid UTF-8, which would lose data.
     let broken = [
         &br#"{"metadata":{"name":"a"},"data":{"k":""#[..],
         b"\xff\xfe",
         br#""}}"#,
     ];
     let answer = post(&server, JSON, broken.concat()).await;
-    refused("UTF-8", &answer, 400, bad, "json parse error");
+    assert_rejected("UTF-8", &answer, 400, bad, "json parse error");
 }
 
 #[tokio::test]
-async fn objects_of_the_wrong_sort() {
+async fn objects_of_the_wrong_kind() {
     let server = Server::new();
     for (body, part) in [
         (
@@ -136,7 +135,7 @@ async fn objects_of_the_wrong_sort() {
             "cannot unmarshal number",
         ),
     ] {
-        refused(
+        assert_rejected(
             body,
             &post(&server, JSON, body).await,
             400,
@@ -147,7 +146,7 @@ async fn objects_of_the_wrong_sort() {
     for name in ["A", "a b", "a/b", "..", "é", "a\0", "-a", &"x".repeat(254)] {
         let body = json!({"metadata": {"name": name}});
         let answer = server.post(CONFIG_MAPS, &body).await;
-        refused(
+        assert_rejected(
             name,
             &answer,
             422,
@@ -157,8 +156,7 @@ async fn objects_of_the_wrong_sort() {
     }
 }
 
-/// Not so deep that parsing it needs much of a stack; the real server's limit
-/// is 10,000 levels.
+/// A limit that needs little stack for parsing; the real server's limit is 10,000 levels.
 #[tokio::test]
 async fn deep_nesting() {
     let server = Server::new();
@@ -171,7 +169,7 @@ async fn deep_nesting() {
             } else {
                 ""
             };
-            refused(media_type, &answer, 400, "BadRequest", part);
+            assert_rejected(media_type, &answer, 400, "BadRequest", part);
         }
         for media_type in [
             "application/merge-patch+json",
@@ -183,12 +181,12 @@ async fn deep_nesting() {
             server.config_map("deep").await;
             let path = format!("{CONFIG_MAPS}/deep");
             let answer = server.patch(&path, media_type, &body).await;
-            refused(media_type, &answer, 400, "BadRequest", "");
+            assert_rejected(media_type, &answer, 400, "BadRequest", "");
             server.call("DELETE", &path, &[], "").await;
         }
     }
     let answer = post(&server, JSON, nested(100)).await;
-    refused("100", &answer, 422, "Invalid", "name or generateName");
+    assert_rejected("100", &answer, 422, "Invalid", "name or generateName");
 }
 
 #[tokio::test]
@@ -209,7 +207,7 @@ async fn yaml() {
         ("!!binary x: y\n--- \n", ""),
         (&bomb, "error converting YAML to JSON"),
     ] {
-        refused(
+        assert_rejected(
             body,
             &post(&server, YAML, body.to_owned()).await,
             400,
@@ -249,13 +247,13 @@ async fn media_types() {
     ] {
         let answer = post(&server, media_type, "{}").await;
         let part = "accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        refused(media_type, &answer, 415, "UnsupportedMediaType", part);
+        assert_rejected(media_type, &answer, 415, "UnsupportedMediaType", part);
     }
     for media_type in ["", "application/json", "text/plain"] {
         let answer = server
             .patch(&format!("{CONFIG_MAPS}/a0"), media_type, "{}")
             .await;
-        refused(
+        assert_rejected(
             media_type,
             &answer,
             415,
@@ -263,17 +261,17 @@ async fn media_types() {
             "media types include",
         );
     }
-    // Nobody decodes it: what is packed is no JSON.
+    // The body is rejected without decompression: it is not JSON.
     let headers = [("content-type", JSON), ("content-encoding", "gzip")];
     let answer = server
         .call("POST", CONFIG_MAPS, &headers, &b"\x1f\x8b\x08\x00"[..])
         .await;
-    refused("gzip", &answer, 400, "BadRequest", "(1f8b0800)");
+    assert_rejected("gzip", &answer, 400, "BadRequest", "(1f8b0800)");
 }
 
-/// Cut anywhere, a protobuf body is an error or a smaller object, no more.
+/// A truncated protobuf body is an error or a smaller object.
 #[tokio::test]
-async fn protobuf_cut_anywhere() {
+async fn truncated_protobuf() {
     let server = Server::new();
     let mut body = b"k8s\0".to_vec();
     let field = |number: u8, bytes: &[u8]| {
@@ -299,7 +297,7 @@ async fn protobuf_cut_anywhere() {
         b"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
     ] {
         let answer = post(&server, PROTOBUF, body).await;
-        refused("damaged", &answer, 400, "BadRequest", "unrecognized");
+        assert_rejected("damaged", &answer, 400, "BadRequest", "unrecognized");
     }
 }
 
@@ -309,9 +307,9 @@ async fn rule_31_sizes() {
     let sized = |size: usize| json!({"metadata": {"name": "a"}, "data": {"k": "x".repeat(size)}});
     let answer = server.post(CONFIG_MAPS, &sized(3 << 20)).await;
     let part = "Request entity too large: limit is 3145728";
-    refused("3 MiB", &answer, 413, "RequestEntityTooLarge", part);
+    assert_rejected("3 MiB", &answer, 413, "RequestEntityTooLarge", part);
     let answer = server.post(CONFIG_MAPS, &sized((1 << 20) + 1)).await;
-    refused("1 MiB of data", &answer, 422, "Invalid", "Too long");
+    assert_rejected("1 MiB of data", &answer, 422, "Invalid", "Too long");
     assert_eq!(server.post(CONFIG_MAPS, &sized(1 << 20)).await.code, 201);
     let container = json!({"name": "c", "image": "i", "args": ["x".repeat(1_600_000)]});
     let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [container]}});
@@ -320,7 +318,7 @@ async fn rule_31_sizes() {
     let message = answer.json()["message"].clone();
     assert_eq!(message, "etcdserver: request is too large");
     let note = json!({"metadata": {"name": "n", "annotations": {"a": "x".repeat(262_145)}}});
-    refused(
+    assert_rejected(
         "annotations",
         &server.post(CONFIG_MAPS, &note).await,
         422,
@@ -330,7 +328,7 @@ async fn rule_31_sizes() {
 }
 
 #[tokio::test]
-async fn patches_that_cannot_be_read() {
+async fn patches_that_cannot_be_parsed() {
     let server = Server::new();
     server.config_map("a").await;
     let path = format!("{CONFIG_MAPS}/a");
@@ -388,7 +386,7 @@ async fn patches_that_cannot_be_read() {
     let gone = server
         .patch(&format!("{CONFIG_MAPS}/none"), merge, "{}")
         .await;
-    refused(
+    assert_rejected(
         "none",
         &gone,
         404,

@@ -1,5 +1,5 @@
-//! Options, media types and ways of old that are wrong or rare, each with the
-//! code and the reason it gets. Checked against a real kube-apiserver 1.20.
+//! Options, media types and legacy paths that are invalid or rare, each with its code and
+//! reason. Verified against a real kube-apiserver 1.20.
 
 use crate::{
     common::{CONFIG_MAPS, PODS, Server},
@@ -64,7 +64,7 @@ async fn rule_13_options_of_writes() {
     assert_eq!(
         server.get(&path).await.code,
         200,
-        "nothing of this deleted it"
+        "no invalid delete deleted it"
     );
 }
 
@@ -96,7 +96,7 @@ async fn rule_21_accept() {
             assert_eq!(answer.json()["reason"], "NotAcceptable");
         }
     }
-    // Neither ranges nor conditions mean anything for objects.
+    // Ranges and conditions do not apply to objects.
     for header in [
         ("range", "bytes=0-5"),
         ("range", "junk"),
@@ -112,7 +112,7 @@ async fn rule_21_accept() {
 }
 
 #[tokio::test]
-async fn watches_asked_for_in_the_old_way() {
+async fn legacy_watch_paths() {
     let server = Server::new();
     server.config_map("a").await;
     server.config_map("b").await;
@@ -140,7 +140,7 @@ async fn watches_asked_for_in_the_old_way() {
 }
 
 #[tokio::test]
-async fn rule_28_bindings_at_the_old_place() {
+async fn rule_28_bindings_at_the_legacy_path() {
     let server = Server::new();
     server.pod("p", &["c"]).await;
     let path = "/api/v1/namespaces/default/bindings";
@@ -167,9 +167,9 @@ async fn rule_28_bindings_at_the_old_place() {
     }
 }
 
-/// What a delete answers with depends on the kind.
+/// The response to a delete depends on the kind.
 #[tokio::test]
-async fn rule_11_answers_of_deletes() {
+async fn rule_11_responses_to_deletes() {
     let server = Server::new();
     for (plural, returned) in [
         ("configmaps", "Status"),

@@ -1,14 +1,13 @@
-//! Paths, methods, queries and headers that are wrong, each with the code and
-//! the reason it gets. Checked against a real kube-apiserver 1.20 unless a line
-//! says otherwise.
+//! Invalid paths, methods, queries and headers, each with its code and reason. Verified
+//! against a real kube-apiserver 1.20 unless a comment says otherwise.
 
 use crate::common::{CONFIG_MAPS, Server};
 use serde_json::json;
 
 const NOT_FOUND: &str = "the server could not find the requested resource";
 
-/// A GET that must be refused with this code and message.
-async fn refused(server: &Server, path: &str, code: u16, message: &str) {
+/// A GET that must be rejected with this code and message.
+async fn assert_rejected(server: &Server, path: &str, code: u16, message: &str) {
     let answer = server.get(path).await;
     assert_eq!(answer.code, code, "{path}: {}", answer.text());
     let status = answer.json();
@@ -47,7 +46,7 @@ async fn paths() {
         "/api/v1/watch",
         "/api/v1/watch/shoes",
     ] {
-        refused(&server, path, 404, NOT_FOUND).await;
+        assert_rejected(&server, path, 404, NOT_FOUND).await;
     }
     for (path, code, message) in [
         ("/api/v1/nodes/n", 404, "nodes \"n\" not found"),
@@ -92,7 +91,7 @@ async fn paths() {
             "pods \"A_B\" not found",
         ),
     ] {
-        refused(&server, path, code, message).await;
+        assert_rejected(&server, path, code, message).await;
     }
     for path in [
         "/api/v1/namespaces/none/pods",
@@ -148,7 +147,7 @@ async fn methods() {
             assert_eq!(answer.header("allow"), allowed, "{method} {path}");
         }
     }
-    // HEAD is for what is no object.
+    // HEAD is only allowed for paths that are not objects.
     for (path, code) in [
         ("/healthz", 200),
         ("/apis", 200),
@@ -176,7 +175,7 @@ async fn queries() {
         ("limit=", 400, "parsing \"\": invalid syntax"),
         ("limit=99999999999999999999", 400, "value out of range"),
         ("limit=-1", 200, ""),
-        // The first of several counts.
+        // Of a repeated parameter, the first value is used.
         ("limit=1&limit=x", 200, ""),
         ("limit=x&limit=1", 400, "invalid syntax"),
         ("timeoutSeconds=x", 400, "invalid syntax"),
@@ -224,7 +223,7 @@ async fn queries() {
             422,
             "supported values: \"Exact\", \"NotOlderThan\"",
         ),
-        // 1.20 does not know these two.
+        // Kubernetes 1.20 does not support these two.
         (
             "timeout=x",
             400,
@@ -232,7 +231,7 @@ async fn queries() {
         ),
         ("sendInitialEvents=true", 422, "is forbidden for list"),
         ("timeout=30s", 200, ""),
-        // Parts that cannot be decoded are passed over.
+        // Parts that cannot be decoded are ignored.
         ("%zz", 200, ""),
         ("limit=%zz", 200, ""),
         ("limit=x;y", 200, ""),

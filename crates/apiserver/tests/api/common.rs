@@ -1,5 +1,5 @@
-//! A server over an engine in memory, with a clock and ids that never differ,
-//! and calls through its service.
+//! A server over an in-memory engine with a deterministic clock and deterministic IDs,
+//! called through its service.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
@@ -19,8 +19,7 @@ use longshore_engine::{Clock, Engine, Ids, Storage};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-/// The service shows ages by the real clock: a time far back has a stable one.
-/// It stands still until a test moves it on.
+/// A clock that is fixed in the past, so that ages are stable, until a test advances it.
 #[derive(Default)]
 pub struct Past(AtomicI64);
 
@@ -102,12 +101,12 @@ impl Server {
         Self::with(Arc::new(NoLogs), node_streams, false)
     }
 
-    /// With the endpoint for faults on demand.
+    /// With the fault injection endpoint.
     pub fn with_faults() -> Self {
         Self::with(Arc::new(NoLogs), Arc::new(NoStreams), true)
     }
 
-    /// That warns of kinds on which nothing acts.
+    /// With warnings about kinds that no controller acts on.
     pub fn with_idle_warnings() -> Self {
         Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), false, true)
     }
@@ -146,7 +145,7 @@ impl Server {
         Self { api, engine, clock }
     }
 
-    /// Calls through the service of a server that runs already.
+    /// Calls through the service of a running server.
     pub fn over(api: ApiServer, engine: Engine) -> Self {
         Self {
             api,
@@ -243,13 +242,13 @@ impl Server {
     }
 }
 
-/// What kubectl asks for.
+/// The `Accept` header that kubectl sends.
 pub const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 
 pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// A table as lines: the columns shown by default, then each row's cells.
+/// A table as lines: the default columns, then the cells of each row.
 pub fn lines(table: &Value, wide: bool) -> String {
     let columns = table["columnDefinitions"].as_array().unwrap();
     let shown: Vec<usize> = (0..columns.len())

@@ -1,5 +1,5 @@
-//! Replays the corpora of the fuzz targets (see `cargo xtask fuzz`), so that
-//! what was mended once stays mended.
+//! Replays the corpora of the fuzz targets (see `cargo xtask fuzz`), so that fixed bugs
+//! stay fixed.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 mod fuzz;
 
 #[test]
-fn every_input_of_the_corpora_keeps_its_property() {
+fn every_input_of_the_corpora_satisfies_its_property() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for (name, check) in fuzz::TARGETS {
         let mut inputs: Vec<_> = fs::read_dir(folder.join(name))
@@ -19,7 +19,7 @@ fn every_input_of_the_corpora_keeps_its_property() {
         for input in inputs {
             let data = fs::read(&input).unwrap();
             let kept = std::panic::catch_unwind(|| check(&data));
-            assert!(kept.is_ok(), "{} breaks its property", input.display());
+            assert!(kept.is_ok(), "{} violates its property", input.display());
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What the server tells of itself: discovery, version, health, OpenAPI,
-//! and what it says to paths and methods it does not have.
+//! Discovery, version, health, OpenAPI, and the responses to unknown paths and methods.
 
 use crate::common::Server;
 use longshore_model::release::{MAJOR, MINOR, VERSION};
@@ -9,7 +8,7 @@ const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 const V2_BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
 #[tokio::test]
-async fn the_old_documents() {
+async fn legacy_documents() {
     let server = Server::new();
     for path in ["/api", "/apis", "/apis/batch", "/apis/batch/v1"] {
         let answer = server.get(path).await;
@@ -30,7 +29,7 @@ async fn the_old_documents() {
 }
 
 #[tokio::test]
-async fn aggregated() {
+async fn aggregated_documents() {
     let server = Server::new();
     let kubectl = format!("{V2},{V2_BETA},application/json");
     let answer = server.get_as("/apis", &kubectl).await;
@@ -107,7 +106,7 @@ async fn openapi() {
 }
 
 #[tokio::test]
-async fn strange_paths_and_methods() {
+async fn unknown_paths_and_methods() {
     let server = Server::new();
     let missing = server.get("/nonsense").await;
     insta::assert_json_snapshot!("unknown_path", missing.json());
@@ -134,7 +133,7 @@ async fn strange_paths_and_methods() {
 }
 
 #[tokio::test]
-async fn rule_23_bindings_may_be_created_and_nothing_else() {
+async fn rule_23_bindings_support_only_create() {
     let server = Server::new();
     let list = server.get("/api/v1").await.json();
     let resources = list["resources"].as_array().unwrap();
@@ -144,14 +143,14 @@ async fn rule_23_bindings_may_be_created_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_people_look_at_is_indented() {
+async fn the_pretty_parameter_indents_responses() {
     let server = Server::new();
     server.config_map("a").await;
     let plain = server.get("/api/v1/configmaps").await;
     let pretty = server.get("/api/v1/configmaps?pretty=true").await;
     let value = plain.json();
     assert_eq!(pretty.json(), value);
-    // One line, ended as by Go's encoder; indented text has no such end.
+    // A single line ends with a newline, as by Go's encoder; indented JSON does not.
     let text = plain.text();
     assert_eq!(text.find('\n'), Some(text.len() - 1), "{text}");
     assert!(!pretty.text().ends_with('\n'));
@@ -184,16 +183,16 @@ async fn metrics_have_kubernetes_names() {
     }
 }
 
-/// Where the bytes of an answer are: the same place means that they were made
+/// The address of a response's bytes. Equal addresses mean that the bytes were generated
 /// once.
-async fn place_of(server: &Server, path: &str, accept: &str) -> usize {
+async fn address_of(server: &Server, path: &str, accept: &str) -> usize {
     let answer = server.get_as(path, accept).await;
     assert_eq!(answer.code, 200, "{path}: {}", answer.text());
     answer.bytes.as_ptr() as usize
 }
 
 #[tokio::test]
-async fn documents_about_kinds_are_made_once() {
+async fn documents_about_kinds_are_generated_once() {
     let server = Server::new();
     let documents = [
         ("/api", "application/json"),
@@ -203,7 +202,7 @@ async fn documents_about_kinds_are_made_once() {
         ("/openapi/v3", "application/json"),
         ("/openapi/v3/apis/batch/v1", "application/json"),
     ];
-    // Kinds of one's own: no other test shares these documents.
+    // A custom kind of this test: no other test shares these documents.
     let name = "shoes.example.com";
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -219,8 +218,8 @@ async fn documents_about_kinds_are_made_once() {
     let made = server.post(definitions, &definition).await;
     assert_eq!(made.code, 201, "{}", made.text());
     for (path, accept) in documents {
-        let first = place_of(&server, path, accept).await;
-        assert_eq!(place_of(&server, path, accept).await, first, "{path}");
+        let first = address_of(&server, path, accept).await;
+        assert_eq!(address_of(&server, path, accept).await, first, "{path}");
     }
     let before = server.get("/apis").await.text();
     assert!(before.contains("example.com"));

@@ -1,5 +1,5 @@
-//! Faults on demand, in process: which requests a rule hits, what happens to
-//! them, what is counted; and the endpoint for other languages.
+//! Fault injection in process: which requests a rule matches, what happens to them, and
+//! what is counted; and the HTTP endpoint.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 const FAULTS: &str = "/longshore.dev/v1/faults";
 
 #[tokio::test]
-async fn answers_are_worded_as_kubernetes_words_them() {
+async fn injected_errors_have_the_messages_of_kubernetes() {
     let server = Server::new();
     let mut shown = Vec::new();
     for code in [400, 401, 403, 404, 409, 410, 418, 429, 500, 503, 504] {
@@ -43,7 +43,7 @@ async fn answers_are_worded_as_kubernetes_words_them() {
 }
 
 #[tokio::test]
-async fn only_what_fits_is_hit() {
+async fn only_matching_requests_are_affected() {
     let server = Server::new();
     server.config_map("a").await;
     let item = format!("{CONFIG_MAPS}/a");
@@ -101,7 +101,7 @@ async fn only_what_fits_is_hit() {
 }
 
 #[tokio::test]
-async fn the_next_three_then_no_more() {
+async fn a_rule_can_be_limited_to_three_requests() {
     let server = Server::new();
     let rule = FaultRule::answer(503).skip(1).times(3);
     let id = server.api.faults().add(rule).unwrap();
@@ -117,7 +117,7 @@ async fn the_next_three_then_no_more() {
 }
 
 #[tokio::test]
-async fn lost_answers() {
+async fn lost_responses() {
     let server = Server::new();
     let body = json!({"metadata": {"name": "a"}});
     let send = || {
@@ -129,7 +129,7 @@ async fn lost_answers() {
     assert_eq!(send().await.unwrap_err(), ConnectionDropped);
     assert_eq!(server.get(&format!("{CONFIG_MAPS}/a")).await.code, 404);
 
-    // It was made, and its client does not know.
+    // The object was created, but its client does not know.
     let rule = FaultRule::drop_connection().after_handling().times(1);
     faults.add(rule).unwrap();
     assert_eq!(send().await.unwrap_err(), ConnectionDropped);
@@ -152,7 +152,7 @@ async fn delays_add_up() {
     faults
         .add(FaultRule::delay(Duration::from_millis(40)).verbs(["get"]))
         .unwrap();
-    // Never earlier; how much later is the machine's affair.
+    // Delays have a lower bound only: the upper bound depends on the machine.
     let begin = std::time::Instant::now();
     assert_eq!(server.get(CONFIG_MAPS).await.code, 200);
     assert!(begin.elapsed() >= Duration::from_millis(30));
@@ -161,7 +161,7 @@ async fn delays_add_up() {
 }
 
 #[tokio::test]
-async fn parts_of_the_cluster_feel_nothing() {
+async fn internal_clients_are_not_affected() {
     let server = Server::new();
     server.api.faults().add(FaultRule::answer(500)).unwrap();
     let request = || Request::get(CONFIG_MAPS).body(Full::<bytes::Bytes>::default());
@@ -173,7 +173,7 @@ async fn parts_of_the_cluster_feel_nothing() {
 }
 
 #[tokio::test]
-async fn watches_end_as_they_are_told() {
+async fn watches_end_according_to_the_rule() {
     let server = Server::new();
     for name in ["a", "b", "c"] {
         server.config_map(name).await;
@@ -210,7 +210,7 @@ async fn watches_end_as_they_are_told() {
 }
 
 #[tokio::test]
-async fn a_rule_reaches_watches_that_run() {
+async fn a_rule_affects_running_watches() {
     let server = Server::new();
     server.config_map("a").await;
     let path = format!("{CONFIG_MAPS}?watch=true");
@@ -237,7 +237,7 @@ async fn a_stalled_watch_is_open_and_silent() {
     assert_eq!(watch.brief().await, "ADDED a");
     server.config_map("b").await;
     let silent = tokio::spawn(async move { watch.next().await });
-    // Its timeout is over by then: not even that ends it.
+    // Its timeout has passed: not even that ends a stalled watch.
     tokio::time::sleep(Duration::from_millis(1200)).await;
     assert!(!silent.is_finished());
     server.api.close();
@@ -279,7 +279,7 @@ async fn the_endpoint() {
     assert_eq!(server.get(CONFIG_MAPS).await.code, 200);
     assert_eq!(server.get(&format!("{FAULTS}/{id}")).await.code, 404);
 
-    // A rule about everything does not lock its maker out.
+    // A rule that matches everything does not lock its creator out.
     let yaml = "effect: drop";
     assert_eq!(server.call("POST", FAULTS, &[], yaml).await.code, 201);
     assert_eq!(server.call("DELETE", FAULTS, &[], "").await.code, 200);
@@ -305,7 +305,7 @@ async fn the_endpoint() {
 }
 
 #[tokio::test]
-async fn there_is_no_endpoint_unless_asked_for() {
+async fn the_endpoint_must_be_enabled() {
     let server = Server::new();
     assert_eq!(server.get(FAULTS).await.code, 404);
     let answer = server

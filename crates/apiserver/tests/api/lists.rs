@@ -1,4 +1,4 @@
-//! Collections: pages, versions, shapes, compression.
+//! Lists: pages, versions, formats, compression.
 
 use std::io::Read as _;
 
@@ -14,7 +14,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn pages_are_one_snapshot() {
+async fn pages_are_a_consistent_snapshot() {
     let server = Server::new();
     for name in ["a", "b", "c"] {
         server.config_map(name).await;
@@ -118,7 +118,7 @@ async fn tables() {
 }
 
 #[tokio::test]
-async fn rows_carry_what_is_asked_for() {
+async fn rows_include_the_requested_object() {
     let server = Server::new();
     let made = server.config_map("a").await;
     let path = format!("{CONFIG_MAPS}/a");
@@ -197,7 +197,7 @@ async fn encodings() {
 }
 
 #[tokio::test]
-async fn large_lists_are_compressed_for_who_can_read_it() {
+async fn large_lists_are_compressed_for_clients_that_accept_it() {
     let server = Server::new();
     let data = "x".repeat(50_000);
     for name in ["a", "b", "c"] {

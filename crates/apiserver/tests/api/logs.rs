@@ -1,4 +1,4 @@
-//! `pods/log` through a node that is made up.
+//! `pods/log` with a fake node.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use longshore_apiserver::{LogError, LogRequest, LogStream, NodeLogs};
 use serde_json::json;
 
-/// Notes what it is asked and answers by the container's name.
+/// Records the request, and responds by the container's name.
 #[derive(Default)]
 struct Node(Mutex<Vec<LogRequest>>);
 
@@ -74,7 +74,7 @@ async fn options_reach_the_node() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read() {
+async fn logs_that_cannot_be_read() {
     let (server, _) = server().await;
     bind(&server).await;
     let log = |path: &'static str| {
@@ -117,7 +117,7 @@ async fn a_followed_log_ends_with_the_server() {
             .text()
     });
     api.close();
-    // Closed before or after the lines were read: it ends.
+    // The log ends whether or not the lines were read before the shutdown.
     let text = following.await.unwrap();
     assert!(
         ["", "one\n", "one\ntwo\n"].contains(&text.as_str()),

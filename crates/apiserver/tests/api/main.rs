@@ -1,27 +1,27 @@
-//! The HTTP API, through the service and over the network.
+//! The HTTP API, called through the service and over the network.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod anything;
+mod arbitrary_requests;
 mod attacks;
 mod bad_bodies;
 mod bad_options;
 mod bad_requests;
 mod common;
+mod connections;
 mod corpus;
-mod crowd;
 mod discovery;
+mod duplicate_fields;
 mod faults;
-mod floods;
-mod idle;
+mod http1_bytes;
+mod http2_frames;
 mod lists;
 mod logs;
-mod named_twice;
+mod long_responses;
 mod network;
 mod objects;
-mod raw;
 mod streams;
 mod tokens;
-mod turns;
+mod unsupported_kinds;
 mod watches;
-mod wire;
+mod websocket_floods;

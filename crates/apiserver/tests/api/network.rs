@@ -1,4 +1,4 @@
-//! Over the network: TLS, the token, both versions of HTTP, a prompt end.
+//! Over the network: TLS, the token, HTTP/1.1 and HTTP/2, and a prompt shutdown.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -46,7 +46,7 @@ pub(crate) async fn start() -> Running {
     serve(api, engine).await
 }
 
-/// Puts a server on the network.
+/// Serves a server on the network.
 pub(crate) async fn serve(api: ApiServer, engine: Engine) -> Running {
     let authority = Authority::ephemeral().unwrap();
     let tls = authority.server::<&str>(&[]).unwrap();
@@ -79,7 +79,7 @@ impl Running {
         self.serving.take().unwrap().await.unwrap().unwrap();
     }
 
-    /// A connection of one's own, which trusts only `ca`.
+    /// A new connection that trusts only `ca`.
     pub(crate) async fn connect(
         &self,
         protocol: &[u8],
@@ -88,7 +88,7 @@ impl Running {
         self.connect_as(protocol, name, None).await.unwrap()
     }
 
-    /// As [`Running::connect`], with a client certificate.
+    /// Like [`Running::connect`], with a client certificate.
     async fn connect_as(
         &self,
         protocol: &[u8],
@@ -121,7 +121,7 @@ impl Running {
         connector.connect(name, stream).await
     }
 
-    /// One request over a connection of its own.
+    /// Sends one request over its own connection.
     pub(crate) async fn get(
         &self,
         protocol: &[u8],
@@ -132,7 +132,7 @@ impl Running {
         self.try_get(protocol, name, path, token).await.unwrap()
     }
 
-    /// As [`Running::get`], also where no connection can be had.
+    /// Like [`Running::get`], but the connection may fail.
     pub(crate) async fn ask(
         &self,
         protocol: &[u8],
@@ -143,7 +143,7 @@ impl Running {
         Ok(Self::request(stream, protocol, path, token).await?)
     }
 
-    /// As [`Running::get`]; an error when no answer comes.
+    /// Like [`Running::get`]; an error if there is no response.
     async fn try_get(
         &self,
         protocol: &[u8],
@@ -224,7 +224,7 @@ async fn stopping_ends_watches_cleanly() {
     let path = format!("{CONFIG_MAPS}?watch=true");
     let mut watches = Vec::new();
     for protocol in [&b"h2"[..], b"http/1.1"] {
-        // The head comes at once, before there is any event.
+        // The head arrives at once, before there is any event.
         let response = running.get(protocol, "localhost", &path, "secret").await;
         assert_eq!(response.status(), 200);
         watches.push(response.into_body());
@@ -237,7 +237,7 @@ async fn stopping_ends_watches_cleanly() {
 }
 
 #[tokio::test]
-async fn only_loopback_is_served() {
+async fn only_loopback_addresses_are_served() {
     let api = Server::new().api;
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let tls = Authority::ephemeral().unwrap().server::<&str>(&[]).unwrap();
@@ -273,7 +273,7 @@ async fn a_fault_drops_connections_and_breaks_watches() {
     running.end().await;
 }
 
-/// Who the server takes the client of a connection for; the code otherwise.
+/// The user that the server sees for a connection, or the error code.
 async fn name_of(
     stream: TlsStream<TcpStream>,
     token: Option<&str>,
@@ -300,7 +300,7 @@ async fn name_of(
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_enough_and_a_foreign_one_is_refused() {
+async fn a_client_certificate_is_enough_and_one_of_another_ca_is_rejected() {
     let mut running = start().await;
     let dir = tempfile::tempdir().unwrap();
     let own = running.authority.administrator(dir.path()).unwrap();
@@ -309,7 +309,7 @@ async fn a_client_certificate_is_enough_and_a_foreign_one_is_refused() {
     assert_eq!(user["username"], "longshore-admin");
     let groups = serde_json::json!(["system:masters", "system:authenticated"]);
     assert_eq!(user["groups"], groups);
-    // A token that is shown decides alone.
+    // A token takes precedence over the certificate.
     let refused = name_of(connect().await.unwrap(), Some("wrong")).await;
     assert_eq!(refused, Err(401));
     let user = name_of(connect().await.unwrap(), Some("secret")).await;
@@ -321,7 +321,7 @@ async fn a_client_certificate_is_enough_and_a_foreign_one_is_refused() {
     let foreign = Authority::ephemeral().unwrap();
     let foreign = foreign.administrator(dir.path()).unwrap();
     let stream = running.connect_as(b"http/1.1", "localhost", Some(&foreign));
-    // With TLS 1.3 the client hears of the refusal when it reads.
+    // With TLS 1.3, the client learns of the rejection when it reads.
     if let Ok(mut stream) = stream.await {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
         let _ = stream

@@ -1,5 +1,4 @@
-//! Objects through HTTP: create, read, update, patch, delete, and everything
-//! that can be wrong with such a request.
+//! Objects over HTTP: create, read, update, patch, delete, and the errors of such requests.
 
 use crate::common::{CONFIG_MAPS, PODS, Server, TABLE};
 use serde_json::json;
@@ -60,7 +59,7 @@ async fn the_life_of_an_object() {
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_fit() {
+async fn bodies_that_do_not_match_the_request() {
     let server = Server::new();
     let post = |path, media_type: &'static str, body: &'static str| {
         let server = &server;
@@ -127,7 +126,7 @@ async fn bodies_that_do_not_fit() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_warned_of() {
+async fn unknown_fields_cause_warnings() {
     let server = Server::new();
     let body = json!({"metadata": {"name": "a"}, "colour": "red"});
     let warned = server.post(CONFIG_MAPS, &body).await;
@@ -147,7 +146,7 @@ async fn unknown_fields_are_warned_of() {
 }
 
 #[tokio::test]
-async fn a_dry_run_keeps_nothing() {
+async fn a_dry_run_stores_nothing() {
     let server = Server::new();
     let body = json!({"metadata": {"name": "a"}});
     assert_eq!(
@@ -161,7 +160,7 @@ async fn a_dry_run_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn delete_options_come_by_body_or_query() {
+async fn delete_options_are_read_from_body_or_query() {
     let server = Server::new();
     for name in ["a", "b"] {
         server.config_map(name).await;
@@ -263,10 +262,10 @@ async fn reviews_allow_everything() {
     assert_eq!(server.get(path).await.code, 405);
 }
 
-/// The kind comes before the version, and a line break ends every answer, as
-/// Go's encoder writes official kinds.
+/// `kind` precedes `apiVersion`, and every response ends with a newline, as Go encodes the
+/// built-in kinds.
 #[tokio::test]
-async fn answers_are_written_as_by_go() {
+async fn responses_are_encoded_as_by_go() {
     let server = Server::new();
     server.config_map("a").await;
     let large = json!({"metadata": {"name": "large"}, "data": {"k": "x".repeat(100_000)}});
@@ -372,9 +371,9 @@ async fn answers_are_written_as_by_go() {
     );
 }
 
-/// What is no number is no version, and counts for nothing in what is created.
+/// An invalid resource version in a created object is ignored.
 #[tokio::test]
-async fn a_resource_version_that_is_no_number_is_ignored_when_creating() {
+async fn a_non_numeric_resource_version_is_ignored_in_a_create() {
     let server = Server::new();
     for (name, version, code) in [
         ("a", "abc", 201),

@@ -1,5 +1,4 @@
-//! Sessions with containers of a node that is made up: what a slow or absent
-//! client does to them.
+//! Sessions with containers of a fake node: the effect of slow and absent clients.
 
 use std::{
     io,
@@ -25,10 +24,10 @@ use crate::common::{PODS, Server};
 
 const EXEC: &str = "exec?command=x&stdout=true";
 
-/// Runs commands that write zeros and have no end.
+/// Runs commands that write zeros without end.
 #[derive(Clone, Default)]
 struct Endless {
-    /// How much was taken of what they write.
+    /// The number of bytes that were read from the commands.
     taken: Arc<AtomicUsize>,
     /// Alive as long as a session is.
     held: Arc<()>,
@@ -48,10 +47,10 @@ impl AsyncRead for Endless {
     }
 }
 
-/// Has some bytes, and then says that its reader was too slow.
-struct LetGo(&'static [u8]);
+/// Has some bytes, then fails because its reader was too slow.
+struct LostOutput(&'static [u8]);
 
-impl AsyncRead for LetGo {
+impl AsyncRead for LostOutput {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -82,11 +81,11 @@ impl NodeStreams for Endless {
         Box::pin(async { Ok(session) })
     }
 
-    /// Writes a little, and then lets go of the client.
+    /// Writes a little, then drops the client.
     fn attach(&self, _: ContainerRef, _: StreamsWanted) -> Opening<Session> {
         let session = Session {
             input: None,
-            output: Some(Box::pin(LetGo(&b"some output"[..]))),
+            output: Some(Box::pin(LostOutput(&b"some output"[..]))),
             errors: None,
             resize: None,
             end: Box::pin(std::future::pending()),
@@ -94,7 +93,7 @@ impl NodeStreams for Endless {
         Box::pin(async { Ok(session) })
     }
 
-    /// To who writes zeros without end.
+    /// Connects to a server that writes zeros without end.
     fn connect(&self, _: ContainerRef, _: u16) -> Opening<BoxedConnection> {
         let both = tokio::io::join(self.clone(), tokio::io::sink());
         Box::pin(async { Ok(Box::pin(both) as BoxedConnection) })
@@ -129,7 +128,7 @@ async fn ask_for(server: &Server, what: &str, protocol: &str) -> Response<Body> 
     server.api.service().oneshot(request).await.unwrap()
 }
 
-/// Waits for something, not for long.
+/// Waits until a condition holds, with a short timeout.
 async fn until(what: &str, is_it: impl Fn() -> bool) {
     for _ in 0..500 {
         if is_it() {
@@ -141,7 +140,7 @@ async fn until(what: &str, is_it: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_is_waited_for_and_costs_little() {
+async fn a_client_that_does_not_read_uses_little_memory() {
     waits_for_its_client(EXEC, "v5.channel.k8s.io").await;
     waits_for_its_client("portforward?ports=80", "v4.channel.k8s.io").await;
 }
@@ -156,10 +155,10 @@ async fn waits_for_its_client(what: &str, protocol: &str) {
     until("it begins", || node.taken.load(Ordering::Relaxed) > 0).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let taken = node.taken.load(Ordering::Relaxed);
-    assert!(taken < 2 << 20, "{taken} bytes wait for a client");
+    assert!(taken < 2 << 20, "{taken} bytes are buffered for a client");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(node.taken.load(Ordering::Relaxed), taken);
-    // It goes on where it was.
+    // It continues where it was.
     let mut much = vec![0; 4 << 20];
     io.read_exact(&mut much).await.unwrap();
     assert!(Arc::strong_count(&node.held) > idle);
@@ -171,7 +170,7 @@ async fn waits_for_its_client(what: &str, protocol: &str) {
 }
 
 #[tokio::test]
-async fn a_client_that_is_let_go_of_is_told() {
+async fn a_dropped_client_gets_an_error_status() {
     let (server, _) = server().await;
     let response = ask_for(&server, "attach?stdout=true", "v5.channel.k8s.io").await;
     assert_eq!(response.status(), 101);
@@ -179,7 +178,8 @@ async fn a_client_that_is_let_go_of_is_told() {
     let mut all = Vec::new();
     let reading = async {
         let mut buffer = [0; 4096];
-        // The status is the last message; the connection waits for our goodbye.
+        // The status is the last message. The connection waits for the client's close
+        // frame.
         while !String::from_utf8_lossy(&all).contains("InternalError") {
             let count = io.read(&mut buffer).await.unwrap();
             assert!(count > 0, "{}", String::from_utf8_lossy(&all));
@@ -212,7 +212,7 @@ async fn sessions_end_with_the_server() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_agreed_on_is_refused() {
+async fn failed_upgrade_negotiations_are_rejected() {
     let (server, _) = server().await;
     let refused = ask(&server, "v9.channel.k8s.io").await;
     assert_eq!(refused.status(), 403);

@@ -1,5 +1,5 @@
-//! Service account tokens: what a request for one is answered, what such a
-//! token opens, and when it does not any more.
+//! Service account tokens: the response to a TokenRequest, what a token authenticates, and
+//! when it becomes invalid.
 
 use crate::common::{Answer, Server};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -28,7 +28,7 @@ fn claims(token: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
 }
 
-/// What a TokenReview says of a token.
+/// The TokenReview status of a token.
 async fn review(server: &Server, token: &str, audiences: Value) -> Value {
     let spec = json!({"token": token, "audiences": audiences});
     let answer = server.post(REVIEWS, &json!({"spec": spec})).await;
@@ -47,7 +47,7 @@ async fn delete(server: &Server, path: &str) {
 }
 
 #[tokio::test]
-async fn a_token_says_whose_it_is() {
+async fn a_token_names_its_service_account() {
     let server = Server::new();
     let uid = server.get(ACCOUNT).await.json()["metadata"]["uid"].clone();
     let answer = request(&server, json!({})).await;
@@ -116,7 +116,7 @@ async fn a_token_is_bound_to_a_pod_and_its_node() {
         json!(["n"])
     );
 
-    // A pod of the same name is another one.
+    // A pod of the same name is another pod.
     delete(&server, &format!("{pods}/p")).await;
     let status = review(&server, &token, json!([])).await;
     assert!(!is_valid(&status), "{status}");
@@ -130,7 +130,7 @@ async fn a_token_is_bound_to_a_pod_and_its_node() {
 }
 
 #[tokio::test]
-async fn a_token_ends_with_its_time_and_its_account() {
+async fn a_token_expires_with_its_lifetime_and_its_account() {
     let server = Server::new();
     let short = token(&server, json!({"expirationSeconds": 600})).await;
     let long = token(&server, json!({"expirationSeconds": 4_294_967_296_i64})).await;
@@ -172,7 +172,7 @@ async fn a_token_is_for_its_audiences() {
 }
 
 #[tokio::test]
-async fn what_no_token_is_issued_for() {
+async fn invalid_token_requests() {
     let server = Server::new();
     server.pod("p", &["c"]).await;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -274,7 +274,7 @@ async fn what_no_token_is_issued_for() {
 }
 
 #[tokio::test]
-async fn a_token_opens_the_door_until_its_pod_is_gone() {
+async fn a_token_authenticates_until_its_pod_is_deleted() {
     let mut running = crate::network::start().await;
     let server = Server::over(running.api.clone(), running.engine.clone());
     server.pod("p", &["c"]).await;
@@ -297,7 +297,7 @@ async fn a_token_opens_the_door_until_its_pod_is_gone() {
 }
 
 #[tokio::test]
-async fn programs_can_verify_tokens_by_themselves() {
+async fn tokens_can_be_verified_with_the_published_keys() {
     let server = Server::new();
     let about = server.get("/.well-known/openid-configuration").await;
     assert_eq!(about.header("content-type"), "application/json");

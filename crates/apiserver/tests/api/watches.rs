@@ -1,4 +1,4 @@
-//! Watches: a JSON event a line, bookmarks, initial events, ends.
+//! Watches: one JSON event per line, bookmarks, initial events, ends.
 
 use crate::common::{CONFIG_MAPS, Server, TABLE};
 use http::Request;
@@ -39,7 +39,7 @@ impl Lines {
         }
     }
 
-    /// All text to the end of the stream; an error when it breaks.
+    /// All text until the end of the stream; an error if it breaks.
     pub(crate) async fn rest(mut self) -> Result<String, String> {
         while let Some(frame) = self.body.frame().await {
             let text = String::from_utf8_lossy(&self.buffer).into_owned();
@@ -59,7 +59,7 @@ impl Lines {
 }
 
 #[tokio::test]
-async fn state_then_changes() {
+async fn a_watch_sends_the_state_then_changes() {
     let server = Server::new();
     server.config_map("a").await;
     let mut watch = Lines::open(
@@ -130,7 +130,7 @@ async fn too_old_a_version_is_an_error_event() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_its_client_said() {
+async fn a_watch_ends_at_the_clients_timeout() {
     let server = Server::new();
     server.config_map("a").await;
     let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=1";

@@ -14,19 +14,19 @@ use tar::EntryType;
 use super::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError};
 use crate::{LEFT_OUT_NAMED, Moved};
 
-/// More than the headers of one entry may have, and far less than what the archives
-/// below declare: a reader that goes on ends here, and not with the machine's memory.
-const FAR_TOO_MUCH: u64 = 64 << 20;
+/// More than the headers of one entry may have, and far less than the archives below
+/// declare. A reader that ignores the limit fails here instead of exhausting the memory.
+const READ_LIMIT: u64 = 64 << 20;
 
-/// An archive that counts what is read of it.
+/// An archive that counts the bytes that are read from it.
 struct Counted<R>(R, u64);
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(buffer)?;
         self.1 += count as u64;
-        if self.1 > FAR_TOO_MUCH {
-            return Err(io::Error::other("the reader went on"));
+        if self.1 > READ_LIMIT {
+            return Err(io::Error::other("the reader ignored the limit"));
         }
         Ok(count)
     }
@@ -58,7 +58,7 @@ fn record(key: &str, value: &str) -> Vec<u8> {
     format!("{length} {key}={value}\n").into_bytes()
 }
 
-/// What becomes of an archive, and how much of it was read.
+/// Unpacks an archive. Returns the result and the number of bytes that were read.
 fn unpack(archive: impl Read, options: &Unpack) -> (Result<Moved, UnpackError>, u64) {
     let folder = tempfile::tempdir().unwrap();
     unpack_into(archive, folder.path(), options)
@@ -83,7 +83,7 @@ const AS_FOUND: Unpack = Unpack {
 };
 
 #[test]
-fn long_names_links_and_pax_records_are_read_up_to_a_limit() {
+fn long_names_and_pax_records_are_read_up_to_a_limit() {
     let forty_gib = 40 << 30;
     for (kind, name, content, shown) in [
         (b'L', "././@LongLink", b'n', "n".repeat(64)),
@@ -117,7 +117,7 @@ fn long_names_links_and_pax_records_are_read_up_to_a_limit() {
 }
 
 #[test]
-fn headers_of_one_entry_are_bounded_together() {
+fn the_limit_is_for_all_headers_of_one_entry() {
     let most = usize::try_from(ENTRY_HEADER_BYTES).unwrap();
     let half = vec![b'n'; most / 2];
     let mut archive = with_content("././@LongLink", b'L', &half);
@@ -126,7 +126,7 @@ fn headers_of_one_entry_are_bounded_together() {
     let error = unpack(&archive[..], &AS_FOUND).0.unwrap_err().to_string();
     assert!(error.contains("headers of more than"), "{error}");
 
-    // Each entry has the whole limit.
+    // The limit applies to each entry separately.
     let comment = record("comment", &"c".repeat(most - 4096));
     let mut archive = Vec::new();
     for name in ["a", "b", "c"] {
@@ -137,7 +137,7 @@ fn headers_of_one_entry_are_bounded_together() {
 }
 
 #[test]
-fn paths_and_links_are_not_longer_than_a_file_system_takes_them() {
+fn paths_and_link_targets_over_the_maximum_length_are_rejected() {
     let long = "n".repeat(5000);
     let mut archive = with_content("././@LongLink", b'L', long.as_bytes());
     archive.extend(with_content("fifo", b'6', b""));
@@ -161,7 +161,7 @@ fn paths_and_links_are_not_longer_than_a_file_system_takes_them() {
 
 #[test]
 fn a_sparse_map_is_read_up_to_a_limit() {
-    // Every block of the map says that another one follows.
+    // Every block of the map declares that another one follows.
     let mut block = [0; 512];
     block[504] = 1;
     let mut first = tar::Header::new_gnu();
@@ -205,7 +205,7 @@ fn sparse(size: u64) -> Vec<u8> {
 }
 
 #[test]
-fn holes_of_sparse_files_stay_holes() {
+fn holes_of_sparse_files_are_preserved() {
     let folder = tempfile::tempdir().unwrap();
     let (size, kib) = (100 << 20, 1 << 10);
     let archive = sparse(size);
@@ -235,7 +235,7 @@ fn holes_of_sparse_files_stay_holes() {
 }
 
 #[test]
-fn sparse_files_in_pax_format_are_not_mistaken_for_others() {
+fn sparse_files_in_pax_format_are_not_unpacked_as_regular_files() {
     let mut archive = with_content(
         "PaxHeaders/x",
         b'x',
@@ -256,7 +256,7 @@ fn sparse_files_in_pax_format_are_not_mistaken_for_others() {
 }
 
 #[test]
-fn negative_and_huge_sizes_are_refused() {
+fn negative_and_huge_sizes_are_rejected() {
     for value in ["-1", "18446744073709551616", "0x10", "", "1e3"] {
         let mut archive = with_content("PaxHeaders/x", b'x', &record("size", value));
         archive.extend(with_content("file", b'0', b"text"));
@@ -271,7 +271,7 @@ fn negative_and_huge_sizes_are_refused() {
         archive.extend(with_content("file", b'0', b"text"));
         assert!(unpack(&archive[..], &AS_FOUND).0.is_err(), "{value}");
     }
-    // Base-256: the first bit says so, the second is the sign.
+    // In base-256 numbers, the first bit marks the encoding and the second is the sign.
     for first in [0xff, 0x80, 0xbf] {
         for kind in [b'0', b'5', b'6', b'L', b'x', b'g', b'S'] {
             let mut entry = tar::Header::new_gnu();
@@ -282,7 +282,7 @@ fn negative_and_huge_sizes_are_refused() {
             old.size = [0xff; 12];
             old.size[0] = first;
             entry.set_cksum();
-            let archive = entry.as_bytes().chain(io::repeat(0).take(FAR_TOO_MUCH));
+            let archive = entry.as_bytes().chain(io::repeat(0).take(READ_LIMIT));
             let (result, _) = unpack(archive, &AS_FOUND);
             assert!(result.is_err(), "{first:x} {}", kind as char);
         }
@@ -308,7 +308,7 @@ fn folders_of_paths_count_as_entries() {
 }
 
 #[test]
-fn only_so_many_entries_that_are_left_out_are_named() {
+fn the_list_of_left_out_entries_is_limited() {
     let pipe = with_content("pipe", b'6', b"");
     let archive = std::iter::repeat_n(pipe, LEFT_OUT_NAMED + 5).flatten();
     let archive: Vec<u8> = archive.collect();
@@ -320,8 +320,8 @@ fn only_so_many_entries_that_are_left_out_are_named() {
 }
 
 #[test]
-fn records_without_a_file_are_not_kept() {
-    // In the oldest format these kinds mean nothing, and are not read as headers.
+fn records_without_a_file_are_ignored() {
+    // In the oldest format, these types have no meaning and are not read as headers.
     for kind in [b'x', b'g', b'L', b'K'] {
         let mut entry = header("old", kind, 32 << 20);
         entry[257..265].fill(0);
@@ -337,7 +337,7 @@ fn records_without_a_file_are_not_kept() {
     }
 }
 
-/// Kinds of entries, and what they declare beyond their content.
+/// Entries: type, name, content, and the declared size beyond the content.
 fn entries() -> impl Strategy<Value = Vec<(u8, String, Vec<u8>, u64)>> {
     let kind = prop::sample::select(b"0125LKxgS67".to_vec());
     let name = "[a-c]{1,2}(/[a-c]{1,2}){0,3}";

@@ -1,4 +1,4 @@
-//! Bounds what the headers of an archive's entries make a reader keep in memory.
+//! Limits the memory that a reader needs for the headers of an archive's entries.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,36 +9,36 @@ use std::{
 
 use tar::{Entry, EntryType};
 
-/// The most bytes of the headers of one entry: long names, PAX records and the
-/// map of a sparse file, together. A reader keeps them in memory.
+/// The maximum size of the headers of one entry: the sum of long names, PAX records and
+/// the map of a sparse file. A reader keeps them in memory.
 pub const ENTRY_HEADER_BYTES: u64 = 1 << 20;
 
-/// The most bytes of an entry's path, and of a link's target (Linux's `PATH_MAX`).
+/// The maximum length of an entry's path and of a link's target (Linux's `PATH_MAX`).
 pub(super) const PATH_BYTES: usize = 4096;
 
-/// How tar divides an archive.
+/// The block size of tar archives.
 const BLOCK_BYTES: u64 = 512;
 
-/// The bytes of a path that an error about an entry's headers shows.
+/// The maximum number of bytes of a path that error messages show.
 const SHOWN_BYTES: usize = 64;
 
-/// An archive that is read no further than [`ENTRY_HEADER_BYTES`] while an entry's
-/// headers are read.
+/// A reader of an archive that returns at most [`ENTRY_HEADER_BYTES`] bytes for the headers
+/// of an entry.
 pub(super) struct Bounded<R> {
     archive: R,
     bound: Rc<Bound>,
 }
 
-/// How far an archive was read, and how far it may be.
+/// The position in an archive, and the limit for reading headers.
 #[derive(Default)]
 pub(super) struct Bound {
     position: Cell<u64>,
-    /// The bytes of headers that may still be read; `None` within a content.
+    /// The number of header bytes that may still be read; `None` while reading content.
     left: Cell<Option<u64>>,
     is_exceeded: Cell<bool>,
-    /// Where the headers begin.
+    /// The position of the first header.
     start: Cell<u64>,
-    /// The first two blocks of the headers, which name the entry.
+    /// The first two blocks of the headers, which contain the entry's name.
     first: RefCell<Vec<u8>>,
 }
 
@@ -59,7 +59,7 @@ impl<R: Read> Read for Bounded<R> {
         let bound = &self.bound;
         let Some(left) = bound.left.get() else {
             let count = self.archive.read(buffer)?;
-            bound.pass(count);
+            bound.advance(count);
             return Ok(count);
         };
         if left == 0 && !buffer.is_empty() {
@@ -69,15 +69,15 @@ impl<R: Read> Read for Bounded<R> {
         let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
         let buffer = buffer.get_mut(..most).unwrap_or_default();
         let count = self.archive.read(buffer)?;
-        bound.keep(buffer.get(..count).unwrap_or_default());
+        bound.record_name(buffer.get(..count).unwrap_or_default());
         bound.left.set(Some(left.saturating_sub(count as u64)));
-        bound.pass(count);
+        bound.advance(count);
         Ok(count)
     }
 }
 
 impl Bound {
-    /// The next bytes are headers of an entry, after the padding of the last content.
+    /// Starts counting: the next bytes are padding and then the headers of an entry.
     pub(super) fn begin(&self) {
         let start = self.position.get().next_multiple_of(BLOCK_BYTES);
         let padding = start - self.position.get();
@@ -86,24 +86,24 @@ impl Bound {
         self.first.borrow_mut().clear();
     }
 
-    /// The next bytes are an entry's content.
+    /// Stops counting: the next bytes are an entry's content.
     pub(super) fn end(&self) {
         self.left.set(None);
     }
 
-    /// The name of the entry whose headers were too large, as far as it was read.
+    /// The name of the entry whose headers were too large. It may be cut off.
     pub(super) fn exceeded(&self) -> Option<PathBuf> {
         self.is_exceeded
             .get()
             .then(|| name(&self.first.borrow()).into())
     }
 
-    fn pass(&self, count: usize) {
+    fn advance(&self, count: usize) {
         let position = self.position.get().saturating_add(count as u64);
         self.position.set(position);
     }
 
-    fn keep(&self, piece: &[u8]) {
+    fn record_name(&self, piece: &[u8]) {
         let mut first = self.first.borrow_mut();
         let padding = self.start.get().saturating_sub(self.position.get());
         let skipped = usize::try_from(padding).unwrap_or(usize::MAX);
@@ -112,7 +112,7 @@ impl Bound {
     }
 }
 
-/// What the first blocks of an entry's headers say about its name.
+/// The name of an entry, from the first blocks of its headers.
 fn name(first: &[u8]) -> String {
     let (header, content) = first.split_at(first.len().min(BLOCK_BYTES as usize));
     let kind = header.get(156).copied().map(EntryType::new);
@@ -129,9 +129,9 @@ fn name(first: &[u8]) -> String {
     }
 }
 
-/// What is wrong with an entry's PAX records.
+/// Checks an entry's PAX records.
 pub(super) fn check_records<R: Read>(entry: &mut Entry<'_, R>) -> Result<(), String> {
-    // The records of a header without a file were not read, and need not be.
+    // The records of a header without a file were not read and have no effect.
     if matches!(
         entry.header().entry_type(),
         EntryType::XHeader | EntryType::XGlobalHeader

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One entry: path, kind, link target or content, mode.
+/// One entry: path, type, link target or content, mode.
 type Entry<'a> = (&'a str, EntryType, &'a str, u32);
 
 fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut tar = Vec::new();
     for (path, kind, text, mode) in entries {
         let mut header = tar::Header::new_gnu();
-        // Written by hand: the library refuses to write hostile paths.
+        // Sets the field directly, because the tar crate rejects hostile paths.
         let name = &mut header.as_old_mut().name;
         name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_entry_type(*kind);
@@ -32,15 +32,15 @@ fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
     tar
 }
 
-/// Unpacks into `inner` of a fresh folder, and asserts that nothing appears
-/// beside it.
+/// Unpacks into the folder `inner` of a new folder, and asserts that the new folder contains
+/// nothing else.
 fn unpack(archive: &[u8], options: &Unpack) -> (tempfile::TempDir, Result<Moved, UnpackError>) {
     let outer = tempfile::tempdir().unwrap();
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let result = super::unpack(archive, &inner, options, |_| ());
-    let beside = fs::read_dir(outer.path()).unwrap().count();
-    assert_eq!(beside, 1, "something was written beside the target");
+    let entries = fs::read_dir(outer.path()).unwrap().count();
+    assert_eq!(entries, 1, "unpacking wrote outside of the target");
     (outer, result)
 }
 
@@ -55,7 +55,7 @@ const FILE: EntryType = EntryType::Regular;
 const LINK: EntryType = EntryType::Symlink;
 
 #[test]
-fn paths_that_lead_out_are_refused() {
+fn paths_out_of_the_folder_are_rejected() {
     assert!(refusal(&[("../evil", FILE, "x", 0o644)]).contains("../evil has `..` in its path"));
     assert!(refusal(&[("a/../../evil", FILE, "x", 0o644)]).contains("`..`"));
     assert!(refusal(&[("/tmp/evil", FILE, "x", 0o644)]).contains("absolute"));
@@ -63,7 +63,7 @@ fn paths_that_lead_out_are_refused() {
 }
 
 #[test]
-fn links_that_lead_out_are_refused() {
+fn links_out_of_the_folder_are_rejected() {
     assert!(
         refusal(&[("a", LINK, "/etc/passwd", 0o777)])
             .contains("a is a link out of the folder, to /etc/passwd")
@@ -94,14 +94,14 @@ fn nothing_is_written_through_a_link() {
 }
 
 #[test]
-fn devices_and_pipes_are_refused() {
+fn devices_and_pipes_are_rejected() {
     assert!(refusal(&[("a", EntryType::Char, "", 0o644)]).contains("device"));
     assert!(refusal(&[("a", EntryType::Block, "", 0o644)]).contains("device"));
     assert!(refusal(&[("a", EntryType::Fifo, "", 0o644)]).contains("pipe"));
 }
 
 #[test]
-fn privilege_bits_are_taken_off() {
+fn setuid_and_setgid_bits_are_removed() {
     let (folder, result) = unpack(&archive(&[("a", FILE, "x", 0o6755)]), &Unpack::default());
     assert_eq!(result.unwrap().files, 1);
     let mode = fs::metadata(folder.path().join("inner/a"))
@@ -112,7 +112,7 @@ fn privilege_bits_are_taken_off() {
 }
 
 #[test]
-fn bombs_stop_at_the_limits() {
+fn archives_over_the_limits_are_rejected() {
     let limits = Unpack {
         limits: Limits {
             bytes: 10,
@@ -133,7 +133,7 @@ fn bombs_stop_at_the_limits() {
 }
 
 #[test]
-fn cut_and_spoiled_archives_are_errors() {
+fn truncated_and_corrupt_archives_are_errors() {
     let whole = archive(&[("a", FILE, "some content that is there", 0o644)]);
     for length in [10, 512, 520] {
         let (_folder, outcome) = unpack(&whole[..length], &Unpack::default());
@@ -143,7 +143,7 @@ fn cut_and_spoiled_archives_are_errors() {
 }
 
 #[test]
-fn archives_as_found_leave_out_what_is_no_file() {
+fn with_as_found_entries_that_are_not_files_are_left_out() {
     let options = Unpack {
         as_found: true,
         ..Unpack::default()
@@ -158,13 +158,13 @@ fn archives_as_found_leave_out_what_is_no_file() {
     ];
     let (folder, moved) = unpack(&archive(&entries), &options);
     let moved = moved.unwrap();
-    let told: Vec<_> = moved
+    let left_out: Vec<_> = moved
         .left_out
         .iter()
         .map(|(path, why)| format!("{} {why}", path.display()))
         .collect();
     assert_eq!(
-        told,
+        left_out,
         [
             "d/out is a link out of the folder, to /etc/passwd",
             "d/tty is a device",
@@ -199,9 +199,9 @@ fn archives_as_found_leave_out_what_is_no_file() {
 }
 
 #[test]
-fn what_is_packed_comes_back_as_it_was() {
-    let place = tempfile::tempdir().unwrap();
-    let (from, to) = (place.path().join("from"), place.path().join("to"));
+fn unpacking_restores_packed_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     let deep: PathBuf = (0..60).map(|_| "deeper").collect();
     fs::create_dir_all(from.join(&deep)).unwrap();
     fs::create_dir(&to).unwrap();
@@ -259,7 +259,7 @@ fn what_is_packed_comes_back_as_it_was() {
 
 proptest! {
     #[test]
-    fn no_archive_panics_or_writes_beside_the_target(
+    fn no_archive_panics_or_writes_outside_of_the_target(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..2048),
         path in "(\\.\\./|/|[a-z]{1,3}/){0,3}[a-z]{0,3}",
         flip in 0_usize..512,
@@ -268,8 +268,8 @@ proptest! {
         for options in [Unpack::default(), found] {
             let _ = unpack(&bytes, &options);
             let mut tar = archive(&[(&path, FILE, "x", 0o644)]);
-            let place = flip % tar.len();
-            tar[place] ^= bytes.pop().unwrap_or(1);
+            let index = flip % tar.len();
+            tar[index] ^= bytes.pop().unwrap_or(1);
             let _ = unpack(&tar, &options);
         }
     }

@@ -49,21 +49,21 @@ pub(super) fn measure(
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The child: job, contender, source, count.
+/// The main function of the child. Its arguments are job, contender, source and count.
 pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failure> {
     let mut word = || words.next().ok_or("a word is missing");
     let job: Job = serde_json::from_str(&word()?)?;
     let contender = Contender::named(&word()?).ok_or("no such contender")?;
     let (source, count) = (word()?, word()?.parse::<usize>()?);
     let source = Path::new(&source);
-    // One thread: what a watch costs is counted a core.
+    // A watch is measured on one thread, because its figure is per core.
     let mut runtime = match job {
         Job::Watch => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = runtime.enable_all().build()?;
     let (before, seconds, seen) = runtime.block_on(async {
-        // What a connected client is made of is not what is measured.
+        // Excludes memory that the process allocates once for its first connection.
         if matches!(job, Job::List | Job::Cache) {
             list::connect(source).await?;
         }

@@ -1,4 +1,4 @@
-//! client-go, by the Go program in `crates/bench/go`, which `cargo xtask bench` builds.
+//! Measures client-go with the Go program in `crates/bench/go`, which `cargo xtask bench` builds.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::report::{Failure, Report};
 
-/// Names the program.
+/// The variable with the path of the program.
 const PROGRAM: &str = "LONGSHORE_BENCH_CLIENT_GO";
 
 fn program() -> Option<PathBuf> {
@@ -20,7 +20,7 @@ fn program() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// The contenders with client-go's, or a line that says why it is left out.
+/// Adds the contenders `with` of client-go, or reports why they are missing.
 pub(super) fn join(
     report: &mut Report,
     contenders: &[Contender],
@@ -29,11 +29,11 @@ pub(super) fn join(
     if program().is_some() {
         return [contenders, with].concat();
     }
-    report.figure("client-go", "not there: needs Go 1.26 or newer", "");
+    report.figure("client-go", "not available: needs Go 1.26 or newer", "");
     contenders.to_vec()
 }
 
-/// The program's first arguments: what to do, and how pods are encoded.
+/// The program's first arguments: the operation and the encoding of pods.
 pub(super) fn words(job: Job, contender: Contender) -> Option<[&'static str; 2]> {
     let (list, encoding) = match contender {
         Contender::GoJson => ("list", "json"),
@@ -49,13 +49,13 @@ pub(super) fn words(job: Job, contender: Contender) -> Option<[&'static str; 2]>
     }
 }
 
-/// Measures it in a process of its own.
+/// Measures client-go in a separate process.
 pub(super) fn measure(
     words: [&str; 2],
     kubeconfig: &Path,
     count: usize,
 ) -> Result<Measured, Failure> {
-    let output = Command::new(program().ok_or("client-go is not there")?)
+    let output = Command::new(program().ok_or("client-go is not available")?)
         .args(words)
         .arg(kubeconfig)
         .arg(count.to_string())

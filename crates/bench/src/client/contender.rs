@@ -1,22 +1,22 @@
-//! Who is measured.
+//! The clients that are measured.
 
-/// A client, or a way to use one.
+/// A client and a way to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contender {
     Ours,
     OursByPages,
-    /// kube-rs, the text of the answer only.
+    /// kube-rs, without decoding the text of the response.
     Bytes,
     Typed,
     Dynamic,
     Metadata,
-    /// The floor: curl of the same bytes, thrown away.
+    /// The lower bound: curl receives the same bytes and discards them.
     Curl,
     GoJson,
     GoJsonByPages,
     GoProtobuf,
     GoProtobufByPages,
-    /// As it is without settings: protobuf, compressed where the server compresses.
+    /// client-go's defaults: protobuf, compressed if the server compresses.
     GoDefault,
 }
 
@@ -27,7 +27,7 @@ const ALL: [(Contender, &str); 12] = [
     (Contender::Typed, "kube-rs, typed"),
     (Contender::Dynamic, "kube-rs, dynamic"),
     (Contender::Metadata, "kube-rs, metadata only"),
-    (Contender::Curl, "curl, thrown away"),
+    (Contender::Curl, "curl, discarded"),
     (Contender::GoJson, "client-go, JSON"),
     (Contender::GoJsonByPages, "client-go, JSON, by pages"),
     (Contender::GoProtobuf, "client-go, protobuf"),

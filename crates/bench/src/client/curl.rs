@@ -1,4 +1,4 @@
-//! curl, whose only work is to receive.
+//! Measures curl, which only receives the response.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use super::list::PATH;
 use crate::report::Failure;
 
-/// The seconds it counts itself, connecting and all.
+/// The seconds that curl reports, including the time to connect.
 pub(super) fn list(kubeconfig: &Path) -> Result<f64, Failure> {
     let config = config(kubeconfig)?;
     let mut child = Command::new("curl")
@@ -37,7 +37,9 @@ fn config(kubeconfig: &Path) -> Result<String, Failure> {
     let value = serde_json::to_value(&file)?;
     let cluster = &value["clusters"][0]["cluster"];
     let (server, token) = (
-        cluster["server"].as_str().ok_or("no server is named")?,
+        cluster["server"]
+            .as_str()
+            .ok_or("the kubeconfig names no server")?,
         &fs::read_to_string(kubeconfig)?,
     );
     let token = token
@@ -46,8 +48,8 @@ fn config(kubeconfig: &Path) -> Result<String, Failure> {
             rest.split(['"', ' ', '\n', ':', '}'])
                 .find(|word| !word.is_empty())
         })
-        .ok_or("no token is there")?;
-    // It looks at the address alone: certificates are not what is measured.
+        .ok_or("the kubeconfig has no token")?;
+    // `insecure`, because checking certificates is not part of the measurement.
     Ok(format!(
         "url = \"{server}{PATH}\"\nheader = \"Authorization: Bearer {token}\"\n\
          header = \"Accept: application/json\"\nuser-agent = \"longshore-bench\"\n\

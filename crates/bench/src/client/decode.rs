@@ -1,4 +1,4 @@
-//! A list of pods in memory → their names and phases.
+//! Decodes a list of pods in memory to their names and phases.
 
 use std::{convert::Infallible, fs, hint::black_box, path::Path, time::Instant};
 
@@ -11,7 +11,7 @@ use longshore::Cluster;
 use super::contender::Contender;
 use crate::report::Failure;
 
-/// The seconds it took, and how many pods were seen. Ours goes through the
+/// Returns the duration in seconds and the number of pods. Longshore's figure includes its
 /// whole client.
 pub(super) async fn run(contender: Contender, source: &Path) -> Result<(f64, usize), Failure> {
     let body = Bytes::from(fs::read(source)?);
@@ -63,7 +63,7 @@ pub(super) fn look_at_dynamic(pod: &DynamicObject) {
     black_box((pod.metadata.name.as_deref(), phase));
 }
 
-/// There is no phase to look at.
+/// Reads only the name, because metadata has no phase.
 pub(super) fn look_at_metadata(pod: &PartialObjectMeta<Pod>) {
     black_box(pod.metadata.name.as_deref());
 }

@@ -1,4 +1,4 @@
-//! All pods of a server, from the kubeconfig to names and phases.
+//! Lists all pods of a server: from the kubeconfig to names and phases.
 
 use std::{hint::black_box, path::Path, pin::pin, time::Instant};
 
@@ -15,17 +15,17 @@ use super::{
 };
 use crate::report::Failure;
 
-/// Where the pods are.
+/// The API path of the pods.
 pub(super) const PATH: &str = "/api/v1/namespaces/default/pods";
 
-/// A first use of the client, with all that is made once in a process.
+/// Uses the client once, so that the process allocates its global state.
 pub(super) async fn connect(source: &Path) -> Result<(), Failure> {
     let cluster = Cluster::from_kubeconfig(Some(source), None).await?;
     cluster.proxy().get_bytes("/version", &[]).await?;
     Ok(())
 }
 
-/// The seconds it took, connecting and all, and how many pods were seen.
+/// Returns the duration in seconds, including the connection, and the number of pods.
 pub(super) async fn run(contender: Contender, source: &Path) -> Result<(f64, usize), Failure> {
     let started = Instant::now();
     let cluster = Cluster::from_kubeconfig(Some(source), None).await?;
@@ -77,13 +77,13 @@ async fn with_kube(contender: Contender, client: Client) -> Result<usize, Failur
         _ => {
             let request = http::Request::get(PATH).body(Vec::new())?;
             let text = client.request_text(request).await?;
-            // One container of each pod is called so.
+            // Each pod has one container with this name.
             text.matches(r#""name":"sidecar""#).count()
         }
     })
 }
 
-/// The bytes of the list, and without `managedFields`.
+/// The size of the list in bytes, with and without `managedFields`.
 pub(super) async fn sizes(kubeconfig: &Path) -> Result<(f64, f64), Failure> {
     let cluster = Cluster::from_kubeconfig(Some(kubeconfig), None).await?;
     let body = cluster.proxy().get_bytes(PATH, &[]).await?;

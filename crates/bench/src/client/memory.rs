@@ -1,4 +1,4 @@
-//! The memory of this process, as Linux counts it.
+//! The memory of this process, as reported by Linux.
 
 use std::fs;
 
@@ -7,17 +7,17 @@ use crate::report::Failure;
 fn field(name: &str) -> Result<f64, Failure> {
     let text = fs::read_to_string("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let line = line.ok_or("the process has no such figure")?;
+    let line = line.ok_or("the process's status lacks a field")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? * 1024.0)
 }
 
-/// Bytes that are resident now. The peak begins anew.
+/// Resets the peak. Returns the resident memory in bytes.
 pub(super) fn begin() -> Result<f64, Failure> {
     fs::write("/proc/self/clear_refs", "5")?;
     field("VmRSS:")
 }
 
-/// The most bytes that have been resident.
+/// The peak of the resident memory in bytes.
 pub(super) fn peak() -> Result<f64, Failure> {
     field("VmHWM:")
 }

@@ -1,6 +1,6 @@
-//! Our client beside kube-rs, client-go and curl: lists in memory, lists and caches of a
-//! server, watches. Each measurement is a process of its own, so that its peak
-//! of memory is its own; the contenders take turns.
+//! Compares Longshore's client with kube-rs, client-go and curl: lists in memory, lists
+//! and caches of a server, watches. Each measurement runs in a separate process, so that
+//! its peak memory does not include others. The contenders run in turns.
 
 mod child;
 mod client_go;
@@ -32,14 +32,14 @@ use measured::{Job, Measured};
 
 const MB: f64 = 1e6;
 
-/// Everything; `count` pods.
+/// Runs all measurements with `count` pods.
 pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     in_memory(report, runs, count, folder.path())?;
     served(report, runs, count, Peer::ours()).await?;
     match Peer::real() {
         Some(peer) => served(report, runs, count, peer).await?,
-        None => report.figure("kube-apiserver", "not there", ""),
+        None => report.figure("kube-apiserver", "not available", ""),
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ fn in_memory(report: &mut Report, runs: usize, count: usize, folder: &Path) -> R
     let found = rounds(runs, Job::Watch, &contenders, &events, count)?;
     for (who, measured) in &found {
         let rate = count as f64 / measured.seconds;
-        let what = format!("watch, events a second a core: {}", who.name());
+        let what = format!("watch, events per second per core: {}", who.name());
         report.figure(
             &what,
             format!("{rate:.0}/s{}", against(&found, measured)),
@@ -100,7 +100,7 @@ async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> R
     );
     let mut found = rounds(runs, Job::List, &contenders, &kubeconfig, count)?;
     let floor = found.remove(1).1.seconds;
-    let what = "list end to end: curl, thrown away";
+    let what = "list end to end: curl, discarded";
     report.figure(what, format!("{:.0} ms", floor * 1e3), "");
     for (who, measured) in &found[..3] {
         let what = format!("list end to end, times curl: {}", who.name());
@@ -133,7 +133,7 @@ async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> R
     Ok(())
 }
 
-/// Medians of what each contender needed, in turns.
+/// The medians for each contender. The contenders run in turns.
 fn rounds(
     runs: usize,
     job: Job,
@@ -155,7 +155,7 @@ fn goal(who: Contender, goal: &str) -> &str {
     if who == Ours { goal } else { "" }
 }
 
-/// How much faster ours is than this one.
+/// How much faster Longshore is than this contender.
 fn against(found: &[(Contender, Measured)], this: &Measured) -> String {
     match found.first() {
         Some((Ours, ours)) if ours.seconds < this.seconds => {

@@ -1,4 +1,4 @@
-//! Caches: until they hold all pods of a server.
+//! Fills caches with all pods of a server.
 
 use std::{path::Path, time::Instant};
 
@@ -15,7 +15,7 @@ use longshore::Cluster;
 use super::contender::Contender;
 use crate::report::Failure;
 
-/// The seconds it took, connecting and all, and how many pods it holds.
+/// Returns the duration in seconds, including the connection, and the number of pods.
 pub(super) async fn run(
     contender: Contender,
     source: &Path,
@@ -40,7 +40,7 @@ pub(super) async fn run(
         }
         _ => {
             let cache = cluster.pods().in_namespace("default")?.cache().await?;
-            // A label that all have, by the index.
+            // All pods have this label. The lookup uses the cache's index.
             cache.by_label("app", "worker").len().min(count)
         }
     };

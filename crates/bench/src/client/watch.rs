@@ -1,4 +1,4 @@
-//! The lines of a watch → names and phases, on one thread.
+//! Decodes the events of a watch to names and phases on one thread.
 
 use std::{convert::Infallible, fs, hint::black_box, path::Path, pin::pin, time::Instant};
 
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::report::Failure;
 
-/// So much comes at once, as over TLS.
+/// The size of a frame of the body in bytes, as over TLS.
 const PIECE: usize = 16 << 10;
 
-/// The seconds it took, and how many events were seen.
+/// Returns the duration in seconds and the number of events.
 pub(super) async fn run(
     contender: Contender,
     source: &Path,

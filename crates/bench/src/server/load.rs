@@ -1,5 +1,5 @@
-//! Many requests at a time: creates, patches, lists. The bodies are made
-//! beforehand and the answers are not read, so that the client costs little.
+//! Sends many concurrent requests: creates, patches, lists. The bodies are prepared in
+//! advance and the responses are discarded, so that the client uses little processor time.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::{
     report::{Failure, median_async},
 };
 
-/// As many requests as a busy controller has under way.
+/// The number of concurrent requests, as of a busy controller.
 pub(super) const AT_A_TIME: usize = 64;
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE: &str = "application/merge-patch+json";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// One request; the length of its answer.
+/// Sends one request and returns the length of the response.
 pub(super) async fn send(
     client: &Client,
     method: Method,
@@ -43,7 +43,7 @@ pub(super) async fn send(
     Err(format!("{path}: {status}: {start}").into())
 }
 
-/// Requests a second: the median of `runs` parts of them, one after the other.
+/// Requests per second: the median of `runs` consecutive parts of the requests.
 async fn rate(requests: &[Prepared], wire: &mut Wire, runs: usize) -> Result<f64, Failure> {
     let mut rates = Vec::new();
     for part in requests.chunks(requests.len().div_ceil(runs).max(1)) {

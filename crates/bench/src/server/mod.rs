@@ -1,5 +1,5 @@
-//! The embedded server beside the real kube-apiserver with its etcd, both from
-//! start to end, driven by the same client over TLS.
+//! Compares the embedded server with the real kube-apiserver and etcd, from start to stop.
+//! The same client sends the requests over TLS.
 
 mod load;
 mod peer;
@@ -16,27 +16,27 @@ use wire::Wire;
 #[derive(Debug, Default, Clone)]
 struct Figures {
     ready: Duration,
-    /// Megabytes: idle, and after each part.
+    /// Memory in megabytes: idle, and after each part.
     idle: f64,
     loaded: f64,
     watched: f64,
-    /// Requests a second.
+    /// Requests per second.
     create: f64,
     patch: f64,
-    /// Processor seconds of the server, a request.
+    /// Processor seconds of the server per request.
     create_cost: f64,
     patch_cost: f64,
     list: Duration,
     watchers: watchers::Delivery,
 }
 
-/// Both servers, and how they compare.
+/// Measures both servers and compares them.
 pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result<(), Failure> {
     let ours = one(Peer::ours(), runs, pods).await?;
     let theirs = match Peer::real() {
         Some(peer) => Some(one(peer, runs, pods).await?),
         None => {
-            report.figure("kube-apiserver", "not there", "");
+            report.figure("kube-apiserver", "not available", "");
             println!("  `cargo xtask real-apiserver` builds one");
             None
         }
@@ -45,7 +45,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result
     Ok(())
 }
 
-/// A server with pods in it.
+/// Starts a server and creates pods in it.
 pub(crate) async fn with_pods(peer: Peer, pods: usize) -> Result<Server, Failure> {
     let (server, _) = peer.start().await?;
     let mut wire = Wire::open(&server.kubeconfig(), load::AT_A_TIME).await?;
@@ -88,7 +88,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
         bool,
         &'static str,
     );
-    // What, the figure, its unit, whether more is better, the goal.
+    // Description, figure, unit, whether more is better, goal.
     let rows: &[Row] = &[
         (
             "start until /readyz is ok",
@@ -106,7 +106,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "5 times",
         ),
         (
-            "the server's processor time, a create",
+            "the server's processor time per create",
             |f| f.create_cost * 1e6,
             "µs",
             false,
@@ -120,20 +120,26 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "5 times",
         ),
         (
-            "the server's processor time, a patch",
+            "the server's processor time per patch",
             |f| f.patch_cost * 1e6,
             "µs",
             false,
             "",
         ),
         (
-            "list them all",
+            "list all pods",
             |f| f.list.as_secs_f64() * 1e3,
             "ms",
             false,
             "",
         ),
-        ("memory after that", |f| f.loaded, "MB", false, "a tenth"),
+        (
+            "memory after these requests",
+            |f| f.loaded,
+            "MB",
+            false,
+            "a tenth",
+        ),
         (
             "watchers: events",
             |f| f.watchers.rate,
@@ -163,7 +169,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "100 ms",
         ),
         (
-            "memory after that, a watcher asleep",
+            "memory after that, one watcher not reading",
             |f| f.watched,
             "MB",
             false,

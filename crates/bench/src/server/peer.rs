@@ -1,4 +1,4 @@
-//! The servers: how they are started, found, measured and stopped.
+//! Finds, starts, measures and stops the servers.
 
 use std::{
     env, fs,
@@ -14,18 +14,18 @@ use tempfile::TempDir;
 
 use crate::{program::Instance, report::Failure};
 
-/// Names the folder of a kube-apiserver; `cargo xtask bench` sets it.
+/// The variable with the folder of a kube-apiserver. `cargo xtask bench` sets it.
 const FOLDER: &str = "LONGSHORE_REAL_APISERVER";
-/// How long a server may take to start.
+/// The timeout for the start of a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server to be started.
+/// A server that has not been started.
 pub(crate) enum Peer {
     Ours,
     Real(PathBuf),
 }
 
-/// A server that runs, in a folder of its own.
+/// A running server in a temporary folder.
 pub(crate) enum Server {
     Ours(Instance),
     Real(Real),
@@ -38,7 +38,7 @@ pub(crate) struct Real {
 
 impl Drop for Real {
     fn drop(&mut self) {
-        // The server before its store.
+        // Stops kube-apiserver before etcd.
         for child in self.children.iter_mut().rev() {
             let _ = child.kill();
             let _ = child.wait();
@@ -51,7 +51,7 @@ impl Peer {
         Self::Ours
     }
 
-    /// The real one, if it is there.
+    /// The real kube-apiserver, if it is available.
     pub(crate) fn real() -> Option<Self> {
         let binary = Path::new(&env::var_os(FOLDER)?).join("kube-apiserver");
         binary.is_file().then_some(Self::Real(binary))
@@ -64,7 +64,7 @@ impl Peer {
         }
     }
 
-    /// Starts it; the time until it is ready.
+    /// Starts the server. Also returns the time until it is ready.
     pub(super) async fn start(self) -> Result<(Server, Duration), Failure> {
         let started = Instant::now();
         let server = match self {
@@ -100,13 +100,13 @@ impl Server {
         }
     }
 
-    /// A client of its own connections.
+    /// A client with its own connections.
     pub(super) async fn client(&self) -> Result<Client, Failure> {
         let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig()), None).await?;
         Ok(cluster.kube_client())
     }
 
-    /// Seconds that all its processes have had of processors.
+    /// The processor time of all its processes in seconds.
     pub(super) fn processor_time(&self) -> Result<f64, Failure> {
         match self {
             Self::Ours(instance) => processor_time(instance.pid()?),
@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// Resident megabytes of all its processes.
+    /// The resident memory of all its processes in megabytes.
     pub(super) fn memory(&self) -> Result<f64, Failure> {
         match self {
             Self::Ours(instance) => Ok(instance.memory()?.0),
@@ -132,9 +132,11 @@ impl Server {
 }
 
 fn processor_time(pid: u32) -> Result<f64, Failure> {
-    // Linux counts in hundredths of a second, of user and system.
+    // Linux reports user and system time in hundredths of a second.
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = text.rsplit_once(')').ok_or("the process's stat is cut")?;
+    let (_, fields) = text
+        .rsplit_once(')')
+        .ok_or("the process's stat is incomplete")?;
     let mut times = fields.split_whitespace().skip(11).take(2);
     let ticks = times.try_fold(0, |sum, time| time.parse::<u64>().map(|time| sum + time))?;
     Ok(ticks as f64 / 100.0)
@@ -143,11 +145,11 @@ fn processor_time(pid: u32) -> Result<f64, Failure> {
 fn resident(pid: u32) -> Result<f64, Failure> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let line = line.ok_or("the server has ended")?;
+    let line = line.ok_or("the server has exited")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
 }
 
-/// Ports that are free now.
+/// Finds free ports.
 fn ports<const N: usize>() -> Result<[u16; N], Failure> {
     let listeners: Vec<_> = (0..N)
         .map(|_| TcpListener::bind("127.0.0.1:0"))
@@ -173,7 +175,7 @@ impl Real {
             .stderr(Stdio::null())
             .status()?;
         if !key.success() {
-            return Err("openssl cannot make a key".into());
+            return Err("openssl cannot create a key".into());
         }
         fs::write(place("tokens"), "token,admin,admin,system:masters\n")?;
         let kubeconfig = serde_json::json!({
@@ -192,7 +194,7 @@ impl Real {
                 .spawn()
                 .map_err(|error| format!("{}: {error}", program.display()))
         };
-        // The one beside it, or the machine's.
+        // The etcd in the same folder, or the one in `PATH`.
         let beside = binary.with_file_name("etcd");
         let program = Some(beside.as_path()).filter(|path| path.is_file());
         let etcd = run(

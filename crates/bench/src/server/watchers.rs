@@ -1,5 +1,5 @@
-//! Many watchers while objects change: how late each is told. Each watches one
-//! of a hundred labels; one of them all watches everything and never reads.
+//! Measures the delay of events for many watchers while objects change. Each watcher
+//! selects one of a hundred labels. One further watcher selects all objects and never reads.
 
 use std::{
     sync::{
@@ -22,21 +22,24 @@ use crate::report::Failure;
 
 const WATCHERS: usize = 1000;
 const LABELS: usize = 100;
-/// Events a second, and for how long.
+/// Events per second.
 const RATE: u64 = 1000;
+/// How long objects change.
 const SPAN: Duration = Duration::from_secs(10);
 const PLACE: &str = "/api/v1/namespaces/default/configmaps";
-/// Before each time in a body: microseconds since the start.
+/// The text before the time in a body. The time is in microseconds since the start.
 const MARK: &[u8] = b"\"t\":\"";
 
-/// How events arrived.
+/// The rate and delay of events.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Delivery {
-    /// Events a second that were made, and that were told.
+    /// Changes per second.
     pub(super) rate: f64,
+    /// Events per second that the watchers received.
     pub(super) deliveries: f64,
-    /// Milliseconds from sending the request to its event.
+    /// The median of the milliseconds from sending a request to receiving its event.
     pub(super) median: f64,
+    /// The 99th percentile of the same.
     pub(super) late: f64,
 }
 
@@ -77,7 +80,7 @@ pub(super) async fn run(client: &Client) -> Result<Delivery, Failure> {
     }
     let expected = made * (WATCHERS / LABELS) as u64;
     if (late.len() as u64) < expected {
-        eprintln!("  {} of {expected} events were told", late.len());
+        eprintln!("  {} of {expected} events were delivered", late.len());
     }
     late.sort_unstable();
     let at = |share: f64| {
@@ -98,12 +101,12 @@ async fn open(client: &Client, query: String) -> Result<Body, Failure> {
     let request = Request::get(format!("{PLACE}{query}")).body(Body::empty())?;
     let response = client.send(request).await?;
     if !response.status().is_success() {
-        return Err(format!("a watch was answered {}", response.status()).into());
+        return Err(format!("a watch failed: {}", response.status()).into());
     }
     Ok(response.into_body())
 }
 
-/// Tells how late, in microseconds, each event is.
+/// Sends the delay of each event in microseconds to `heard`.
 async fn listen(mut body: Body, started: Instant, heard: mpsc::UnboundedSender<u64>) {
     let mut text = BytesMut::new();
     while let Some(Ok(frame)) = body.frame().await {
@@ -123,7 +126,7 @@ async fn listen(mut body: Body, started: Instant, heard: mpsc::UnboundedSender<u
             });
             let sent =
                 digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-            // The first state has no time.
+            // The initial events have no time.
             if let Some(sent) = sent {
                 let _ = heard.send(now.saturating_sub(sent));
             }
@@ -131,7 +134,7 @@ async fn listen(mut body: Body, started: Instant, heard: mpsc::UnboundedSender<u
     }
 }
 
-/// Changes objects at the rate, as far as the server follows; how many.
+/// Changes objects at `RATE`, or as fast as the server allows. Returns the number of changes.
 async fn make(client: &Client, started: Instant) -> Result<u64, Failure> {
     let made = Arc::new(AtomicU64::new(0));
     let mut tasks = JoinSet::new();
@@ -141,7 +144,7 @@ async fn make(client: &Client, started: Instant) -> Result<u64, Failure> {
     while began.elapsed() < SPAN {
         ticks.tick().await;
         for _ in 0..RATE / 100 {
-            // One that cannot follow is not buried in requests.
+            // Limits the concurrent requests to a slow server.
             if tasks.len() >= 256 {
                 tasks.join_next().await;
             }

@@ -1,6 +1,6 @@
-//! The thinnest client there is: connections that send prepared requests and
-//! pass over the answers. It shares the machine with the server it measures,
-//! so what it costs is taken from the figure.
+//! A minimal client: connections that send prepared requests and discard the responses.
+//! The client runs on the same machine as the measured server, so its own processor time
+//! reduces the figures.
 
 use std::{
     path::Path,
@@ -27,7 +27,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::report::Failure;
 
-/// A request to be sent.
+/// A request, ready to send.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared {
     pub(super) method: Method,
@@ -44,7 +44,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Opens `count` connections to the server of a kubeconfig, as its user.
+    /// Opens `count` connections to the server of a kubeconfig, with its user's token.
     pub(super) async fn open(kubeconfig: &Path, count: usize) -> Result<Self, Failure> {
         let file = Kubeconfig::read_from(kubeconfig)?;
         let users = serde_json::to_value(&file.auth_infos)?;
@@ -70,7 +70,7 @@ impl Wire {
         })
     }
 
-    /// Sends them all, each connection the next one when it has its answer.
+    /// Sends all requests. Each connection sends the next request after a response.
     pub(super) async fn send(&mut self, requests: &[Prepared]) -> Result<(), Failure> {
         let next = AtomicUsize::new(0);
         let (next, authority, token) = (&next, &self.authority, &self.token);

@@ -1,4 +1,4 @@
-//! Where `cargo xtask test --frameworks` has put the frameworks.
+//! Locates the frameworks that `cargo xtask test --frameworks` installed.
 
 use std::{
     io::Write as _,
@@ -15,7 +15,8 @@ pub(crate) fn environment(framework: &str) -> PathBuf {
     PathBuf::from(folder).join(framework)
 }
 
-/// What a script of the folder `readers` answers to a question.
+/// Runs a script of the `readers` folder with `question` on standard input; returns its
+/// answer.
 pub(crate) fn ask(framework: &str, script: &str, question: &Value) -> Value {
     let readers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks/readers");
     let mut child = Command::new(environment(framework).join("bin/python3"))
@@ -30,9 +31,9 @@ pub(crate) fn ask(framework: &str, script: &str, question: &Value) -> Value {
     input.write_all(question.to_string().as_bytes()).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&told).unwrap_or_else(|_| {
+    let answer = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&answer).unwrap_or_else(|_| {
         let errors = String::from_utf8_lossy(&output.stderr);
-        panic!("{script} says {told:?}\n{errors}")
+        panic!("{script} printed {answer:?}\n{errors}")
     })
 }

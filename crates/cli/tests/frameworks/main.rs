@@ -1,6 +1,6 @@
-//! Frameworks themselves as judges: what they read of what is written for them,
-//! and distributed runs of them on the embedded cluster. Heavy: `cargo xtask test
-//! --frameworks` installs them and runs these.
+//! Compatibility with the frameworks themselves: they read the configuration that Longshore
+//! writes for them, and run distributed on the embedded cluster. Expensive: `cargo xtask
+//! test --frameworks` installs the frameworks and runs these tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod install;

@@ -1,4 +1,4 @@
-//! What the frameworks' own readers make of every format.
+//! Every format, read by the framework that it is for.
 
 use longshore::resolver::{
     ClusterSpec,
@@ -12,7 +12,7 @@ fn job(spec: &Value) -> Job {
     Job::new(ClusterSpec::from_value(spec).unwrap())
 }
 
-/// The variables of a task that a framework reads, as its environment.
+/// The environment variables that a framework reads in a task.
 fn environment(variables: render::Variables) -> Value {
     let pairs = variables.into_iter();
     pairs
@@ -57,7 +57,7 @@ fn tensorflow_reads_tf_config() {
 
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
-fn tensorflow_reads_holes() {
+fn tensorflow_reads_missing_indices() {
     let holes = json!({"worker": {"1": "10.0.0.2:2222", "4": "10.0.0.5:2222"}});
     let config = render::tf_config(job(&holes).spec(), "worker", 4).to_string();
     let read = ask(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{install::environment, machine::Machine};
 
-/// Runs an example with the Python of a framework; all it says.
+/// Runs an example with the Python of a framework; returns its output.
 fn run(framework: &str) -> String {
     run_with(framework, &[])
 }

@@ -1,25 +1,25 @@
-//! Our `ClusterSpec` beside TensorFlow's own.
+//! `ClusterSpec` compared with TensorFlow's own.
 
 use longshore::resolver::ClusterSpec;
 use serde_json::{Value, json};
 
 use crate::install::ask;
 
-/// What ours says, in the words of the script.
+/// The answers of Longshore's `ClusterSpec`, in the format of `cluster_spec.py`.
 fn ours(value: &Value) -> Value {
     let Ok(spec) = ClusterSpec::from_value(value) else {
         return json!({"refused": true});
     };
     let of_job = |job: &str| {
-        let nobody = spec.task_address(job, 77).unwrap_err().to_string();
-        let told = json!({
+        let missing = spec.task_address(job, 77).unwrap_err().to_string();
+        let answers = json!({
             "num_tasks": spec.num_tasks(job).unwrap(),
             "task_indices": spec.task_indices(job).unwrap(),
             "job_tasks": spec.job_tasks(job).unwrap().collect::<Vec<_>>(),
             "addresses": spec.tasks(job).map(|(_, address)| address).collect::<Vec<_>>(),
-            "nobody": nobody,
+            "missing": missing,
         });
-        (job.to_owned(), told)
+        (job.to_owned(), answers)
     };
     let definition = spec.as_cluster_def();
     let definition = definition["job"].as_array().unwrap().iter().map(|job| {
@@ -37,13 +37,13 @@ fn ours(value: &Value) -> Value {
         "bool": !spec.is_empty(),
         "definition": definition.collect::<Value>(),
         "again": ClusterSpec::from_value(&spec.as_dict()).as_ref() == Ok(&spec),
-        "no_job": spec.num_tasks("nobody").unwrap_err().to_string(),
+        "no_job": spec.num_tasks("missing").unwrap_err().to_string(),
     })
 }
 
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
-fn a_spec_says_what_tensorflows_says() {
+fn a_spec_equals_tensorflows_spec() {
     let specs = json!([
         {},
         {"worker": ["a:1", "b:1"]},
@@ -63,7 +63,7 @@ fn a_spec_says_what_tensorflows_says() {
         .zip(read["answers"].as_array().unwrap())
     {
         let mut theirs = theirs.clone();
-        // A job without tasks is an empty list here and an empty map there.
+        // Here a job without tasks is an empty list, in TensorFlow an empty map.
         for tasks in theirs["as_dict"].as_object_mut().unwrap().values_mut() {
             if *tasks == json!({}) {
                 *tasks = json!([]);
@@ -75,7 +75,7 @@ fn a_spec_says_what_tensorflows_says() {
 
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
-fn what_tensorflow_refuses_is_refused() {
+fn input_that_tensorflow_rejects_is_rejected() {
     let specs = json!([
         {"worker": [1]}, {"worker": [null]}, {"worker": {"0": 7}}, {"worker": {"x": "a:1"}},
         {"worker": {"1.5": "a:1"}}, {"worker": 7}, {"worker": [["a:1"]]},

@@ -1,5 +1,5 @@
-//! Side by side with TensorFlow's own `KubernetesClusterResolver`, on one
-//! cluster: the same wherever it is right, the documented difference elsewhere.
+//! Comparison with TensorFlow's own `KubernetesClusterResolver` on one cluster: the same
+//! results where TensorFlow is right, the documented difference elsewhere.
 
 use longshore::{
     Cluster,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::install::ask;
 
-/// A server with an address, for TensorFlow.
+/// A cluster that both resolvers use; TensorFlow connects to it over TCP.
 struct Both {
     embedded: EmbeddedCluster,
     cluster: Cluster,
@@ -42,7 +42,7 @@ impl Both {
         pods.patch_status(name, &patch).await.unwrap();
     }
 
-    /// What TensorFlow says of a mapping.
+    /// TensorFlow's result for a mapping.
     fn theirs(&self, mapping: &[(&str, &[&str])]) -> Value {
         let jobs = mapping
             .iter()
@@ -51,7 +51,7 @@ impl Both {
             "kubeconfig": self.embedded.kubeconfig_path().unwrap(),
             "mapping": jobs.collect::<Value>(),
         });
-        // The server answers meanwhile.
+        // The server runs on this runtime and has to respond while the script runs.
         tokio::task::block_in_place(|| ask("tensorflow", "resolve.py", &question))
     }
 
@@ -99,7 +99,7 @@ async fn the_same_spec_and_the_same_master() {
             ("worker", &["job-name=tensorflow"]),
             ("ps", &["job-name=ps-z", "job-name=ps-a"]),
         ],
-        &[("worker", &["job-name in (tensorflow)", "job-name=nobody"])],
+        &[("worker", &["job-name in (tensorflow)", "job-name=missing"])],
     ] {
         let theirs = both.theirs(mapping);
         let ours = both.spec(mapping, Assembly::tensorflow()).await;
@@ -117,7 +117,7 @@ async fn the_same_spec_and_the_same_master() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "cargo xtask test --frameworks"]
-async fn the_same_refusal() {
+async fn the_same_error() {
     let both = Both::start().await;
     both.pod("w-0", "tensorflow", 1, "Running").await;
     both.pod("w-1", "tensorflow", 2, "Failed").await;
@@ -130,7 +130,7 @@ async fn the_same_refusal() {
     assert_eq!(theirs["error"], format!("RuntimeError: {ours}"));
 }
 
-/// Where TensorFlow's resolver is wrong, and what is done here by default.
+/// Where TensorFlow's resolver is wrong, and Longshore's default.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "cargo xtask test --frameworks"]
 async fn the_documented_differences() {
@@ -138,7 +138,7 @@ async fn the_documented_differences() {
     both.pod("w-10", "tensorflow", 10, "Running").await;
     both.pod("w-2", "tensorflow", 2, "Running").await;
     let mapping: &[(&str, &[&str])] = &[("worker", &["job-name=tensorflow"])];
-    // The nodes' addresses, and 10 before 2.
+    // TensorFlow returns the addresses of the nodes, and sorts 10 before 2.
     assert_eq!(
         both.theirs(mapping)["spec"],
         json!({"worker": ["192.168.0.10:8470", "192.168.0.2:8470"]})
@@ -147,7 +147,7 @@ async fn the_documented_differences() {
         both.spec(mapping, Assembly::default()).await.unwrap(),
         json!({"worker": ["10.0.0.2:8470", "10.0.0.10:8470"]})
     );
-    // Every namespace, always.
+    // TensorFlow always searches all namespaces.
     let namespaces = both.cluster.namespaces();
     namespaces
         .create(&json!({"metadata": {"name": "another"}}))
@@ -163,7 +163,7 @@ async fn the_documented_differences() {
         json!({"status": {"phase": "Running", "podIP": "fd00::3", "hostIP": "fd00::1"}}),
     );
     there.patch_status("w-3", &runs).await.unwrap();
-    // An IPv6 address without brackets cannot be told from its port.
+    // TensorFlow does not put an IPv6 address in brackets, so its port is ambiguous.
     let theirs = both.theirs(mapping);
     assert_eq!(theirs["spec"]["worker"][2], "fd00::1:8470", "{theirs}");
     let how = Assembly::tensorflow();
@@ -176,7 +176,7 @@ async fn the_documented_differences() {
         everywhere.cluster_spec().await.unwrap().as_dict()["worker"][2],
         "[fd00::1]:8470"
     );
-    // A pod that two selectors match is two tasks.
+    // For TensorFlow, a pod that two selectors match is two tasks.
     let twice: &[(&str, &[&str])] = &[("worker", &["job-name=tensorflow", "job-name"])];
     assert_eq!(
         both.theirs(twice)["spec"]["worker"]

@@ -1,6 +1,6 @@
-//! Bad input, as its author meets it: the thing and the remedy are named, the exit
-//! code is the documented one, and nothing is left behind: no file, no object, no
-//! part in a store.
+//! Invalid input and full disks: the error names the cause and the remedy, the exit code is
+//! the documented one, and the command leaves nothing behind: no file, no object, no part
+//! of an upload.
 
 use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
 
@@ -9,10 +9,10 @@ use crate::{
     s3::{BUCKET, Fault, S3},
 };
 
-/// More than fits a Secret.
+/// More bytes than a Secret can hold.
 const LARGE: usize = 2 << 20;
 
-/// Puts a file into the folder of code that does not compress.
+/// Writes an incompressible file to the code folder.
 fn write_noise(machine: &Machine, bytes: usize) {
     let mut data = vec![0; bytes];
     let mut random = fs::File::open("/dev/urandom").unwrap();
@@ -20,7 +20,7 @@ fn write_noise(machine: &Machine, bytes: usize) {
     fs::write(machine.code().join("data"), data).unwrap();
 }
 
-/// A command with a folder of its own for temporary files.
+/// A command with its own folder for temporary files.
 fn command(machine: &Machine, arguments: &[&str]) -> std::process::Command {
     let temporary = machine.home().join("temporary");
     fs::create_dir_all(&temporary).unwrap();
@@ -29,8 +29,7 @@ fn command(machine: &Machine, arguments: &[&str]) -> std::process::Command {
     command
 }
 
-/// All files of the machine, but for those of a cluster and what is remembered of
-/// packing.
+/// All files of the machine, except those of a cluster and the packing cache.
 fn files(machine: &Machine) -> BTreeSet<String> {
     fn walk(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -47,7 +46,7 @@ fn files(machine: &Machine) -> BTreeSet<String> {
     found
 }
 
-/// What a run leaves in the cluster.
+/// The objects of a run in the cluster.
 fn objects(machine: &Machine) -> Vec<String> {
     let kinds = ["jobs", "pods", "secrets", "services", "configmaps"];
     let names = kinds.map(|kind| {
@@ -61,9 +60,9 @@ fn objects(machine: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Runs a command that must fail, and must leave no file.
+/// Runs a command that must fail without leaving a file.
 #[track_caller]
-fn refused(machine: &Machine, code: i32, arguments: &[&str]) -> String {
+fn expect_failure(machine: &Machine, code: i32, arguments: &[&str]) -> String {
     let mut command = command(machine, arguments);
     let before = files(machine);
     let answer = Answer::new(&command.output().unwrap()).expect(code);
@@ -72,7 +71,7 @@ fn refused(machine: &Machine, code: i32, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn values_in_the_file_are_told_with_line_column_and_rule() {
+fn invalid_values_in_longshore_toml_are_reported_with_line_column_and_rule() {
     let machine = Machine::new();
     let cases = [
         (
@@ -148,13 +147,13 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
             "2:9: invalid store \"ftp://x\": it has a scheme that is not",
         ),
     ];
-    for (text, told) in cases {
+    for (text, expected) in cases {
         machine.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
-        let told = format!("longshore.toml:{told}");
-        let err = refused(&machine, 2, &["run"]);
-        assert!(err.contains(&told), "{text}: {err}");
+        let expected = format!("longshore.toml:{expected}");
+        let err = expect_failure(&machine, 2, &["run"]);
+        assert!(err.contains(&expected), "{text}: {err}");
     }
-    // What is no TOML, or of another type, is shown.
+    // For syntax errors and wrong types, the message quotes the line.
     for (text, line, column) in [
         ("name = 'x", 2, 10),
         ("port = 99999", 2, 8),
@@ -162,13 +161,13 @@ fn values_in_the_file_are_told_with_line_column_and_rule() {
         ("[roles.worker]\ncount = 'two'", 3, 9),
     ] {
         machine.write("longshore.toml", &format!("command = 'true'\n{text}\n"));
-        let err = refused(&machine, 2, &["run"]);
+        let err = expect_failure(&machine, 2, &["run"]);
         let place = format!(
             "longshore.toml is not valid: TOML parse error at line {line}, column {column}"
         );
         assert!(err.contains(&place), "{text}: {err}");
     }
-    assert!(!machine.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster was started");
 }
 
 #[test]
@@ -198,17 +197,17 @@ fn roles_without_a_command_or_a_task_and_unknown_keys() {
         ),
         ("[roles.worker]\ncuont = 2", &[], "did you mean `count`?"),
     ];
-    for (text, more, told) in cases {
+    for (text, more, expected) in cases {
         machine.write("longshore.toml", text);
         let arguments = [&["run"], more].concat();
-        let err = refused(&machine, 2, &arguments);
-        assert!(err.contains(told), "{text}: {err}");
+        let err = expect_failure(&machine, 2, &arguments);
+        assert!(err.contains(expected), "{text}: {err}");
     }
-    assert!(!machine.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster was started");
 }
 
 #[test]
-fn a_large_folder_for_a_cluster_without_a_store() {
+fn a_folder_that_exceeds_the_limit_of_a_cluster_without_a_store_is_rejected() {
     let machine = Machine::new();
     machine.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
     write_noise(&machine, LARGE);
@@ -221,7 +220,7 @@ fn a_large_folder_for_a_cluster_without_a_store() {
         "--",
         "true",
     ];
-    let err = refused(&machine, 4, &line);
+    let err = expect_failure(&machine, 4, &line);
     for part in [
         "more than the 983040 that fit a Secret",
         "set `store` (file:///…, s3://…, gs://… or az://…)",
@@ -234,7 +233,7 @@ fn a_large_folder_for_a_cluster_without_a_store() {
 }
 
 #[test]
-fn a_store_that_refuses_in_the_middle() {
+fn a_store_that_rejects_a_part_leaves_nothing_behind() {
     let server = S3::start();
     let machine = Machine::new();
     write_noise(&machine, (16 << 20) + 1000);
@@ -245,8 +244,8 @@ fn a_store_that_refuses_in_the_middle() {
     let before = files(&machine);
     let answer = command.envs(server.settings()).output().unwrap();
     let err = Answer::new(&answer).expect(4).err;
-    let told = format!("the store {store} refuses: ");
-    assert!(err.contains(&told), "{err}");
+    let expected = format!("the store {store} refuses: ");
+    assert!(err.contains(&expected), "{err}");
     assert!(err.contains("check AWS_ACCESS_KEY_ID"), "{err}");
     assert_eq!(server.leftovers(), [""; 0]);
     assert!(!server.file("team/bundles").exists());
@@ -255,7 +254,7 @@ fn a_store_that_refuses_in_the_middle() {
 }
 
 #[test]
-fn a_bundle_that_somebody_changed_in_a_folder() {
+fn a_modified_bundle_in_a_folder_store_is_not_run() {
     let machine = Machine::new();
     machine.write("train.py", "");
     let store = format!("file://{}/shared", machine.home().display());
@@ -267,26 +266,26 @@ fn a_bundle_that_somebody_changed_in_a_folder() {
     fs::write(&bundle, vec![0; usize::try_from(size).unwrap()]).unwrap();
     let answer = machine.longshore(&run).expect(4);
     assert!(!answer.out.contains("it runs"), "{}", answer.out);
-    let told = format!("{}{}", answer.out, answer.err);
-    assert!(told.contains("is damaged: its sha256 is"), "{told}");
+    let expected = format!("{}{}", answer.out, answer.err);
+    assert!(expected.contains("is damaged: its sha256 is"), "{expected}");
     assert!(
-        told.contains("delete it from the store and submit the run again"),
-        "{told}"
+        expected.contains("delete it from the store and submit the run again"),
+        "{expected}"
     );
     fs::remove_file(&bundle).unwrap();
     machine.longshore(&run).expect(0);
-    // What is too short is seen before, and replaced.
+    // A bundle of the wrong size is detected before the upload, and replaced.
     fs::write(&bundle, "cut").unwrap();
     machine.longshore(&run).expect(0);
     assert_eq!(fs::metadata(&bundle).unwrap().len(), size);
 }
 
 #[test]
-fn what_the_cluster_refuses_in_the_middle() {
+fn an_object_that_the_cluster_rejects_leaves_nothing_behind() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.write("pod.yaml", "spec: {restartPolicy: Sometimes}\n");
-    let err = refused(
+    let err = expect_failure(
         &machine,
         4,
         &["run", "--template", "pod.yaml", "--", "true"],
@@ -298,14 +297,14 @@ fn what_the_cluster_refuses_in_the_middle() {
     assert_eq!(objects(&machine), [""; 0]);
 }
 
-/// Runs a script that finds a small disk at `$DISK` and the program as `$PROGRAM`.
-/// `None` where a test may not mount one.
-#[expect(clippy::print_stderr, reason = "for who reads the test's output")]
+/// Runs a script with a small disk mounted at `$DISK` and the program as `$PROGRAM`.
+/// Returns `None` where a test is not allowed to mount one.
+#[expect(clippy::print_stderr, reason = "shows in the test's output")]
 fn with_a_disk(machine: &Machine, size: &str, script: &str) -> Option<Answer> {
     let disk = machine.home().join("disk");
     fs::create_dir(&disk).unwrap();
     let mount = "mount -t tmpfs -o size=$SIZE none \"$DISK\"";
-    // Root of a namespace of one's own will do.
+    // Root of a user namespace may mount.
     let unshare = "unshare --user --map-root-user --mount";
     let run = |inside: &str| {
         let mut shell = machine.shell(&format!("exec {unshare} sh -c '{mount} && {inside}'"));
@@ -316,14 +315,14 @@ fn with_a_disk(machine: &Machine, size: &str, script: &str) -> Option<Answer> {
     };
     let may = run("true");
     if may.code != 0 {
-        eprintln!("skipped, for no disk can be mounted here: {}", may.err);
+        eprintln!("skipped: cannot mount a disk: {}", may.err);
         return None;
     }
     Some(run("exec sh -c \"$SCRIPT\""))
 }
 
 #[test]
-fn a_disk_that_is_full_while_packing() {
+fn a_full_disk_while_packing() {
     let machine = Machine::new();
     write_noise(&machine, 8 << 20);
     let script = "TMPDIR=$DISK $PROGRAM run -- true || code=$?; ls -A $DISK; exit $code";
@@ -338,12 +337,12 @@ fn a_disk_that_is_full_while_packing() {
     ] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
-    assert_eq!(answer.out, "", "nothing is left there");
-    assert!(!machine.data().exists(), "no cluster is started for this");
+    assert_eq!(answer.out, "", "the disk is empty again");
+    assert!(!machine.data().exists(), "no cluster was started");
 }
 
 #[test]
-fn a_disk_that_is_full_in_a_store() {
+fn a_full_disk_in_a_folder_store() {
     let machine = Machine::new();
     write_noise(&machine, 8 << 20);
     let script =
@@ -359,12 +358,12 @@ fn a_disk_that_is_full_in_a_store() {
     ] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
-    assert_eq!(answer.out, "", "nothing is left there");
+    assert_eq!(answer.out, "", "the disk is empty again");
     assert_eq!(objects(&machine), [""; 0]);
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_does_no_harm() {
+fn an_unwritable_cache_is_ignored() {
     let machine = Machine::new();
     write_noise(&machine, 8 << 20);
     let server = S3::start();
@@ -383,9 +382,9 @@ fn a_cache_that_cannot_be_written_does_no_harm() {
 }
 
 #[test]
-fn a_disk_that_is_full_where_a_pod_unpacks() {
+fn a_full_disk_while_a_pod_unpacks() {
     let machine = Machine::new();
-    // Few bytes until they are unpacked.
+    // Compresses well: it fills the disk only when unpacked.
     fs::write(machine.code().join("data"), vec![0; 4 << 20]).unwrap();
     let template =
         "spec:\n  volumes:\n  - name: longshore\n    emptyDir: null\n    hostPath: {path: DISK}\n";

@@ -13,8 +13,8 @@ use crate::machine::{Answer, Machine, eventually};
 /// Prints its arguments and the variable `NASTY`, as JSON in ASCII.
 const SHOW: &str = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['NASTY']]))";
 
-/// Texts of characters that shells, YAML, JSON and Kubernetes treat in ways of their own;
-/// always the same ones.
+/// Strings with characters that shells, YAML, JSON and Kubernetes treat specially.
+/// Deterministic.
 fn nasty_texts() -> Vec<String> {
     let fixed = [
         "",
@@ -66,7 +66,7 @@ fn nasty_texts() -> Vec<String> {
         .collect()
 }
 
-/// The texts of a merged log's lines, without the task in front.
+/// The lines of a merged log, without the task prefix.
 fn said(answer: &Answer) -> Vec<&str> {
     let lines = answer.out.lines();
     lines
@@ -88,7 +88,7 @@ fn arguments_and_variables_arrive_byte_for_byte() {
 }
 
 #[test]
-fn a_command_of_the_file_arrives_byte_for_byte_and_a_template_is_kubernetes_own() {
+fn a_command_in_longshore_toml_arrives_byte_for_byte_and_kubernetes_expands_a_template() {
     let machine = Machine::new();
     machine.write(
         "longshore.toml",
@@ -112,13 +112,13 @@ fn piped(machine: &Machine, arguments: &[&str], input: &[u8]) -> Answer {
     let input = input.to_owned();
     let writing = std::thread::spawn(move || stdin.write_all(&input));
     let answer = Answer::new(&child.wait_with_output().unwrap());
-    // It may end without having read all of it.
+    // The command may exit before it has read everything.
     let _ = writing.join().unwrap();
     answer
 }
 
 #[test]
-fn piped_input_is_sent_or_said_to_be_ignored() {
+fn piped_input_is_sent_or_reported_as_ignored() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let ignored = piped(&machine, &["run", "--", "cat"], b"hallo\n").expect(0);
@@ -138,13 +138,13 @@ fn piped_input_is_sent_or_said_to_be_ignored() {
     let much: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
     let counted = piped(&machine, &["run", "-i", "--", "wc", "-c"], &much).expect(0);
     assert_eq!(said(&counted), ["3000000"]);
-    // A task that does not read it ends all the same.
+    // A task that does not read its input ends as well.
     piped(&machine, &["run", "-i", "--", "true"], &much).expect(0);
     piped(&machine, &["run", "-i", "--", "false"], b"").expect(1);
 }
 
 #[test]
-fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
+fn late_input_is_reported_as_ignored_when_it_arrives() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let (began, end) = (machine.code().join("began"), machine.code().join("end"));
@@ -160,16 +160,16 @@ fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
     eventually("the task runs", || began.exists());
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"hallo\n").unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    let is_told = |line: &String| line.contains("the standard input is not sent to the task");
-    assert!(told.any(|line| is_told(&line.unwrap())));
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    let is_notice = |line: &String| line.contains("the standard input is not sent to the task");
+    assert!(errors.any(|line| is_notice(&line.unwrap())));
     stdin.write_all(b"welt\n").unwrap();
     std::fs::write(end, "").unwrap();
-    let rest: Vec<String> = told.map(Result::unwrap).collect();
-    assert!(!rest.iter().any(is_told), "{rest:?}");
+    let rest: Vec<String> = errors.map(Result::unwrap).collect();
+    assert!(!rest.iter().any(is_notice), "{rest:?}");
     assert!(child.wait().unwrap().success());
 
-    // To this one nothing is written, as to those that programs pass on.
+    // Without input there is no notice: programs often pass an unused pipe on.
     let mut command = machine.command(&["run", "--no-code", "--", "true"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -180,7 +180,7 @@ fn input_that_comes_late_is_said_to_be_ignored_when_it_comes() {
 }
 
 #[test]
-fn input_that_nobody_can_have_is_refused() {
+fn unusable_standard_input_is_rejected() {
     let machine = Machine::new();
     let refused = |arguments: &[&str]| machine.longshore(arguments).expect(2).err;
     let several = refused(&["run", "-i", "--role", "worker=2", "--", "cat"]);
@@ -195,10 +195,10 @@ fn input_that_nobody_can_have_is_refused() {
     );
     let detached = refused(&["run", "-i", "--detach", "--", "cat"]);
     assert!(detached.contains("cannot be used with"), "{detached}");
-    assert!(!machine.data().exists(), "no cluster is started for this");
+    assert!(!machine.data().exists(), "no cluster was started");
 }
 
-/// Runs the program in a terminal, and does these steps there.
+/// Runs the program in a terminal and performs these steps.
 fn in_terminal(machine: &Machine, arguments: &[&str], steps: &Value) -> Value {
     let program = env!("CARGO_BIN_EXE_longshore");
     let argv: Vec<&str> = [&[program], arguments].concat();
@@ -223,7 +223,7 @@ fn in_terminal(machine: &Machine, arguments: &[&str], steps: &Value) -> Value {
 }
 
 #[test]
-fn a_debugger_has_the_terminal() {
+fn a_debugger_can_use_the_terminal() {
     let machine = Machine::new();
     machine.write(
         "train.py",
@@ -243,12 +243,12 @@ fn a_debugger_has_the_terminal() {
     let screen = end["screen"].as_str().unwrap();
     assert!(
         !screen.contains("main/0 |"),
-        "nothing stands before its lines: {screen}"
+        "its lines have no prefix: {screen}"
     );
 }
 
 #[test]
-fn a_shell_has_the_terminals_size_and_its_keys() {
+fn a_shell_gets_the_terminals_size_and_keys() {
     let machine = Machine::new();
     let steps = json!([
         ["type", "stty -echo; stty size; echo ready\n"],
@@ -260,8 +260,8 @@ fn a_shell_has_the_terminals_size_and_its_keys() {
             "while [ \"$(stty size)\" != '40 90' ]; do sleep 0.02; done; echo re''sized\n"
         ],
         ["see", "resized"],
-        // The word comes from what is then interrupted: a shell that is about to start
-        // another program may miss the signal.
+        // The shell that is going to be interrupted prints the marker: a shell that is
+        // about to start another program may miss the signal.
         ["type", "sh -c \"echo sle''eping; exec sleep 1000\"\n"],
         ["see", "sleeping"],
         ["type", "\u{3}"],
@@ -276,7 +276,7 @@ fn a_shell_has_the_terminals_size_and_its_keys() {
 }
 
 #[test]
-fn the_first_word_of_a_short_task_is_on_the_terminal() {
+fn output_of_a_short_task_reaches_the_terminal() {
     let machine = Machine::new();
     let run = ["run", "-it", "--no-code", "--", "echo", "at once"];
     let end = in_terminal(&machine, &run, &json!([["see", "at once"]]));
@@ -288,7 +288,7 @@ fn the_first_word_of_a_short_task_is_on_the_terminal() {
 }
 
 #[test]
-fn the_terminal_is_restored_when_a_signal_ends_the_program_and_the_task_goes_on() {
+fn a_signal_ends_the_program_restores_the_terminal_and_keeps_the_task() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     for signal in ["SIGTERM", "SIGHUP"] {

@@ -1,10 +1,10 @@
-//! Completion, as the shells run it.
+//! Shell completion, run by the shells.
 
 use std::{ffi::OsString, path::Path, process::Command};
 
 use crate::machine::{Answer, Machine, eventually};
 
-/// The folder of the program before all others.
+/// `PATH` with the program's folder first.
 fn path() -> OsString {
     let program = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap();
     let mut path = program.as_os_str().to_owned();
@@ -13,7 +13,7 @@ fn path() -> OsString {
     path
 }
 
-/// A shell's script at the machine, with the program in its PATH.
+/// A shell script on the machine, with the program in its PATH.
 fn shell(machine: &Machine, shell: &str, script: &str) -> Answer {
     let mut command: Command = machine.shell("");
     let mut own = Command::new(shell);
@@ -30,7 +30,7 @@ fn shell(machine: &Machine, shell: &str, script: &str) -> Answer {
     Answer::new(&own.output().unwrap())
 }
 
-/// What bash offers for the last of these words.
+/// The completions that bash offers for the last word.
 fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let script = format!(
@@ -49,13 +49,13 @@ fn completed(machine: &Machine, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bash_completes_verbs_runs_tasks_kinds_and_objects() {
+fn bash_completes_commands_runs_tasks_kinds_and_objects() {
     let machine = Machine::new();
     assert_eq!(
         completed(&machine, &["longshore", "port"]),
         ["port-forward"]
     );
-    // There is no cluster yet, and none comes to be.
+    // Completion does not start a cluster.
     assert!(completed(&machine, &["longshore", "logs", "d"]).is_empty());
     assert!(!machine.data().exists());
 
@@ -99,7 +99,7 @@ fn bash_completes_verbs_runs_tasks_kinds_and_objects() {
         completed(&machine, &["longshore", "delete", "jobs", "dig"]),
         [format!("{run}-worker")]
     );
-    // The namespace of the line counts.
+    // Completion uses the namespace of the command line.
     assert!(completed(&machine, &["longshore", "logs", "-n", "kube-system", "dig"]).is_empty());
     assert_eq!(
         completed(&machine, &["longshore", "runs", "--watc"]),
@@ -108,7 +108,7 @@ fn bash_completes_verbs_runs_tasks_kinds_and_objects() {
 }
 
 #[test]
-fn completion_starts_no_run_and_says_nothing_of_a_cluster_that_is_gone() {
+fn completion_starts_nothing_and_is_silent_when_the_cluster_has_died() {
     let machine = Machine::new();
     machine.write(
         "config",
@@ -122,7 +122,7 @@ fn completion_starts_no_run_and_says_nothing_of_a_cluster_that_is_gone() {
 }
 
 #[test]
-fn other_shells_read_their_scripts() {
+fn other_shells_accept_their_scripts() {
     let machine = Machine::new();
     for (name, check) in [("zsh", "zsh -n"), ("fish", "fish --no-execute")] {
         let script = machine.longshore(&["completions", name]).expect(0).out;

@@ -1,4 +1,5 @@
-//! The documents hold: each block of theirs is written or run, in its order.
+//! The documentation is correct: each block with a name is written as a file, each `sh`
+//! block is run, in order.
 
 use std::{fs, path::Path, process::Stdio};
 
@@ -7,10 +8,10 @@ use crate::{
     s3::{BUCKET, S3},
 };
 
-/// A block between fences: what follows the first one, and what is in it.
+/// A fenced code block: its info string and its text.
 struct Block<'a> {
     language: &'a str,
-    /// A file's name, or nothing.
+    /// The file name, or empty.
     name: &'a str,
     text: String,
 }
@@ -37,12 +38,12 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
             (None, None) => {}
         }
     }
-    assert!(open.is_none(), "a block has no end");
+    assert!(open.is_none(), "a block has no closing fence");
     blocks
 }
 
-/// Runs a document at a machine: blocks with a name become files, those in `sh` are
-/// run and must succeed. What one exports, the others do not have: `variables` do.
+/// Runs a document on a machine: blocks with a name become files, and `sh` blocks must
+/// succeed. Variables that one block exports are not set in the others: `variables` are.
 fn play(document: &str, variables: &[(String, String)]) {
     let machine = Machine::new();
     let folder = machine.code();
@@ -73,16 +74,16 @@ fn play(document: &str, variables: &[(String, String)]) {
             played += 1;
         }
     }
-    assert!(played > 3, "{document} has little to run");
+    assert!(played > 3, "{document} has too few blocks to run");
 }
 
 #[test]
-fn the_launchers_page() {
+fn the_commands_of_the_launchers_page_succeed() {
     play("launcher.md", &[]);
 }
 
 #[test]
-fn the_page_of_stores() {
+fn the_commands_of_the_page_on_stores_succeed() {
     let server = S3::start();
     let mut variables = server.settings();
     variables.push(("BUCKET".to_owned(), BUCKET.to_owned()));

@@ -1,13 +1,13 @@
-//! `down` while runs are in progress: it asks, and all who follow a run, or ask
-//! later, are told the same cause.
+//! `down` while runs are active: it asks for confirmation, and every client that follows a
+//! run, now or later, reports the same cause.
 
 use crate::machine::{Machine, Running, eventually, processes_with, signal, unique_word};
-use crate::window::Terminal;
+use crate::pseudoterminal::Terminal;
 
-/// The cause, as everybody tells it.
+/// The cause that every client reports.
 const CAUSE: &str = "the cluster was stopped by `longshore down`";
 
-/// Starts a run of a task that goes on; gives its name.
+/// Starts a run whose task keeps running; returns its name.
 fn start(machine: &Machine, word: &str, retries: &str) -> String {
     let script = format!("echo begun; sleep 300; : {word}");
     let words = [
@@ -27,7 +27,7 @@ fn start(machine: &Machine, word: &str, retries: &str) -> String {
 
 fn follow(machine: &Machine, name: &str, output: &str) -> Running {
     let mut running = Running::start(machine.command(&["attach", name, "--output", output]));
-    // What follows has been heard, too.
+    // The follower has received the run's output.
     let mut out = std::io::BufReader::new(running.output());
     let mut line = String::new();
     while !line.contains("begun") {
@@ -39,7 +39,7 @@ fn follow(machine: &Machine, name: &str, output: &str) -> Running {
 }
 
 #[test]
-fn without_a_terminal_it_needs_force_and_names_the_runs() {
+fn without_a_terminal_down_requires_force_and_lists_the_runs() {
     let machine = Machine::new();
     let word = unique_word();
     let name = start(&machine, &word, "3");
@@ -62,7 +62,7 @@ fn without_a_terminal_it_needs_force_and_names_the_runs() {
     }
     machine.assert_no_process(&word);
 
-    // The next cluster agrees, and does not begin the run anew.
+    // The next cluster reports the same, and does not restart the run.
     let run = &machine
         .longshore(&["runs", "--output", "json"])
         .expect(0)
@@ -80,11 +80,11 @@ fn without_a_terminal_it_needs_force_and_names_the_runs() {
     let attached = machine.longshore(&["attach", &name]).expect(3);
     assert!(attached.err.contains(CAUSE), "{}", attached.err);
     machine.assert_no_process(&word);
-    assert_eq!(machine.pid(), None, "nothing is left to do");
+    assert_eq!(machine.pid(), None, "no run is active");
 }
 
 #[test]
-fn on_a_terminal_it_asks() {
+fn on_a_terminal_down_asks_for_confirmation() {
     let machine = Machine::new();
     let word = unique_word();
     let name = start(&machine, &word, "3");
@@ -97,16 +97,16 @@ fn on_a_terminal_it_asks() {
     };
     let (status, text) = ask("\n");
     assert_eq!(status.code(), Some(130), "{text}");
-    assert!(!processes_with(&word).is_empty(), "it goes on");
+    assert!(!processes_with(&word).is_empty(), "the run is still active");
     let (status, text) = ask("y\n");
     assert!(status.success(), "{text}");
     assert!(text.contains("The embedded cluster has stopped."), "{text}");
     machine.assert_no_process(&word);
 }
 
-/// The end of a cluster that was stopped by a signal is told as what it is.
+/// A cluster that a signal stopped is reported as such.
 #[test]
-fn a_follower_is_told_that_a_signal_stopped_the_cluster() {
+fn a_follower_reports_that_a_signal_stopped_the_cluster() {
     let machine = Machine::new();
     let word = unique_word();
     let name = start(&machine, &word, "0");
@@ -135,14 +135,14 @@ fn a_follower_is_told_that_a_signal_stopped_the_cluster() {
 }
 
 #[test]
-fn a_follower_is_told_that_the_cluster_died() {
+fn a_follower_reports_that_the_cluster_died() {
     let machine = Machine::new();
     let word = unique_word();
     let name = start(&machine, &word, "3");
     let follower = follow(&machine, &name, "text");
     signal(machine.pid().unwrap(), "KILL");
-    eventually("the cluster is gone", || machine.pid().is_none());
-    // With its retries the run begins anew, and the follower is still there.
+    eventually("the cluster has stopped", || machine.pid().is_none());
+    // With retries left, the run restarts, and the follower still follows it.
     machine.longshore(&["up"]).expect(0);
     eventually("the task runs again", || !processes_with(&word).is_empty());
     machine.longshore(&["cancel", &name]).expect(0);
@@ -156,9 +156,9 @@ fn a_follower_is_told_that_the_cluster_died() {
     );
 }
 
-/// A command that comes while the cluster is stopped waits, and starts the next.
+/// A command that runs while the cluster stops waits, then starts the next cluster.
 #[test]
-fn a_command_that_comes_meanwhile_gets_the_next_cluster() {
+fn a_command_during_down_uses_the_next_cluster() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let down = Running::start(machine.command(&["down"]));
@@ -167,7 +167,7 @@ fn a_command_that_comes_meanwhile_gets_the_next_cluster() {
     down.end().expect(0);
     for command in commands {
         let answer = command.end();
-        // It used the cluster before it was stopped, or the next.
+        // It used the cluster before it stopped, or the next one.
         if answer.code != 0 {
             assert_eq!(answer.code, 3, "{}", answer.err);
         }

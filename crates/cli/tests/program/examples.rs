@@ -1,6 +1,5 @@
-//! The examples in the help of every verb are run as they stand there. Names of runs
-//! that begin with `digits-` are those of a run of that folder, ports are replaced by
-//! free ones.
+//! The examples in the help of every command are run as written. Run names that begin with
+//! `digits-` are replaced by the name of a run of that folder, ports by free ones.
 
 use std::{
     ffi::OsString,
@@ -11,9 +10,9 @@ use std::{
 
 use crate::machine::{Answer, Machine, TIMEOUT, eventually};
 
-/// The examples of a verb, without the remarks behind them.
-fn examples(machine: &Machine, verb: &str) -> Vec<String> {
-    let help = machine.longshore(&[verb, "--help"]).expect(0).out;
+/// The examples of a command, without their trailing remarks.
+fn examples(machine: &Machine, command_name: &str) -> Vec<String> {
+    let help = machine.longshore(&[command_name, "--help"]).expect(0).out;
     let examples = help.split("Examples:").nth(1);
     let examples = examples.or_else(|| help.split("Example:").nth(1));
     let lines = examples.unwrap_or_default().lines().skip(1);
@@ -39,7 +38,7 @@ impl Examples {
         let machine = Machine::new();
         let bin = machine.home().join("bin");
         std::fs::create_dir(&bin).unwrap();
-        // Not every machine has all of these.
+        // Not every machine has all of these programs.
         let python = "#!/bin/sh\nexec python3 \"$@\"\n";
         for (name, script) in [
             ("python", python),
@@ -91,7 +90,7 @@ impl Examples {
         answer
     }
 
-    /// Runs a command that goes on until it is terminated.
+    /// Runs a command that keeps running until it is terminated.
     #[track_caller]
     fn terminate(&self, script: &str) {
         let script = format!("exec {script}");
@@ -102,7 +101,7 @@ impl Examples {
             .spawn()
             .unwrap();
         let begin = Instant::now();
-        // Long enough for an error to have come.
+        // Waits long enough for an error to appear.
         while begin.elapsed() < Duration::from_millis(1500) {
             if let Some(status) = child.try_wait().unwrap() {
                 let answer = Answer::new(&child.wait_with_output().unwrap());
@@ -110,7 +109,7 @@ impl Examples {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Not SIGINT, which the process that runs the tests may ignore.
+        // Not SIGINT: the process that runs the tests may ignore it.
         crate::machine::signal(i32::try_from(child.id()).unwrap(), "TERM");
         let begin = Instant::now();
         while child.try_wait().unwrap().is_none() {
@@ -119,7 +118,7 @@ impl Examples {
         }
     }
 
-    /// Runs a command in a terminal, where `input` is typed.
+    /// Runs a command in a terminal and types `input`.
     #[track_caller]
     fn type_into(&self, script: &str, input: &str) {
         let program = "import os, pty, sys, time\n\
@@ -152,9 +151,9 @@ impl Examples {
         assert_eq!(answer.code, 0, "{script}\n{}\n{}", answer.out, answer.err);
     }
 
-    fn all(&self, verb: &str) -> Vec<String> {
-        let found = examples(&self.machine, verb);
-        assert!(!found.is_empty(), "{verb} has no examples");
+    fn all(&self, command_name: &str) -> Vec<String> {
+        let found = examples(&self.machine, command_name);
+        assert!(!found.is_empty(), "{command_name} has no examples");
         found
     }
 }
@@ -217,7 +216,7 @@ fn examples_of_runs() {
     examples.run("printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, command: [sleep, \"600\"]}]}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: shell}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: any, stdin: true, tty: true, command: [sh]}]}\n' | longshore create -f -");
     examples.run("longshore wait pods web shell");
 
-    for verb in [
+    for command_name in [
         "exec",
         "cp",
         "port-forward",
@@ -228,9 +227,9 @@ fn examples_of_runs() {
         "cancel",
         "rm",
     ] {
-        for example in examples.all(verb) {
-            match (verb, example.as_str()) {
-                // Of a cluster that is not here, of a container that was not started again.
+        for example in examples.all(command_name) {
+            match (command_name, example.as_str()) {
+                // These need another cluster, or a container that has restarted.
                 (_, text) if text.contains("--context") || text.contains("--previous") => {}
                 (_, text) if text.contains("-it") => {
                     examples.type_into(text, "exit 0\n");
@@ -287,14 +286,15 @@ fn examples_of_launching() {
                 examples.type_into(text, "continue\nquit\n");
             }
             text if text.contains("--context production") => {
-                // The context is that of a kubeconfig.
+                // The example's context is one of a kubeconfig.
                 let here = format!("--kubeconfig {}", kubeconfig.display());
                 examples.run(&text.replace("--context production", &here));
             }
             text => drop(examples.run(text)),
         }
     }
-    // Those of the program itself; its last starts a cluster, which runs already.
+    // The examples of the program itself; the last one starts a cluster, which is already
+    // running.
     let help = machine.longshore(&["--help"]).expect(0).out;
     let lines = help
         .lines()
@@ -346,11 +346,11 @@ fn examples_of_objects() {
     }
     examples.run("longshore create -f job.yaml -f ~/ps-1 -f ~/ps-2");
     examples.run("longshore run --no-code --name digits -- true");
-    for verb in [
+    for command_name in [
         "apply", "get", "describe", "watch", "label", "resolve", "wait", "delete",
     ] {
-        for example in examples.all(verb) {
-            match (verb, example.as_str()) {
+        for example in examples.all(command_name) {
+            match (command_name, example.as_str()) {
                 ("watch", text) if text.contains("| jq") => {
                     let (watch, _) = text.split_once(" |").unwrap();
                     examples.terminate(watch);
@@ -378,7 +378,7 @@ fn examples_of_objects() {
                     examples.run(text);
                 }
                 ("wait", text) if text.contains("job train") => {
-                    // Its tasks sleep for longer than a test may take.
+                    // The example's tasks sleep longer than a test may take.
                     examples.terminate(text);
                 }
                 ("wait", text) if text.contains("gone") => {
@@ -399,10 +399,10 @@ fn examples_of_objects() {
 fn examples_of_the_cluster() {
     let examples = Examples::new();
     let own = examples.machine.home().join("try").display().to_string();
-    for verb in ["up", "status", "completions", "down"] {
-        for example in examples.all(verb) {
+    for command_name in ["up", "status", "completions", "down"] {
+        for example in examples.all(command_name) {
             let example = example.replace("/tmp/try", &own);
-            match verb {
+            match command_name {
                 "completions" if example.contains("fish") || example.contains("zsh") => {
                     let shell = if example.contains("fish") {
                         "fish"

@@ -1,4 +1,4 @@
-//! What the program says about itself.
+//! The program's help, version and completion scripts.
 
 use crate::machine::Machine;
 
@@ -9,9 +9,9 @@ fn the_main_help() {
 }
 
 #[test]
-fn every_verb_has_help_with_an_example() {
+fn every_command_has_help_with_an_example() {
     let machine = Machine::new();
-    for verb in [
+    for command in [
         "run",
         "runs",
         "logs",
@@ -36,11 +36,11 @@ fn every_verb_has_help_with_an_example() {
         "status",
         "completions",
     ] {
-        let help = machine.longshore(&[verb, "--help"]).expect(0).out;
-        assert!(help.contains("Example"), "{verb}:\n{help}");
+        let help = machine.longshore(&[command, "--help"]).expect(0).out;
+        assert!(help.contains("Example"), "{command}:\n{help}");
         assert!(
-            help.contains(&format!("  longshore {verb}")) || verb == "completions",
-            "{verb}:\n{help}"
+            help.contains(&format!("  longshore {command}")) || command == "completions",
+            "{command}:\n{help}"
         );
     }
 }
@@ -58,21 +58,21 @@ fn the_help_of_why() {
 }
 
 #[test]
-fn nothing_to_do_is_a_usage_error() {
+fn a_missing_command_is_a_usage_error() {
     let machine = Machine::new();
     let answer = machine.longshore::<&str>(&[]).expect(2);
     assert!(answer.err.contains("Usage: longshore"), "{}", answer.err);
 }
 
 #[test]
-fn the_version_is_the_packages() {
+fn the_version_is_that_of_the_package() {
     let machine = Machine::new();
     let version = format!("longshore {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(machine.longshore(&["--version"]).expect(0).out, version);
 }
 
 #[test]
-fn completions_are_a_script_for_the_shell() {
+fn completions_prints_a_script_for_the_shell() {
     let machine = Machine::new();
     let script = machine.longshore(&["completions", "bash"]).expect(0).out;
     assert!(

@@ -1,5 +1,5 @@
-//! Commands that messages advise lead to the cluster and the namespace of the command
-//! that says so.
+//! Commands that messages suggest use the same cluster and namespace as the command that
+//! printed them.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::machine::{Answer, Machine, Running, eventually, signal};
 
-/// How the namespace `team` is reached.
-const THERE: [&str; 4] = ["--kubeconfig", "../config", "-n", "team"];
+/// Options that select the namespace `team` of the cluster.
+const TEAM_OPTIONS: [&str; 4] = ["--kubeconfig", "../config", "-n", "team"];
 
-/// A machine whose cluster is reached by options.
+/// A machine whose cluster is selected by options.
 fn machine() -> Machine {
     let machine = Machine::new();
     machine
@@ -28,7 +28,7 @@ fn machine() -> Machine {
 }
 
 fn there(verb: &[&str], rest: &[&str]) -> Vec<String> {
-    let words = [verb, &THERE, rest].concat();
+    let words = [verb, &TEAM_OPTIONS, rest].concat();
     words.into_iter().map(str::to_owned).collect()
 }
 
@@ -50,7 +50,7 @@ fn hints_reach_the_same_cluster_and_namespace() {
         "{}",
         answer.err
     );
-    // What the environment says, the next command reads, too.
+    // Hints omit what the environment sets: the next command reads it as well.
     let answer = machine.longshore(&["logs", "nothing"]).expect(1);
     assert!(
         answer.err.contains("`longshore runs` lists"),
@@ -59,14 +59,14 @@ fn hints_reach_the_same_cluster_and_namespace() {
     );
 }
 
-/// The last event of a run that is told as JSON.
+/// The last event of a run with JSON output.
 fn finished(answer: &Answer) -> Value {
     let last = answer.out.lines().next_back().unwrap();
     serde_json::from_str(last).unwrap()
 }
 
 #[test]
-fn remedies_for_programs_do_so_too() {
+fn remedies_in_json_reach_the_same_cluster_and_namespace() {
     let machine = machine();
     let failing = there(&["run", "--output", "json"], &["--", "false"]);
     let ended = finished(&machine.longshore(&failing).expect(1));
@@ -97,7 +97,7 @@ fn remedies_for_programs_do_so_too() {
     );
 }
 
-/// Starts a run, and waits until its task runs.
+/// Starts a run and waits until its task runs.
 fn follow(machine: &Machine, options: &[&str]) -> Running {
     let began = machine.code().join("began");
     let script = format!("touch {}; sleep 300", began.display());
@@ -112,9 +112,9 @@ fn follow(machine: &Machine, options: &[&str]) -> Running {
 }
 
 #[test]
-fn a_run_that_is_left_is_found_again() {
+fn the_hint_after_detaching_finds_the_run() {
     let machine = machine();
-    let running = follow(&machine, &THERE);
+    let running = follow(&machine, &TEAM_OPTIONS);
     running.signal("INT");
     let left = running.end().expect(130).err;
     let run = machine
@@ -131,7 +131,7 @@ fn a_run_that_is_left_is_found_again() {
 }
 
 #[test]
-fn a_cluster_in_another_folder_is_named() {
+fn hints_name_the_folder_of_the_cluster() {
     let machine = Machine::new();
     let folder = ["--data-dir", "../other"];
     let of = |verb: &[&'static str]| [verb, &folder].concat();
@@ -149,15 +149,18 @@ fn a_cluster_in_another_folder_is_named() {
         i32::try_from(status["pid"].as_i64().unwrap()).unwrap(),
         "KILL",
     );
-    eventually("the cluster is gone", || {
+    eventually("the cluster has died", || {
         machine.longshore(&of(&["status"])).code == 3
     });
-    // So that the follower sees it, too.
+    // Gives the follower time to notice.
     std::thread::sleep(Duration::from_secs(2));
     running.signal("INT");
-    let told = running.end().expect(130).err;
-    assert_has(&told, "stays until `longshore down --data-dir ../other`");
-    assert_has(&told, "`longshore up --data-dir ../other` starts it again");
+    let errors = running.end().expect(130).err;
+    assert_has(&errors, "stays until `longshore down --data-dir ../other`");
+    assert_has(
+        &errors,
+        "`longshore up --data-dir ../other` starts it again",
+    );
 }
 
 /// A run whose task waits for a ConfigMap.
@@ -186,7 +189,7 @@ spec:
 "#;
 
 #[test]
-fn what_a_task_waits_for_is_made_in_its_namespace() {
+fn the_remedy_creates_the_missing_object_in_the_runs_namespace() {
     let machine = machine();
     machine.write("waits.yaml", WAITS);
     machine
@@ -206,12 +209,12 @@ fn what_a_task_waits_for_is_made_in_its_namespace() {
         .unwrap();
     let wanted = "`kubectl --kubeconfig ../config --namespace team create configmap settings …`";
     assert_has(waiting["remedy"].as_str().unwrap(), wanted);
-    // So that the other one sees it, too.
+    // Gives the other follower time to notice.
     std::thread::sleep(Duration::from_secs(2));
     for follower in [text, json] {
         follower.signal("INT");
-        let told = follower.end().expect(130).err;
-        assert_has(&told, "--namespace team` ends it");
-        assert_has(&told, wanted);
+        let errors = follower.end().expect(130).err;
+        assert_has(&errors, "--namespace team` ends it");
+        assert_has(&errors, wanted);
     }
 }

@@ -1,9 +1,9 @@
-//! What remains of a run: `runs`, `logs`, `cancel`.
+//! Runs after their end: `runs`, `logs`, `cancel`.
 
 use crate::machine::{Machine, eventually, unique_word};
 
 #[test]
-fn runs_and_logs_remain_without_a_cluster() {
+fn runs_and_logs_remain_when_the_cluster_stops() {
     let machine = Machine::new();
     machine.run_script("echo first").expect(0);
     machine.run_script("echo second; exit 3").expect(3);
@@ -29,7 +29,7 @@ fn runs_and_logs_remain_without_a_cluster() {
 }
 
 #[test]
-fn a_detached_run_goes_on_until_it_is_cancelled() {
+fn a_detached_run_stays_active_until_it_is_cancelled() {
     let machine = Machine::new();
     let word = unique_word();
     let script = format!("echo up; sleep 300; : {word}");
@@ -38,7 +38,7 @@ fn a_detached_run_goes_on_until_it_is_cancelled() {
         .expect(0);
     let name = detached.out.trim().to_owned();
     machine.longshore(&["status"]).expect(0);
-    eventually("the run says something", || {
+    eventually("the run prints something", || {
         machine.longshore(&["logs", &name]).out.contains("| up")
     });
     machine.longshore(&["cancel", &name]).expect(0);
@@ -48,7 +48,7 @@ fn a_detached_run_goes_on_until_it_is_cancelled() {
 }
 
 #[test]
-fn an_unknown_run_is_no_run() {
+fn an_unknown_run_is_an_error() {
     let machine = Machine::new();
     for verb in ["logs", "cancel"] {
         let answer = machine.longshore(&[verb, "nothing-here"]).expect(1);
@@ -62,7 +62,7 @@ fn an_unknown_run_is_no_run() {
 }
 
 #[test]
-fn get_shows_objects_in_every_form() {
+fn get_prints_objects_in_every_format() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.run_script("true").expect(0);
@@ -96,9 +96,9 @@ fn get_shows_objects_in_every_form() {
     );
     let unknown = machine.longshore(&["get", "shoes"]).expect(2);
     assert!(unknown.err.contains("shoes"), "{}", unknown.err);
-    let missing = machine.longshore(&["get", "pod", "nobody"]).expect(1);
+    let missing = machine.longshore(&["get", "pod", "missing"]).expect(1);
     assert!(
-        missing.err.contains("\"nobody\" not found"),
+        missing.err.contains("\"missing\" not found"),
         "{}",
         missing.err
     );

@@ -10,7 +10,7 @@ use crate::machine::{Machine, Running, eventually, processes_with, unique_word};
 
 fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
     let word = unique_word();
-    // The word stands in the task's arguments, and no file of its own.
+    // The marker is in the task's arguments, so that the task can be found.
     let script = format!("trap '' INT; echo up; sleep 300; : {word}");
     let arguments = [
         "run",
@@ -22,7 +22,7 @@ fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
         &script,
     ];
     let run = Running::start(machine.command(&arguments));
-    // The machine's command has the word among its arguments, too.
+    // The machine's own command has the marker among its arguments as well.
     eventually("the task runs", || {
         processes_with(&word)
             .iter()
@@ -32,7 +32,7 @@ fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
 }
 
 #[test]
-fn without_a_terminal_it_cancels_the_run() {
+fn without_a_terminal_ctrl_c_cancels_the_run() {
     let machine = Machine::new();
     let (run, word) = started(&machine, "ask");
     run.signal("INT");
@@ -43,7 +43,7 @@ fn without_a_terminal_it_cancels_the_run() {
 }
 
 #[test]
-fn a_request_to_terminate_cancels_the_run_if_it_is_to() {
+fn sigterm_cancels_the_run_if_so_configured() {
     let machine = Machine::new();
     let (run, word) = started(&machine, "cancel");
     run.signal("TERM");
@@ -52,14 +52,16 @@ fn a_request_to_terminate_cancels_the_run_if_it_is_to() {
 }
 
 #[test]
-fn it_can_be_told_to_leave_the_run_alone() {
+fn ctrl_c_detaches_if_so_configured() {
     let machine = Machine::new();
     let (run, word) = started(&machine, "detach");
     run.signal("INT");
     run.end().expect(130);
     machine.longshore(&["status"]).expect(0);
-    // One or two, or at a moment none: while the shell becomes its child's command.
-    eventually("the command goes on", || !processes_with(&word).is_empty());
+    // One or two processes, and for a moment none: the shell executes its child's command.
+    eventually("the command still runs", || {
+        !processes_with(&word).is_empty()
+    });
     machine.longshore(&["down", "--force"]).expect(0);
     machine.assert_no_process(&word);
 }
@@ -67,8 +69,8 @@ fn it_can_be_told_to_leave_the_run_alone() {
 #[test]
 fn packing_is_interrupted_within_one_file_and_leaves_no_temporary_file() {
     let machine = Machine::new();
-    // What does not compress, so that the archive becomes a file, and then a file that
-    // has no end.
+    // Incompressible data, so that the archive is written to a file, then a file without
+    // end.
     let mut noise = vec![0; 8 << 20];
     let mut random = fs::File::open("/dev/urandom").unwrap();
     random.read_exact(&mut noise).unwrap();
@@ -86,7 +88,7 @@ fn packing_is_interrupted_within_one_file_and_leaves_no_temporary_file() {
     let signalled = Instant::now();
     run.signal("INT");
     let answer = run.end().expect(130);
-    // A thirtieth of this on a machine that does nothing else.
+    // On an idle machine this takes a thirtieth of the limit.
     assert!(signalled.elapsed() < Duration::from_secs(3));
     assert_eq!(files(), 0);
     let announced = "code    packing 2 files, 1.0 TiB; largest: sparse (1.0 TiB)";

@@ -1,7 +1,7 @@
-//! `kill -9` of the real process while several clients write: no acknowledged
-//! write is lost, nothing is half done, and the cluster always starts again.
+//! `kill -9` of the cluster's process while several clients write: no acknowledged write is
+//! lost, no write is partial, and the cluster always starts again.
 //!
-//! `LONGSHORE_KILL_ROUNDS` says how often it is killed.
+//! `LONGSHORE_KILL_ROUNDS` sets the number of kills.
 
 use std::{
     collections::BTreeMap,
@@ -16,57 +16,58 @@ use serde_json::json;
 
 use crate::machine::{Machine, TIMEOUT, found_in_mounts, processes_with};
 
-/// How often the cluster is killed if nothing else is said.
+/// Number of kills without `LONGSHORE_KILL_ROUNDS`.
 const ROUNDS: u64 = 8;
-/// How often a long test says how far it is.
+/// Rounds between progress reports of a long test.
 const REPORT_EVERY: u64 = 50;
-/// Clients that write at the same time.
+/// Number of concurrent writers.
 const WRITERS: usize = 4;
-/// Objects of each of them.
+/// Objects of each writer.
 const OBJECTS: u64 = 6;
-/// Bytes of a large value, now and then: the file grows and shrinks.
+/// Bytes of a large value. Some writes have one, so that the file grows and shrinks.
 const LARGE: usize = 300_000;
-/// A kill comes at the latest so long after the writers began.
-const WRITING: u64 = 250;
-/// A kill during a start comes at the latest so long after it.
-const STARTING: u64 = 120;
+/// Upper bound of the time from the start of the writers to a kill, in milliseconds.
+const MAX_WRITING_MS: u64 = 250;
+/// Upper bound of the time from a start of the cluster to a kill during that start, in
+/// milliseconds.
+const MAX_STARTING_MS: u64 = 120;
 
-/// What is stored of an object: the values of its two fields. `None`: it is not
-/// there.
+/// The stored state of an object: the values of its two fields, or `None` if it does not
+/// exist.
 type Stored = Option<(Option<u64>, Option<u64>)>;
 
-/// What a writer knows of an object.
+/// What a writer knows about an object.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// By the last answer.
+    /// The state according to the last response.
     acknowledged: Stored,
-    /// What a request that was not answered would make of it.
+    /// The state if the request without a response took effect.
     uncertain: Option<Stored>,
 }
 
-/// What a writer knows of all, the newest version that it was told, and how many
-/// writes were acknowledged.
+/// What a writer knows about its objects, the newest resource version that it has seen, and
+/// the number of acknowledged writes.
 #[derive(Debug, Default)]
-struct Book {
+struct Journal {
     objects: BTreeMap<String, Known>,
     version: u64,
     acknowledged: u64,
 }
 
-/// How many writes all writers together were told of.
-fn acknowledged(books: &[Arc<Mutex<Book>>]) -> u64 {
-    books
+/// The number of acknowledged writes of all writers.
+fn acknowledged(journals: &[Arc<Mutex<Journal>>]) -> u64 {
+    journals
         .iter()
-        .map(|book| book.lock().unwrap().acknowledged)
+        .map(|journal| journal.lock().unwrap().acknowledged)
         .sum()
 }
 
-/// Numbers that only look random, the same for the same seed.
+/// Pseudo-random numbers, the same for the same seed.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        // Knuth's MMIX.
+        // Constants of Knuth's MMIX generator.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -86,7 +87,7 @@ impl Process {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits until it serves.
+    /// Waits until the cluster serves requests.
     fn wait(&mut self, machine: &Machine, round: u64) {
         let out = BufReader::new(self.0.stdout.take().unwrap());
         let ready = out
@@ -94,7 +95,11 @@ impl Process {
             .map_while(Result::ok)
             .any(|line| line.contains("is up"));
         let log = || std::fs::read_to_string(machine.code().join("log")).unwrap();
-        assert!(ready, "round {round}: it does not start again:\n{}", log());
+        assert!(
+            ready,
+            "round {round}: the cluster does not start again:\n{}",
+            log()
+        );
     }
 
     fn kill(mut self) {
@@ -119,12 +124,12 @@ fn maps(cluster: &Cluster) -> View<ConfigMap> {
     cluster.configmaps().in_namespace("default").unwrap()
 }
 
-/// Writes until the cluster does not answer any more.
-async fn write(maps: View<ConfigMap>, writer: usize, seed: u64, book: Arc<Mutex<Book>>) {
+/// Writes until the cluster stops responding.
+async fn write(maps: View<ConfigMap>, writer: usize, seed: u64, journal: Arc<Mutex<Journal>>) {
     let mut random = Random(seed ^ (writer as u64) << 32);
     for number in 1.. {
         let name = format!("w{writer}-{}", random.below(OBJECTS));
-        let before = book
+        let before = journal
             .lock()
             .unwrap()
             .objects
@@ -143,7 +148,8 @@ async fn write(maps: View<ConfigMap>, writer: usize, seed: u64, book: Arc<Mutex<
             (Some((created, _)), 2) => Some((created, Some(number))),
             (Some(_), _) => None,
         };
-        book.lock()
+        journal
+            .lock()
             .unwrap()
             .objects
             .get_mut(&name)
@@ -177,26 +183,26 @@ async fn write(maps: View<ConfigMap>, writer: usize, seed: u64, book: Arc<Mutex<
         };
         match result {
             Ok(item) => {
-                let mut book = book.lock().unwrap();
+                let mut journal = journal.lock().unwrap();
                 let version = item.map_or(0, |item| item.version().parse().unwrap());
-                book.version = book.version.max(version);
-                book.acknowledged += 1;
-                let known = book.objects.get_mut(&name).unwrap();
+                journal.version = journal.version.max(version);
+                journal.acknowledged += 1;
+                let known = journal.objects.get_mut(&name).unwrap();
                 *known = Known {
                     acknowledged: after,
                     uncertain: None,
                 };
             }
-            // An answer, but not the one that it should be.
+            // The server responded, but with an error.
             Err(error) if error.code().is_some() => panic!("{name}: {before:?} {after:?}: {error}"),
             Err(_) => return,
         }
     }
 }
 
-/// Compares what is stored with what was acknowledged; what is stored counts from
-/// here on.
-async fn check(maps: &View<ConfigMap>, books: &[Arc<Mutex<Book>>], round: u64) {
+/// Compares the stored objects with the acknowledged writes, and takes the stored ones as
+/// the new baseline.
+async fn check(maps: &View<ConfigMap>, journals: &[Arc<Mutex<Journal>>], round: u64) {
     let list = maps
         .clone()
         .filter("of=kills")
@@ -212,18 +218,18 @@ async fn check(maps: &View<ConfigMap>, books: &[Arc<Mutex<Book>>], round: u64) {
         assert!(found.insert(item.name().to_owned(), stored).is_none());
     }
     let version: u64 = list.version.parse().unwrap();
-    for book in books {
-        let mut book = book.lock().unwrap();
-        let told = book.version;
+    for journal in journals {
+        let mut journal = journal.lock().unwrap();
+        let seen = journal.version;
         assert!(
-            version >= told,
-            "round {round}: version {told} was told, {version} is stored"
+            version >= seen,
+            "round {round}: version {seen} was seen, {version} is stored"
         );
-        for (name, known) in &mut book.objects {
+        for (name, known) in &mut journal.objects {
             let stored = found.remove(name).unwrap_or_default();
             assert!(
                 stored == known.acknowledged || Some(stored) == known.uncertain,
-                "round {round}: {name} is {stored:?}, and should be {known:?}"
+                "round {round}: {name} is {stored:?}, expected {known:?}"
             );
             *known = Known {
                 acknowledged: stored,
@@ -231,7 +237,10 @@ async fn check(maps: &View<ConfigMap>, books: &[Arc<Mutex<Book>>], round: u64) {
             };
         }
     }
-    assert!(found.is_empty(), "round {round}: nobody wrote {found:?}");
+    assert!(
+        found.is_empty(),
+        "round {round}: no writer created {found:?}"
+    );
 }
 
 fn rounds() -> u64 {
@@ -241,21 +250,21 @@ fn rounds() -> u64 {
 
 #[allow(clippy::print_stdout, reason = "a thousand rounds take minutes")]
 #[test]
-fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
+fn kill_loses_no_acknowledged_write_and_the_cluster_always_starts_again() {
     let machine = Machine::new();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
-    let books: Vec<Arc<Mutex<Book>>> = (0..WRITERS).map(|_| Arc::default()).collect();
+    let journals: Vec<Arc<Mutex<Journal>>> = (0..WRITERS).map(|_| Arc::default()).collect();
     let mut random = Random(rounds());
     let mut slowest = Duration::ZERO;
     for round in 0..rounds() {
-        // Now and then it is killed while it starts, several times in a row.
+        // Some rounds also kill the cluster while it starts, several times in a row.
         for _ in 0..random.below(4) {
             let process = Process::start(&machine);
-            std::thread::sleep(Duration::from_millis(random.below(STARTING)));
+            std::thread::sleep(Duration::from_millis(random.below(MAX_STARTING_MS)));
             process.kill();
         }
         let begin = Instant::now();
@@ -265,22 +274,24 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
         runtime.block_on(async {
             let cluster = connect(&machine).await;
             let maps = maps(&cluster);
-            check(&maps, &books, round).await;
-            let before = acknowledged(&books);
+            check(&maps, &journals, round).await;
+            let before = acknowledged(&journals);
             let seed = round + 1;
-            let writers: Vec<_> = books
+            let writers: Vec<_> = journals
                 .iter()
                 .enumerate()
-                .map(|(writer, book)| tokio::spawn(write(maps.clone(), writer, seed, book.clone())))
+                .map(|(writer, journal)| {
+                    tokio::spawn(write(maps.clone(), writer, seed, journal.clone()))
+                })
                 .collect();
-            let time = Duration::from_millis(20 + random.below(WRITING));
+            let time = Duration::from_millis(20 + random.below(MAX_WRITING_MS));
             tokio::time::sleep(time).await;
-            // However slow the disk is.
+            // Waits for one acknowledged write, however slow the disk is.
             let begin = Instant::now();
-            while acknowledged(&books) == before {
+            while acknowledged(&journals) == before {
                 assert!(
                     begin.elapsed() < TIMEOUT,
-                    "round {round}: no write is answered"
+                    "round {round}: no write is acknowledged"
                 );
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -290,7 +301,7 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
             for writer in writers {
                 let ended = tokio::time::timeout(TIMEOUT, writer).await;
                 ended
-                    .expect("a writer goes on though nobody answers")
+                    .expect("a writer still runs without a server")
                     .unwrap();
             }
             cluster.close();
@@ -298,7 +309,7 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
                 println!(
                     "{} rounds, {} writes, slowest start {slowest:?}",
                     round + 1,
-                    acknowledged(&books)
+                    acknowledged(&journals)
                 );
             }
         });
@@ -307,14 +318,14 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
     process.wait(&machine, rounds());
     runtime.block_on(async {
         let cluster = connect(&machine).await;
-        check(&maps(&cluster), &books, rounds()).await;
+        check(&maps(&cluster), &journals, rounds()).await;
         cluster.close();
     });
     process.kill();
     println!(
         "{} kills, {} writes, slowest start {slowest:?}",
         rounds(),
-        acknowledged(&books)
+        acknowledged(&journals)
     );
 
     let data = machine.data();
@@ -323,7 +334,7 @@ fn no_acknowledged_write_is_lost_and_it_always_starts_again() {
         found_in_mounts(data.to_str().unwrap()),
         Vec::<String>::new()
     );
-    // What the killed left is bounded, however many they were.
+    // The number of leftover files is bounded, whatever the number of kills.
     let names: Vec<String> = std::fs::read_dir(&data)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,9 +1,9 @@
-//! `up`, `status`, `down`, and what a crash leaves.
+//! `up`, `status`, `down`, and recovery from a crash.
 
 use crate::machine::{Answer, Machine, Running, eventually, signal};
 
 #[test]
-fn up_status_and_down_tell_one_story() {
+fn up_status_and_down_agree() {
     let machine = Machine::new();
     let before = machine.longshore(&["status"]).expect(3);
     assert!(before.out.contains("is not running"), "{}", before.out);
@@ -47,7 +47,7 @@ fn up_status_and_down_tell_one_story() {
 }
 
 #[test]
-fn faults_are_served_only_when_asked_for() {
+fn fault_injection_requires_its_option() {
     let machine = Machine::new();
     machine.longshore(&["up", "--ephemeral"]).expect(0);
     let refused = machine.longshore(&["up", "--faults"]).expect(2);
@@ -80,7 +80,7 @@ fn a_kill_loses_no_acknowledged_write() {
     assert_eq!(before["items"].as_array().unwrap().len(), 1);
 
     signal(machine.pid().unwrap(), "KILL");
-    eventually("the killed cluster counts as stopped", || {
+    eventually("status reports the killed cluster as stopped", || {
         machine.pid().is_none()
     });
     machine.longshore(&["up"]).expect(0);
@@ -96,7 +96,7 @@ fn a_kill_loses_no_acknowledged_write() {
 }
 
 #[test]
-fn an_ephemeral_cluster_forgets() {
+fn an_ephemeral_cluster_keeps_nothing() {
     let machine = Machine::new();
     machine.longshore(&["up", "--ephemeral"]).expect(0);
     machine.run_script("true").expect(0);
@@ -110,7 +110,7 @@ fn an_ephemeral_cluster_forgets() {
 }
 
 #[test]
-fn in_the_foreground_a_signal_ends_it_in_order() {
+fn in_the_foreground_a_signal_shuts_the_cluster_down_gracefully() {
     for name in ["INT", "TERM"] {
         let machine = Machine::new();
         let cluster = Running::start(machine.command(&["up", "--foreground"]));
@@ -127,7 +127,7 @@ fn in_the_foreground_a_signal_ends_it_in_order() {
 }
 
 #[test]
-fn two_at_once_start_one_cluster() {
+fn concurrent_commands_start_one_cluster() {
     let machine = Machine::new();
     let both = [(); 2].map(|()| Running::start(machine.command(&["up"])));
     for one in both {
@@ -137,7 +137,7 @@ fn two_at_once_start_one_cluster() {
 }
 
 #[test]
-fn a_command_alone_leaves_no_cluster() {
+fn the_last_command_stops_the_cluster_that_it_started() {
     let machine = Machine::new();
     let nodes = machine
         .longshore(&["get", "nodes", "--output", "name"])
@@ -148,7 +148,7 @@ fn a_command_alone_leaves_no_cluster() {
 }
 
 #[test]
-fn a_command_leaves_a_lasting_cluster_alone() {
+fn a_command_does_not_stop_a_cluster_that_up_started() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.longshore(&["get", "nodes"]).expect(0);
@@ -156,19 +156,19 @@ fn a_command_leaves_a_lasting_cluster_alone() {
 }
 
 #[test]
-fn a_killed_command_takes_its_cluster_along_when_there_is_no_work() {
+fn a_cluster_without_work_stops_after_its_command_is_killed() {
     let machine = Machine::new();
     let watch = Running::start(machine.command(&["watch", "pods"]));
-    eventually("the cluster is there", || machine.pid().is_some());
+    eventually("the cluster runs", || machine.pid().is_some());
     watch.signal("KILL");
     drop(watch);
-    eventually("the cluster has noticed", || machine.pid().is_none());
+    eventually("the cluster has stopped", || machine.pid().is_none());
 }
 
-/// A command that comes while the cluster decides to end gets that cluster or
-/// the next, never one that is about to go.
+/// A command that runs while the cluster is about to stop uses that cluster or the next
+/// one. It never uses one that is shutting down.
 #[test]
-fn commands_that_come_and_go_all_find_a_cluster() {
+fn overlapping_commands_all_find_a_cluster() {
     let machine = Machine::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -176,17 +176,18 @@ fn commands_that_come_and_go_all_find_a_cluster() {
                 for round in 0..8 {
                     let nodes = machine.longshore(&["get", "nodes", "--output", "name"]);
                     assert_eq!(nodes.expect(0).out, "node/longshore\n");
-                    // Now and then the last user ends just as the next begins.
+                    // Varies the pause, so that in some rounds the last user ends just as
+                    // the next begins.
                     std::thread::sleep(std::time::Duration::from_millis(round * 7));
                 }
             });
         }
     });
-    eventually("the cluster ends", || machine.pid().is_none());
+    eventually("the cluster stops", || machine.pid().is_none());
 }
 
 #[test]
-fn the_kubeconfig_goes_where_it_is_wanted_and_nowhere_else() {
+fn the_kubeconfig_is_written_only_to_the_requested_path() {
     let machine = Machine::new();
     machine.write("mine", "clusters: [{name: production}]\n");
     let refused = machine.longshore(&["up", "--kubeconfig", "mine"]).expect(2);
@@ -203,7 +204,7 @@ fn the_kubeconfig_goes_where_it_is_wanted_and_nowhere_else() {
 }
 
 #[test]
-fn several_kubeconfigs_are_one() {
+fn several_kubeconfigs_are_merged() {
     let machine = Machine::new();
     machine.longshore(&["up", "--kubeconfig", "ours"]).expect(0);
     let text = std::fs::read_to_string(machine.code().join("ours")).unwrap();
@@ -220,7 +221,7 @@ fn several_kubeconfigs_are_one() {
     };
     let folder = machine.code();
     let path = |name: &str| folder.join(name).display().to_string();
-    // A file that is not there is left out, as by kubectl.
+    // A missing file is skipped, as by kubectl.
     let all = [path("none"), path("clusters"), path("users")].join(":");
     assert_eq!(stacked(&all).expect(0).out, "node/longshore\n");
     let half = stacked(&path("clusters")).expect(3);
@@ -259,7 +260,7 @@ fn descriptors_and_files_do_not_grow_with_runs() {
     runs(3);
     let (descriptors, files) = (open(), names());
     runs(6);
-    // Connections and logs are closed a moment after the programs have ended.
+    // Connections and logs are closed shortly after the programs have ended.
     eventually("the descriptors are closed", || open() <= descriptors + 2);
     assert_eq!(names(), files);
 }

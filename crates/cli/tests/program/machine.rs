@@ -72,8 +72,9 @@ impl Machine {
         let me = std::fs::metadata(machine.code()).unwrap().uid();
         if me == 0 {
             let program = machine.folder.path().join("longshore");
-            // By another process: a file that is open for writing in this one may be so
-            // in what another test starts at the same moment, and then cannot be run.
+            // Another process copies: a file that this process has open for writing may be
+            // inherited by a process that another test starts at the same moment, and then
+            // cannot be executed.
             let mut copy = Command::new("cp");
             let copied = copy.arg(env!("CARGO_BIN_EXE_longshore")).arg(program);
             assert!(copied.status().unwrap().success());
@@ -85,12 +86,12 @@ impl Machine {
         machine
     }
 
-    /// The folder of code: where commands run.
+    /// The code folder, in which commands run.
     pub(crate) fn code(&self) -> PathBuf {
         self.folder.path().join("code")
     }
 
-    /// The embedded cluster's folder.
+    /// The embedded cluster's data folder.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -100,15 +101,15 @@ impl Machine {
         self.folder.path()
     }
 
-    /// Puts a file into the folder of code.
+    /// Writes a file to the code folder.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.code().join(name), text).unwrap();
     }
 
-    /// The program with arguments, ready to be run.
+    /// The program with arguments, ready to run.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = match self.user {
-            // A copy: they may not see the folder of the build.
+            // A copy: this user may not have access to the build folder.
             Some(user) => {
                 let mut command = Command::new(self.folder.path().join("longshore"));
                 command.uid(user).gid(user);
@@ -120,14 +121,14 @@ impl Machine {
         self.at(command)
     }
 
-    /// A shell's script, ready to be run.
+    /// A shell script, ready to run.
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-e", "-c", script]);
         self.at(command)
     }
 
-    /// With the machine's folders, and nothing of the environment around.
+    /// Sets the machine's folders and clears all other environment variables.
     fn at(&self, mut command: Command) -> Command {
         command
             .current_dir(self.code())
@@ -139,17 +140,17 @@ impl Machine {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program and waits for it.
     pub(crate) fn longshore<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Answer {
         Answer::new(&self.command(arguments).output().unwrap())
     }
 
-    /// Runs `longshore run` with a shell's script as the command.
+    /// Runs `longshore run` with a shell script as the command.
     pub(crate) fn run_script(&self, script: &str) -> Answer {
         self.longshore(&["run", "--name", "job", "--", "sh", "-c", script])
     }
 
-    /// What `status` says.
+    /// The output of `status`.
     pub(crate) fn status(&self) -> serde_json::Value {
         self.longshore(&["status", "--output", "json"]).json()
     }
@@ -165,7 +166,7 @@ impl Machine {
     #[track_caller]
     pub(crate) fn assert_no_process(&self, word: &str) {
         let found = processes_with(word);
-        assert!(found.is_empty(), "still there: {found:?}");
+        assert!(found.is_empty(), "processes still run: {found:?}");
     }
 }
 
@@ -175,7 +176,7 @@ impl Drop for Machine {
     }
 }
 
-/// A command that runs while the test goes on.
+/// A command that runs while the test continues.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -188,7 +189,7 @@ impl Running {
         Self(Some(child))
     }
 
-    /// Its standard output, once.
+    /// Its standard output. Can be taken once.
     pub(crate) fn output(&mut self) -> std::process::ChildStdout {
         self.0.as_mut().unwrap().stdout.take().unwrap()
     }
@@ -211,7 +212,7 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal, as in `KILL`.
+/// Sends a signal by name, such as `KILL`.
 pub(crate) fn signal(pid: i32, name: &str) {
     let status = Command::new("kill")
         .arg(format!("-{name}"))
@@ -221,7 +222,7 @@ pub(crate) fn signal(pid: i32, name: &str) {
     assert!(status.success());
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns true.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -231,7 +232,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The arguments of living processes that have `word` among them.
+/// The arguments of running processes that have `word` among them.
 pub(crate) fn processes_with(word: &str) -> Vec<String> {
     let found = found_with(word).into_iter();
     found.map(|(_, arguments)| arguments).collect()
@@ -241,9 +242,9 @@ pub(crate) fn processes_with(word: &str) -> Vec<String> {
 #[track_caller]
 pub(crate) fn kill_with(word: &str) {
     let found = found_with(word);
-    assert!(!found.is_empty(), "nobody has {word}");
+    assert!(!found.is_empty(), "no process has {word}");
     for (pid, _) in found {
-        // One of them may have gone with another.
+        // A process may have ended with another one.
         let _ = Command::new("kill")
             .arg("-KILL")
             .arg(pid.to_string())
@@ -274,7 +275,7 @@ pub(crate) fn found_in_mounts(word: &str) -> Vec<String> {
     found.map(str::to_owned).collect()
 }
 
-/// A word that no other process on the machine has.
+/// A word that no other process on the machine has among its arguments.
 pub(crate) fn unique_word() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);

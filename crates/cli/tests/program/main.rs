@@ -1,33 +1,36 @@
-//! The program as its users meet it: the real binary, each test with an
-//! embedded cluster's folder of its own.
+//! The real binary from the user's point of view. Each test has its own data folder for an
+//! embedded cluster.
 
 #![allow(clippy::unwrap_used)]
 
-mod again;
+mod attach;
 mod bad_input;
+mod bundles;
 mod command;
 mod completion;
-mod cutter;
+mod detached_runs;
+mod disruptions;
 mod documents;
 mod down;
+mod error_messages;
 mod examples;
-mod gaps;
+mod excluded_files;
+mod file_permissions;
+mod flaky_proxy;
 mod help;
 mod hints;
 mod history;
+mod hostile_environment;
 mod interrupt;
 mod jobset;
-mod kept;
 mod kills;
-mod left_out;
 mod lifecycle;
+mod log_gaps;
 mod machine;
 mod names;
 mod objects;
-mod outlives;
 mod pods;
-mod private;
-mod refusals;
+mod pseudoterminal;
 mod resolve;
 mod run;
 #[path = "../../../launcher/tests/s3/mod.rs"]
@@ -35,9 +38,6 @@ mod s3;
 mod schedules;
 mod shell;
 mod stores;
-mod surroundings;
-mod survival;
 mod terminal;
 mod why;
-mod window;
 mod zenml;

@@ -1,5 +1,5 @@
-//! How runs, tasks, pods and kinds are named: prefixes, `last`, tasks of runs, patterns,
-//! and what is suggested for a mistyped name.
+//! Names of runs, tasks, pods and kinds: prefixes, `last`, tasks of runs, patterns, and
+//! suggestions for mistyped names.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::machine::{Machine, Running, eventually};
 
-/// Starts a run in the background; its name.
+/// Starts a detached run; returns its name.
 fn start(machine: &Machine, name: &str, more: &[&str], script: &str) -> String {
     let mut words = vec!["run", "-d", "--name", name];
     words.extend(more);
@@ -17,7 +17,7 @@ fn start(machine: &Machine, name: &str, more: &[&str], script: &str) -> String {
 }
 
 fn says(machine: &Machine, words: &[&str], text: &str) {
-    eventually("the run says something", || {
+    eventually("the run prints something", || {
         machine.longshore(words).out.contains(text)
     });
 }
@@ -131,7 +131,7 @@ fn exec_cp_and_port_forward_take_a_task() {
         }
     }
 
-    // Both ways, into a folder of the task and out of it.
+    // Copies in both directions, to and from a folder of the task.
     let folder = machine
         .longshore(&["exec", "alone", "--", "mktemp", "-d"])
         .expect(0);
@@ -161,7 +161,7 @@ fn exec_cp_and_port_forward_take_a_task() {
     forward.signal("INT");
     forward.end().expect(0);
 
-    // A task that is over cannot be entered, and says so in its own terms.
+    // `exec` in a finished task fails with the names of run and task.
     machine.longshore(&["cancel", "digits"]).expect(0);
     let over = machine
         .longshore(&["exec", "digits/worker/0", "--", "true"])
@@ -174,7 +174,7 @@ fn exec_cp_and_port_forward_take_a_task() {
 }
 
 #[test]
-fn a_task_that_has_ended_cannot_be_entered() {
+fn exec_in_a_finished_task_is_rejected() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.run_script("echo over; exit 3").expect(3);
@@ -206,7 +206,7 @@ fn a_task_that_has_ended_cannot_be_entered() {
 }
 
 #[test]
-fn a_wrong_name_is_answered_in_terms_of_runs_and_pods() {
+fn errors_for_unknown_names_mention_runs_and_pods() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let run = start(&machine, "digits", &[], "sleep 300");
@@ -273,7 +273,7 @@ fn logs_of_a_task_that_does_not_exist() {
         answer.err
     );
 
-    // The pods are gone: that is no success without lines.
+    // Without pods, `logs` fails rather than printing nothing.
     machine.longshore(&["delete", "pods", "--all"]).expect(0);
     let answer = machine.longshore(&["logs", "last"]).expect(1);
     assert!(
@@ -284,7 +284,7 @@ fn logs_of_a_task_that_does_not_exist() {
 }
 
 #[test]
-fn logs_by_time_and_with_times() {
+fn logs_are_selected_by_time_and_printed_with_timestamps() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine
@@ -315,7 +315,7 @@ fn logs_by_time_and_with_times() {
 }
 
 #[test]
-fn active_runs_are_followed_from_a_time_on_and_with_times() {
+fn active_runs_are_followed_since_a_time_and_with_timestamps() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let go = machine.home().join("go");
@@ -345,10 +345,10 @@ fn active_runs_are_followed_from_a_time_on_and_with_times() {
 }
 
 #[test]
-fn runs_are_listed_by_labels_and_in_order() {
+fn runs_are_selected_by_label_and_sorted() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
-    // Within one second, and not in the order of their names.
+    // Created within one second, and not in the order of their names.
     let names: Vec<String> = ["b", "c", "a", "d"]
         .iter()
         .enumerate()
@@ -384,7 +384,7 @@ fn runs_are_listed_by_labels_and_in_order() {
 }
 
 #[test]
-fn runs_are_watched() {
+fn runs_can_be_watched() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let first = start(&machine, "first", &[], "true");
@@ -412,7 +412,7 @@ fn runs_are_watched() {
 }
 
 #[test]
-fn patterns_remove_runs() {
+fn rm_accepts_patterns() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let sweeps = [1, 2, 3].map(|n| {
@@ -428,7 +428,7 @@ fn patterns_remove_runs() {
     assert_eq!(names().lines().count(), 4);
     machine.longshore(&["rm", "sweep-[12]-*"]).expect(0);
     assert_eq!(names().lines().count(), 2);
-    // Nothing is removed when one of them is wrong, or active.
+    // Nothing is removed if one argument matches nothing or an active run.
     let none = machine.longshore(&["rm", "sweep-*", "swop-*"]).expect(1);
     assert!(
         none.err
@@ -457,7 +457,7 @@ fn patterns_remove_runs() {
 }
 
 #[test]
-fn objects_of_manifests_are_deleted() {
+fn delete_accepts_manifests() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.write(
@@ -466,7 +466,7 @@ fn objects_of_manifests_are_deleted() {
     );
     machine.longshore(&["create", "-f", "maps.yaml"]).expect(0);
     machine.longshore(&["delete", "configmap", "b"]).expect(0);
-    // One is missing: nothing is deleted.
+    // If one object is missing, nothing is deleted.
     let missing = machine.longshore(&["delete", "-f", "maps.yaml"]).expect(1);
     assert!(missing.err.contains("\"b\" not found"), "{}", missing.err);
     machine.longshore(&["get", "configmap", "a"]).expect(0);
@@ -486,7 +486,7 @@ fn objects_of_manifests_are_deleted() {
 }
 
 #[test]
-fn a_mistyped_kind_or_verb_gets_a_suggestion() {
+fn a_mistyped_kind_or_command_gets_a_suggestion() {
     let machine = Machine::new();
     for (words, near) in [
         (&["get", "pdos"][..], "did you mean pods?"),
@@ -502,7 +502,7 @@ fn a_mistyped_kind_or_verb_gets_a_suggestion() {
 }
 
 #[test]
-fn an_empty_selector_selects_nothing_by_accident() {
+fn an_empty_selector_does_not_select_everything() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.write(
@@ -539,7 +539,7 @@ fn an_empty_selector_selects_nothing_by_accident() {
 }
 
 #[test]
-fn usage_lines_are_those_of_the_help() {
+fn usage_lines_in_errors_equal_those_in_the_help() {
     let machine = Machine::new();
     for (words, usage) in [
         (
@@ -557,7 +557,7 @@ fn usage_lines_are_those_of_the_help() {
             "Usage: longshore run [OPTIONS] [DIR] [-- <COMMAND>...]\n",
         ),
     ] {
-        // The test's environment sets LONGSHORE_DATA_DIR, as if it were an option.
+        // The test's environment sets LONGSHORE_DATA_DIR, like an option.
         let answer = machine.longshore(words).expect(2);
         assert!(answer.err.contains(usage), "{}", answer.err);
     }

@@ -1,4 +1,4 @@
-//! The verbs for any object: create, apply, get, label, wait, watch, delete.
+//! The commands for any object: create, apply, get, label, wait, watch, delete.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
@@ -23,7 +23,7 @@ spec:
 ";
 
 #[test]
-fn objects_are_made_seen_changed_and_deleted() {
+fn objects_are_created_listed_changed_and_deleted() {
     let machine = Machine::new();
     machine.write("two.yaml", TWO);
     let tried = machine
@@ -126,7 +126,7 @@ fn objects_are_made_seen_changed_and_deleted() {
 }
 
 #[test]
-fn apply_owns_fields_and_says_who_else_does() {
+fn apply_reports_conflicts_with_other_field_managers() {
     let machine = Machine::new();
     let map = |door: &str| {
         format!(
@@ -135,7 +135,7 @@ fn apply_owns_fields_and_says_who_else_does() {
     };
     machine.write("a.yaml", &map("red"));
     machine.longshore(&["create", "-f", "a.yaml"]).expect(0);
-    // What was created so is not yet owned by what is applied.
+    // `create` does not own the fields for `apply`.
     let mut apply = machine.command(&["apply", "-f", "-"]);
     let apply = apply.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut apply = apply.spawn().unwrap();
@@ -146,13 +146,13 @@ fn apply_owns_fields_and_says_who_else_does() {
         .write_all(map("blue").as_bytes())
         .unwrap();
     let refused = apply.wait_with_output().unwrap();
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(1), "{told}");
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{errors}");
     assert!(
-        told.contains("  .data.door belongs to longshore\n"),
-        "{told}"
+        errors.contains("  .data.door belongs to longshore\n"),
+        "{errors}"
     );
-    assert!(told.contains("--force-conflicts"), "{told}");
+    assert!(errors.contains("--force-conflicts"), "{errors}");
     machine.write("a.yaml", &map("blue"));
     let forced = machine
         .longshore(&["apply", "-f", "a.yaml", "--force-conflicts"])
@@ -167,7 +167,7 @@ fn apply_owns_fields_and_says_who_else_does() {
 }
 
 #[test]
-fn what_the_server_warns_of_is_shown_once() {
+fn a_warning_of_the_server_is_printed_once() {
     let machine = Machine::new();
     let claim = |name: &str| {
         format!(
@@ -187,13 +187,14 @@ fn what_the_server_warns_of_is_shown_once() {
 }
 
 #[test]
-fn a_watch_shows_changes_line_by_line() {
+fn a_watch_prints_one_line_per_change() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let mut command = machine.command(&["watch", "cm", "-o", "json"]);
     let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    // The watch begins at some time: changes go on until one is seen.
+    // The start of the watch is not observable: changes continue until the watch prints
+    // one.
     let machine = std::sync::Arc::new(machine);
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let changing = std::thread::spawn({
@@ -233,11 +234,11 @@ fn a_watch_shows_changes_line_by_line() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
+fn invalid_arguments_are_rejected_before_a_cluster_starts() {
     let machine = Machine::new();
     machine.write("bad.yaml", "apiVersion: v1\nkind: [");
     machine.write("empty.yaml", "# nothing\n");
-    for (arguments, told) in [
+    for (arguments, errors) in [
         (
             &["create", "-f", "bad.yaml"][..],
             "document 1 of the manifest is no YAML",
@@ -268,7 +269,7 @@ fn what_cannot_be_meant_is_refused_before_a_cluster_starts() {
         ),
     ] {
         let answer = machine.longshore(arguments).expect(2);
-        assert!(answer.err.contains(told), "{arguments:?}: {}", answer.err);
+        assert!(answer.err.contains(errors), "{arguments:?}: {}", answer.err);
     }
     assert!(!machine.data().exists(), "no cluster was started");
 }

@@ -1,4 +1,4 @@
-//! The verbs for pods: describe, logs, exec, attach, cp, port-forward.
+//! The commands for pods: describe, logs, exec, attach, cp, port-forward.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -6,9 +6,9 @@ use std::{
     process::Stdio,
 };
 
-use crate::machine::{Answer, Machine, TIMEOUT, Running, eventually};
+use crate::machine::{Answer, Machine, Running, TIMEOUT, eventually};
 
-/// A server that answers in capitals on port 7011, and tells of it.
+/// A server that returns its input in capitals on port 7011, and logs requests.
 const SHOUT: &str = "
 apiVersion: v1
 kind: Pod
@@ -82,7 +82,7 @@ fn typed(machine: &Machine, arguments: &[&str], text: &str) -> Answer {
 }
 
 #[test]
-fn tasks_of_jobs_go_by_their_host_names() {
+fn tasks_of_jobs_are_addressed_by_host_name() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let job = r#"
@@ -133,7 +133,7 @@ fn commands_run_in_pods() {
         "12345",
     );
     assert_eq!(counted.expect(0).out.trim(), "5");
-    // Without -i there is no input.
+    // Without `-i` there is no input.
     let nothing = typed(&machine, &["exec", "shout", "--", "wc", "-c"], "12345");
     assert_eq!(nothing.expect(0).out.trim(), "0");
     let no_terminal = machine
@@ -176,13 +176,14 @@ fn commands_run_in_pods() {
 }
 
 #[test]
-fn commands_run_in_pods_of_who_is_not_root() {
+fn commands_run_in_pods_of_unprivileged_users() {
     let machine = with_pods(Machine::unprivileged());
     let script = "id -u; hostname; tr '\\0' ' ' </proc/1/cmdline; echo; kill -0 1 && echo same";
     let answer = machine.longshore(&["exec", "shout", "--", "sh", "-c", script]);
     let answer = answer.expect(0);
     let lines: Vec<&str> = answer.out.lines().collect();
-    // In the pod's namespaces: its host name, its init, which is the same user's.
+    // In the pod's namespaces: its host name, and its init process, which has the same
+    // user.
     assert!(lines[0] != "0" && lines[1] == "shout", "{lines:?}");
     assert!(lines[2].starts_with("longshore-init"), "{lines:?}");
     assert_eq!(lines.last(), Some(&"same"), "{lines:?}");
@@ -233,9 +234,9 @@ fn logs_and_descriptions_of_pods() {
         "{}",
         of_run.err
     );
-    let unknown = machine.longshore(&["logs", "nobody"]).expect(1);
+    let unknown = machine.longshore(&["logs", "missing"]).expect(1);
     assert!(
-        unknown.err.contains("no run or pod \"nobody\""),
+        unknown.err.contains("no run or pod \"missing\""),
         "{}",
         unknown.err
     );
@@ -266,7 +267,7 @@ fn logs_and_descriptions_of_pods() {
 }
 
 #[test]
-fn files_are_copied_both_ways() {
+fn files_are_copied_in_both_directions() {
     let machine = machine();
     let there = machine.longshore(&["exec", "shout", "--", "mktemp", "-d"]);
     let there = format!("shout:{}", there.expect(0).out.trim());
@@ -297,7 +298,7 @@ fn files_are_copied_both_ways() {
 }
 
 #[test]
-fn files_of_a_pod_that_has_ended_are_said_to_be_gone() {
+fn cp_from_a_finished_pod_reports_that_its_files_are_deleted() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let run = machine
@@ -316,7 +317,7 @@ fn files_of_a_pod_that_has_ended_are_said_to_be_gone() {
 }
 
 #[test]
-fn ports_of_pods_are_here() {
+fn ports_of_pods_are_forwarded() {
     let machine = machine();
     let mut forward = Running::start(machine.command(&["port-forward", "shout", ":7011"]));
     let mut lines = BufReader::new(forward.output()).lines();
@@ -355,7 +356,7 @@ fn ports_of_pods_are_here() {
 }
 
 #[test]
-fn exec_and_cp_start_where_a_task_runs() {
+fn exec_and_cp_start_in_the_tasks_working_directory() {
     let machine = Machine::new();
     machine.write("train.py", "print('trained')\n");
     machine.longshore(&["up", "--ephemeral"]).expect(0);

@@ -1,4 +1,4 @@
-//! `longshore resolve`: of runs, of selectors, while pods come and go.
+//! `longshore resolve` for runs and selectors, while pods come and go.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -26,7 +26,7 @@ fn start(machine: &Machine, name: &str) {
 }
 
 #[test]
-fn a_spec_can_be_resolved_from_a_run() {
+fn resolve_prints_the_spec_of_a_run() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.write(
@@ -74,7 +74,7 @@ fn a_spec_can_be_resolved_from_a_run() {
 }
 
 #[test]
-fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
+fn a_pod_that_does_not_run_is_reported_with_tensorflows_message() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let done = json!({
@@ -129,7 +129,7 @@ fn a_pod_that_does_not_run_is_told_in_tensorflows_words() {
 }
 
 #[test]
-fn workers_come_and_go_and_each_generation_is_told() {
+fn every_generation_is_printed_as_workers_come_and_go() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     start(&machine, "w-0");
@@ -157,7 +157,7 @@ fn workers_come_and_go_and_each_generation_is_told() {
         (1, vec!["w-0".to_owned()])
     );
     let mut number = first["generation"].as_u64().unwrap();
-    // Each is in the order of the pods' numbers, whichever came first.
+    // Each generation is in the order of the pods' numbers, not of their arrival.
     for name in ["w-10", "w-9"] {
         start(&machine, name);
         let generation = next();
@@ -172,7 +172,7 @@ fn workers_come_and_go_and_each_generation_is_told() {
         (size(&smaller), names(&smaller, "left")),
         (2, vec!["w-0".to_owned()])
     );
-    // Killed from outside, and not to be started again.
+    // The process is killed from outside, and the pod does not restart it.
     let word = unique_word();
     let mut mortal: Value = serde_json::from_str(&sleeper("w-7")).unwrap();
     mortal["spec"]["restartPolicy"] = json!("Never");
@@ -191,7 +191,7 @@ fn workers_come_and_go_and_each_generation_is_told() {
     assert_eq!(last["generation"], number + 3);
     assert_eq!(names(&last, "left"), ["w-7"]);
     assert_eq!(last["cluster"], smaller["cluster"]);
-    // What is asked for without following is the same.
+    // Without following, the output is the same.
     let words = [
         "resolve",
         "--job",
@@ -205,7 +205,7 @@ fn workers_come_and_go_and_each_generation_is_told() {
 }
 
 #[test]
-fn formats_of_one_task_ask_for_it() {
+fn formats_of_one_task_require_the_task() {
     let machine = Machine::new();
     let words = ["resolve", "--job", "worker=app=train", "--format", "torch"];
     let refused = machine.longshore(&words).expect(2);
@@ -214,14 +214,14 @@ fn formats_of_one_task_ask_for_it() {
     assert!(refused.err.contains("--job"), "{}", refused.err);
 }
 
-/// In a pod the cluster, the namespace and the own task are found by themselves,
-/// also beside a pod that has not begun.
+/// In a pod, `resolve` finds the cluster, the namespace and its own task by itself, even
+/// next to a pod that has not started.
 #[test]
 fn a_pod_finds_itself() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let mut waiting: Value = serde_json::from_str(&sleeper("w-9")).unwrap();
-    waiting["spec"]["schedulerName"] = json!("nobody");
+    waiting["spec"]["schedulerName"] = json!("missing");
     machine.write("pod.json", &waiting.to_string());
     machine.longshore(&["create", "-f", "pod.json"]).expect(0);
     let script = "longshore resolve --job worker=app=train --wait worker=2 --format torch --task self; sleep 300";

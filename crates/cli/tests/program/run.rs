@@ -18,7 +18,7 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
-fn the_first_line_names_the_cluster_and_until_when_it_stays() {
+fn the_first_line_names_the_cluster_and_its_lifetime() {
     let machine = Machine::new();
     let first = |answer: &crate::machine::Answer| answer.err.lines().next().unwrap().to_owned();
     let answer = machine.run_script("true").expect(0);
@@ -55,20 +55,20 @@ fn the_first_line_names_the_cluster_and_until_when_it_stays() {
 }
 
 #[test]
-fn a_large_folder_is_announced_before_it_is_packed_and_packed_once() {
+fn a_large_folder_is_reported_before_packing_and_packed_once() {
     let machine = Machine::new();
     machine.write("a.py", "");
     let sparse = std::fs::File::create(machine.code().join("data")).unwrap();
     sparse.set_len(40 << 20).unwrap();
-    // What was just written is not taken for unchanged.
+    // The packing cache ignores files that changed in the last two seconds.
     std::thread::sleep(std::time::Duration::from_millis(2_100));
-    let told = || {
+    let code_lines = || {
         let answer = machine.longshore(&["run", "--dry-run", "--", "true"]);
-        let told = answer.expect(0).err;
-        let lines = told.lines().filter(|line| line.starts_with("code"));
+        let code_lines = answer.expect(0).err;
+        let lines = code_lines.lines().filter(|line| line.starts_with("code"));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    let first = told();
+    let first = code_lines();
     assert_eq!(
         first[0],
         "code    packing 2 files, 40 MiB; largest: data (40 MiB); exclude files that the \
@@ -78,11 +78,11 @@ fn a_large_folder_is_announced_before_it_is_packed_and_packed_once() {
         first[1].starts_with("code    2 files, 40 MiB ("),
         "{first:?}"
     );
-    assert_eq!(told(), first[1..]);
+    assert_eq!(code_lines(), first[1..]);
 }
 
 #[test]
-fn a_run_without_a_cluster_brings_one_and_takes_it_away() {
+fn a_run_without_a_cluster_starts_and_stops_one() {
     let machine = Machine::new();
     machine.run_script("true").expect(0);
     machine.longshore(&["status"]).expect(3);
@@ -92,7 +92,7 @@ fn a_run_without_a_cluster_brings_one_and_takes_it_away() {
 }
 
 #[test]
-fn the_folder_comes_along() {
+fn the_folder_is_sent_with_the_run() {
     let machine = Machine::new();
     machine.write("say.sh", "cat words\n");
     machine.write("words", "from the folder\n");
@@ -111,7 +111,7 @@ fn the_folder_comes_along() {
 }
 
 #[test]
-fn a_command_that_is_not_there() {
+fn a_command_that_does_not_exist() {
     let machine = Machine::new();
     let answer = machine
         .longshore(&["run", "--", "no-such-program-anywhere"])
@@ -122,7 +122,7 @@ fn a_command_that_is_not_there() {
 }
 
 #[test]
-fn variables_arrive() {
+fn environment_variables_reach_the_task() {
     let machine = Machine::new();
     let arguments = [
         "run",
@@ -140,9 +140,9 @@ fn variables_arrive() {
 }
 
 #[test]
-fn two_roles_see_each_other() {
+fn two_roles_reach_each_other() {
     let machine = Machine::new();
-    // They end at once: who is slower must find the others all the same.
+    // The tasks end at once: a slower one must still resolve the others.
     machine.write(
         "longshore.toml",
         "command = [\"sh\", \"-c\", \"echo $TF_CONFIG\"]\n\
@@ -182,7 +182,7 @@ fn a_dry_run_prints_what_would_be_sent_and_sends_nothing() {
 }
 
 #[test]
-fn a_timeout_ends_the_run() {
+fn a_run_ends_at_its_timeout() {
     let machine = Machine::new();
     let answer = machine.longshore(&["run", "--timeout", "1s", "--", "sleep", "300"]);
     assert_ne!(answer.code, 0);
@@ -194,7 +194,7 @@ fn a_timeout_ends_the_run() {
 }
 
 #[test]
-fn a_relative_folder_of_this_machine_is_a_volume() {
+fn a_relative_host_folder_becomes_a_volume() {
     let machine = Machine::new();
     let volume = [
         "run",
@@ -211,7 +211,7 @@ fn a_relative_folder_of_this_machine_is_a_volume() {
 }
 
 #[test]
-fn a_claim_that_nothing_can_bind_is_refused_at_once() {
+fn an_unbindable_claim_is_rejected_at_once() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     machine.write(
@@ -237,7 +237,7 @@ fn a_claim_that_nothing_can_bind_is_refused_at_once() {
 }
 
 #[test]
-fn a_launcher_image_brings_the_program() {
+fn a_launcher_image_installs_the_program() {
     let machine = Machine::new();
     let run = [
         "run",
@@ -268,7 +268,7 @@ fn a_launcher_image_brings_the_program() {
     assert_eq!(said, version);
 }
 
-/// Its worker alone, as someone tries it first.
+/// Only the worker of the example, as new users try it first.
 #[test]
 fn an_example_with_one_worker() {
     let machine = Machine::new();
@@ -285,7 +285,7 @@ fn an_example_with_one_worker() {
 }
 
 #[test]
-fn a_run_of_one_task_has_the_variables_of_frameworks() {
+fn a_run_of_one_task_has_the_frameworks_variables() {
     let machine = Machine::new();
     let names = [
         "RANK",

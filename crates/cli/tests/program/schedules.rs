@@ -1,4 +1,4 @@
-//! `longshore run --cron`: a run that is made again and again.
+//! `longshore run --cron`: a schedule that creates runs repeatedly.
 
 use longshore::client::{Cluster, Patch};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// Makes the schedule due: as if the cluster had slept since long ago.
+/// Makes the schedule due, as if the cluster had been stopped for a long time.
 fn make_due(machine: &Machine) {
     let path = machine.data().join("kubeconfig");
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -49,19 +49,19 @@ fn runs(machine: &Machine) -> Vec<Value> {
     all.json().as_array().unwrap().clone()
 }
 
-fn made_by(machine: &Machine, schedule: &str) -> Vec<Value> {
+fn created_by(machine: &Machine, schedule: &str) -> Vec<Value> {
     let mut all = runs(machine);
     all.retain(|run| run["madeBy"] == schedule);
     all
 }
 
 #[test]
-fn a_schedule_makes_runs_whose_tasks_meet() {
+fn a_schedule_creates_runs_whose_tasks_reach_each_other() {
     let machine = machine();
-    let told = machine.longshore(&["run"]).expect(0);
-    let schedule = told.out.trim();
-    assert!(schedule.starts_with("nightly-"), "{}", told.out);
-    assert!(told.err.contains("first due at 20"), "{}", told.err);
+    let created = machine.longshore(&["run"]).expect(0);
+    let schedule = created.out.trim();
+    assert!(schedule.starts_with("nightly-"), "{}", created.out);
+    assert!(created.err.contains("first due at 20"), "{}", created.err);
 
     let all = runs(&machine);
     assert_eq!(all.len(), 1, "{all:?}");
@@ -78,10 +78,12 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
     );
 
     make_due(&machine);
-    eventually("a run is made", || !made_by(&machine, schedule).is_empty());
-    // Of the schedule, the last run that it has made.
+    eventually("a run is created", || {
+        !created_by(&machine, schedule).is_empty()
+    });
+    // For a schedule, `attach` follows the last run that it created.
     machine.longshore(&["attach", schedule]).expect(0);
-    let made = made_by(&machine, schedule);
+    let made = created_by(&machine, schedule);
     assert_eq!(made.len(), 1, "{made:?}");
     assert_eq!(made[0]["state"], "succeeded");
     assert_eq!(
@@ -107,9 +109,11 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
     let why = machine.longshore(&["why", run]).expect(0).out;
     assert!(why.contains("succeeded"), "{why}");
 
-    // Without one of its runs the schedule is as it was.
+    // Removing one of its runs does not change the schedule.
     machine.longshore(&["rm", run]).expect(0);
-    eventually("the run is gone", || made_by(&machine, schedule).is_empty());
+    eventually("the run is deleted", || {
+        created_by(&machine, schedule).is_empty()
+    });
     assert_eq!(runs(&machine)[0]["state"], "scheduled");
     machine.longshore(&["cancel", schedule]).expect(0);
     assert_eq!(runs(&machine)[0]["state"], "paused");
@@ -127,7 +131,7 @@ fn a_schedule_makes_runs_whose_tasks_meet() {
 }
 
 #[test]
-fn what_a_schedule_cannot_do_is_refused() {
+fn unsupported_settings_of_a_schedule_are_rejected() {
     let machine = Machine::new();
     let table = [
         (
@@ -160,9 +164,13 @@ fn what_a_schedule_cannot_do_is_refused() {
             "nobody follows a scheduled one",
         ),
     ];
-    for (settings, told) in table {
+    for (settings, expected) in table {
         machine.write("longshore.toml", settings);
         let refused = machine.longshore(&["run", "--", "true"]).expect(2);
-        assert!(refused.err.contains(told), "{settings}\n{}", refused.err);
+        assert!(
+            refused.err.contains(expected),
+            "{settings}\n{}",
+            refused.err
+        );
     }
 }

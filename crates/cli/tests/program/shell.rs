@@ -1,10 +1,10 @@
-//! What a run takes from the shell that calls it, and from files of variables.
+//! What a run takes from the calling shell's environment, and from env files.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use crate::machine::{Answer, Machine};
 
-/// A file that can be run.
+/// Writes an executable file.
 fn program(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -18,7 +18,7 @@ fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -
 }
 
 #[test]
-fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
+fn the_environment_is_that_of_the_calling_shell_not_of_the_shell_that_started_the_cluster() {
     let machine = Machine::new();
     let venv = machine.home().join("venv");
     program(
@@ -52,12 +52,12 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
     assert!(out.starts_with(&expected), "{out}");
     assert!(!out.contains("hush"), "{out}");
 
-    // It can be read in the plan, and nothing else of the shell can.
+    // The plan shows it, and no other variable of the shell.
     let plan = run_with(&machine, &shell, &["run", "--dry-run", "--", "tool"]).expect(0);
     assert!(plan.out.contains("longshore.dev/caller"), "{}", plan.out);
     assert!(plan.out.contains(venv.to_str().unwrap()), "{}", plan.out);
     assert!(!plan.out.contains("hush"), "{}", plan.out);
-    // What is said explicitly wins.
+    // Explicit settings override the shell.
     let said = [
         "run",
         "-e",
@@ -68,7 +68,7 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
     ];
     let answer = run_with(&machine, &shell, &said).expect(0);
     assert!(answer.out.contains("| /mine"), "{}", answer.out);
-    // Another cluster's machines have other folders.
+    // On another cluster, the folders of this machine do not exist.
     machine
         .longshore(&["up", "--kubeconfig", "../kubeconfig"])
         .expect(0);
@@ -85,7 +85,7 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_clusters_start() {
 }
 
 #[test]
-fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
+fn a_virtual_environment_next_to_the_code_is_used_by_its_relative_path() {
     let machine = Machine::new();
     machine.write("train.py", "import sys; print('prefix', sys.prefix)\n");
     let made = machine
@@ -108,7 +108,7 @@ fn a_virtual_environment_beside_the_code_is_used_by_its_relative_path() {
         assert!(answer.out.trim_end().ends_with("/.venv"), "{}", answer.out);
         assert!(!answer.err.contains("warning"), "{}", answer.err);
     }
-    // On another cluster it is not there.
+    // On another cluster, the virtual environment does not exist.
     machine
         .longshore(&["up", "--kubeconfig", "../kubeconfig"])
         .expect(0);
@@ -153,7 +153,7 @@ fn variables_are_passed_through_by_name_and_read_from_files() {
         "the file itself is not sent: {}",
         answer.out
     );
-    // Values are in the run's Secret and nowhere else.
+    // The values are in the run's Secret only.
     for kind in ["jobs", "pods"] {
         let objects = machine
             .longshore(&["get", kind, "--output", "yaml"])

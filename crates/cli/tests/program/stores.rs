@@ -1,5 +1,5 @@
-//! `run --store s3://…`: the code by way of an S3 server that checks signatures,
-//! to pods that have no credentials.
+//! `run --store s3://…`: code uploaded to an S3 server that checks signatures, and
+//! downloaded by pods without credentials.
 
 use std::{
     fs,
@@ -11,12 +11,12 @@ use crate::{
     s3::{BUCKET, Fault, S3, SECRET},
 };
 
-/// Two parts, and a little.
+/// Two parts and a remainder.
 const SIZE: usize = (16 << 20) + 1000;
-/// Says whether the whole file came, and what the pod knows of the store.
-const LOOK: &str = "wc -c < data; env | grep -c -e AWS_ -e Signature";
+/// Prints the size of the file, and how many of the store's variables the pod has.
+const INSPECT: &str = "wc -c < data; env | grep -c -e AWS_ -e Signature";
 
-/// A machine whose folder of code has a file that does not compress.
+/// A machine whose code folder has an incompressible file.
 fn machine(bytes: usize) -> Machine {
     let machine = Machine::new();
     let mut data = vec![0; bytes];
@@ -27,7 +27,7 @@ fn machine(bytes: usize) -> Machine {
     machine
 }
 
-/// `longshore run` with the store's variables, and others over them.
+/// `longshore run` with the store's variables; `more` overrides them.
 fn run(machine: &Machine, server: &S3, others: &[(&str, &str)], arguments: &[&str]) -> Answer {
     Answer::new(
         &command(machine, server, others, arguments)
@@ -50,7 +50,7 @@ fn command(
     command
 }
 
-/// The one bundle in the store.
+/// The only bundle in the store.
 fn bundle(server: &S3) -> std::path::PathBuf {
     let mut found = fs::read_dir(server.file("team/bundles")).unwrap();
     found.next().unwrap().unwrap().path()
@@ -61,11 +61,11 @@ fn count(seen: &[String], word: &str) -> usize {
 }
 
 #[test]
-fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
+fn code_is_uploaded_once_in_parts_and_downloaded_without_credentials() {
     let server = S3::start();
     let machine = machine(SIZE);
     machine.longshore(&["up"]).expect(0);
-    let first = run(&machine, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    let first = run(&machine, &server, &[], &["--", "sh", "-c", INSPECT]).expect(1);
     assert!(first.out.contains(&format!("| {SIZE}\n")), "{}", first.out);
     assert!(first.out.contains("| 0\n"), "{}", first.out);
     assert!(
@@ -77,7 +77,7 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     );
     let seen = server.seen();
     assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
-    // The machine looks, the pod fetches.
+    // The client checks for the bundle, the pod downloads it.
     assert_eq!(count(&seen, "GET "), 2, "{seen:#?}");
 
     let verbose = [("LONGSHORE_LOG", "trace")];
@@ -99,7 +99,7 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     assert_eq!(sent, 0, "{seen:#?}");
     assert_eq!(count(&seen, "GET "), 3, "{seen:#?}");
 
-    // The signed URL is in the runs' Secrets, and nowhere else.
+    // The signed URL is only in the Secrets of the runs.
     let mut shown = format!("{}{}{}{}", first.out, first.err, second.out, second.err);
     for kind in ["pods", "jobs", "events", "services"] {
         shown += &machine
@@ -109,21 +109,21 @@ fn the_code_goes_up_once_in_parts_and_comes_down_without_credentials() {
     }
     shown += &fs::read_to_string(machine.data().join("cluster.log")).unwrap();
     for secret in ["X-Amz-Signature", SECRET] {
-        assert!(!shown.contains(secret), "{secret} is shown");
+        assert!(!shown.contains(secret), "{secret} is printed");
     }
 }
 
 #[test]
-fn a_run_brings_a_cluster_whose_pods_know_no_credentials() {
+fn pods_of_an_automatic_cluster_have_no_credentials() {
     let server = S3::start();
     let machine = machine(1000);
-    let answer = run(&machine, &server, &[], &["--", "sh", "-c", LOOK]).expect(1);
+    let answer = run(&machine, &server, &[], &["--", "sh", "-c", INSPECT]).expect(1);
     assert!(answer.out.contains("| 1000\n"), "{}", answer.out);
     assert!(answer.out.contains("| 0\n"), "{}", answer.out);
 }
 
 #[test]
-fn a_bundle_that_somebody_overwrote_is_not_run() {
+fn an_overwritten_bundle_is_not_run() {
     let server = S3::start();
     let machine = machine(1000);
     run(&machine, &server, &[], &["--", "true"]).expect(0);
@@ -132,16 +132,16 @@ fn a_bundle_that_somebody_overwrote_is_not_run() {
     fs::write(&file, vec![0; usize::try_from(size).unwrap()]).unwrap();
     let answer = run(&machine, &server, &[], &["--", "echo", "it", "runs"]).expect(4);
     assert!(!answer.out.contains("it runs"), "{}", answer.out);
-    let told = format!("{}{}", answer.out, answer.err);
-    assert!(told.contains("is damaged: its sha256 is"), "{told}");
-    assert!(told.contains("delete it from the store"), "{told}");
-    // Done as told, it runs again.
+    let output = format!("{}{}", answer.out, answer.err);
+    assert!(output.contains("is damaged: its sha256 is"), "{output}");
+    assert!(output.contains("delete it from the store"), "{output}");
+    // After the suggested remedy, it runs again.
     fs::remove_file(file).unwrap();
     run(&machine, &server, &[], &["--", "true"]).expect(0);
 }
 
 #[test]
-fn a_store_that_refuses_is_told_of_before_anything_is_created() {
+fn a_rejection_by_the_store_is_reported_before_anything_is_created() {
     let server = S3::start();
     let machine = machine(1000);
     let wrong = [("AWS_SECRET_ACCESS_KEY", "hush-wrong")];
@@ -176,7 +176,7 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
         "{}",
         answer.err
     );
-    // The cluster was asked whether the run may be, and has nothing of it.
+    // The cluster received dry runs only, and stores nothing.
     for kind in ["jobs", "secrets", "services"] {
         let left = machine.longshore(&["get", kind, "--output", "name"]);
         let left = left.expect(0).out;
@@ -189,7 +189,7 @@ fn a_store_that_refuses_is_told_of_before_anything_is_created() {
 }
 
 #[test]
-fn what_the_cluster_refuses_is_not_sent() {
+fn code_of_a_rejected_run_is_not_uploaded() {
     let server = S3::start();
     let machine = machine(1000);
     let more = ["--namespace", "nowhere", "--", "true"];
@@ -199,7 +199,7 @@ fn what_the_cluster_refuses_is_not_sent() {
 }
 
 #[test]
-fn a_dry_run_asks_no_store_and_shows_no_signature() {
+fn a_dry_run_sends_no_request_to_the_store_and_prints_no_signature() {
     let server = S3::start();
     let machine = machine(SIZE);
     let answer = run(&machine, &server, &[], &["--dry-run", "--", "true"]).expect(0);
@@ -209,12 +209,12 @@ fn a_dry_run_asks_no_store_and_shows_no_signature() {
 }
 
 #[test]
-fn an_interrupted_upload_is_taken_back() {
+fn an_interrupted_upload_is_aborted() {
     let server = S3::start();
     let machine = machine(SIZE);
     server.fail("partNumber=2", &[Fault::Silence]);
     let run = Running::start(command(&machine, &server, &[], &["--", "true"]));
-    eventually("a part is on its way", || server.faults() == 0);
+    eventually("a part is being uploaded", || server.faults() == 0);
     run.signal("INT");
     run.end().expect(130);
     assert_eq!(count(&server.seen(), "DELETE"), 1);
@@ -223,7 +223,7 @@ fn an_interrupted_upload_is_taken_back() {
     machine.longshore(&["status"]).expect(3);
 }
 
-/// What the machine remembers of uploads.
+/// The upload journals on the machine.
 fn journals(machine: &Machine) -> Vec<String> {
     let folder = machine.home().join(".cache/longshore/uploads");
     let files = fs::read_dir(folder).into_iter().flatten();
@@ -233,13 +233,13 @@ fn journals(machine: &Machine) -> Vec<String> {
 }
 
 #[test]
-fn a_killed_upload_is_gone_on_with() {
+fn a_killed_upload_resumes() {
     let server = S3::start();
     let machine = machine(SIZE);
     machine.longshore(&["up"]).expect(0);
     server.fail("partNumber=2", &[Fault::Silence]);
     let killed = Running::start(command(&machine, &server, &[], &["--", "true"]));
-    // What was begun, and two parts.
+    // The requests: one that starts the upload, and two parts.
     eventually("all parts but one have arrived", || {
         journals(&machine)
             .iter()
@@ -250,7 +250,7 @@ fn a_killed_upload_is_gone_on_with() {
     let seen = server.seen();
     assert_eq!(count(&seen, "partNumber="), 3, "{seen:#?}");
 
-    let more = ["--", "sh", "-c", LOOK];
+    let more = ["--", "sh", "-c", INSPECT];
     let again = run(&machine, &server, &[], &more).expect(1);
     let news = "16 MiB sent, 8.0 MiB of it by an earlier try";
     assert!(again.err.contains(news), "{}", again.err);

@@ -1,4 +1,4 @@
-"""Runs a program in a terminal, types what a test says, and tells what came back.
+"""Runs a program in a terminal, performs the steps of a test, and reports the output.
 
 Reads JSON from standard input: {"argv": [...], "steps": [["see", TEXT] | ["type", TEXT] |
 ["resize", ROWS, COLUMNS] | ["signal", NAME], ...]}. Writes JSON: exit code, screen, and

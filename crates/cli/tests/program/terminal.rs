@@ -1,4 +1,4 @@
-//! What tasks and objects write, and what of it reaches the reader's terminal.
+//! Which of the bytes that tasks and objects write reach the user's terminal.
 
 use std::{
     fs::File,
@@ -18,13 +18,13 @@ use serde_json::Value;
 
 use crate::machine::{Machine, Running, eventually};
 
-/// Sequences that act on a terminal, and text between them.
+/// Control sequences for a terminal, with text between them.
 const SEQUENCES: &str =
     r"\033[2J\033[Hclear \033]0;title\007\033]52;c;ZXZpbA==\007clip \033[1A\007up \033[31mred\n";
-/// What is left of them.
+/// The text that remains of them.
 const LEFT: &str = "clear clip up \x1b[31mred\x1b[0m";
 
-/// A pseudoterminal, and what was written to it.
+/// A pseudoterminal and what was written to it.
 struct Pty {
     side: OwnedFd,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -49,7 +49,7 @@ impl Pty {
         let writing = seen.clone();
         std::thread::spawn(move || {
             let (mut main, mut buffer) = (File::from(main), [0; 4096]);
-            // It ends with an error when the other side is closed.
+            // Reading fails when the other side is closed.
             while let Ok(length @ 1..) = main.read(&mut buffer) {
                 writing.lock().unwrap().extend_from_slice(&buffer[..length]);
             }
@@ -71,11 +71,11 @@ fn task(machine: &Machine, script: &str) -> Command {
 }
 
 #[test]
-fn sequences_of_a_task_do_not_act_on_the_terminal() {
+fn control_sequences_of_a_task_are_removed() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let script = format!("printf '{SEQUENCES}'; printf ' 1%%\\r50%%\\rdone\\n'");
-    // Not to a terminal: `| less -R` and `| head` show it on one later.
+    // Filtered for a pipe as well: `| less -R` and `| head` print to a terminal later.
     let piped = machine.run_script(&script).expect(0);
     assert_eq!(piped.out, format!("main/0 | {LEFT}\nmain/0 | done\n"));
     let run = machine.longshore(&["runs", "--output", "name"]).out;
@@ -89,7 +89,7 @@ fn sequences_of_a_task_do_not_act_on_the_terminal() {
     let expected = format!("main/0 | {LEFT}\r\nmain/0 | done\r\n");
     eventually("the lines are shown", || pty.text() == expected);
 
-    // A pod's own log: byte for byte to a pipe, filtered to a terminal.
+    // The log of a pod: byte for byte to a pipe, filtered to a terminal.
     let pods = machine.longshore(&["get", "pods", "--output", "name"]).out;
     let pod = pods.lines().next().unwrap();
     let raw = machine.longshore(&["logs", pod]).expect(0);
@@ -106,16 +106,18 @@ fn sequences_of_a_task_do_not_act_on_the_terminal() {
 }
 
 #[test]
-fn json_has_a_tasks_bytes_and_their_time() {
+fn json_has_a_tasks_bytes_and_timestamps() {
     let machine = Machine::new();
     let script = format!("printf '{SEQUENCES}'; printf '\\302\\2332J\\n'");
     let words = ["run", "--output", "json", "--", "sh", "-c", &script];
-    let told = machine.longshore(&words).expect(0).out;
+    let printed = machine.longshore(&words).expect(0).out;
     assert!(
-        !told.chars().any(|c| c.is_control() && c != '\n'),
-        "{told:?}"
+        !printed.chars().any(|c| c.is_control() && c != '\n'),
+        "{printed:?}"
     );
-    let events = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    let events = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
     let logs: Vec<Value> = events
         .filter(|event: &Value| event["event"] == "log")
         .collect();
@@ -134,7 +136,7 @@ fn json_has_a_tasks_bytes_and_their_time() {
 }
 
 #[test]
-fn the_words_of_objects_do_not_act_on_the_terminal() {
+fn control_sequences_in_objects_are_removed() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let hostile = "\x1b[2J\x1b]52;c;ZXZpbA==\x07";
@@ -187,14 +189,14 @@ fn a_progress_bar_is_shown_before_its_line_ends() {
     eventually("the bar is shown", || pty.text().contains("main/0 |  42%"));
     std::fs::write(&end, "").unwrap();
     assert!(child.wait().unwrap().success());
-    // Some characters of the bar are still there: the line was overwritten.
+    // Some characters of the bar remain: the next line overwrote it.
     eventually("the line is shown", || {
         pty.text().contains("main/0 | 100%\r\n")
     });
 }
 
 #[test]
-fn ctrl_c_takes_the_spinner_away_before_it_asks() {
+fn ctrl_c_clears_the_spinner_before_it_asks() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let pty = Pty::open();
@@ -208,7 +210,7 @@ fn ctrl_c_takes_the_spinner_away_before_it_asks() {
     let pid = i32::try_from(child.id()).unwrap();
     crate::machine::signal(pid, "INT");
     eventually("it asks", || pty.text().contains("Detach (d)"));
-    // Nothing is drawn over the question, and the line above it is empty.
+    // The spinner does not draw over the question, and the line above it is empty.
     let text = pty.text();
     let (before, after) = text.split_once("\r\nDetach (d)").unwrap();
     let line = before.rsplit("\r\n").next().unwrap();
@@ -221,16 +223,16 @@ fn ctrl_c_takes_the_spinner_away_before_it_asks() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// The reader of standard output takes nothing: the run is followed, and Ctrl-C works.
+/// While standard output is blocked, the follower keeps following, and Ctrl-C works.
 #[test]
-fn a_reader_that_waits_loses_nothing_and_can_be_left() {
+fn a_blocked_reader_loses_nothing_and_can_be_interrupted() {
     const LINES: usize = 20_000;
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let script = format!("i=0; while test $i -lt {LINES}; do echo \"line $i\"; i=$((i+1)); done");
     let mut running = Running::start(task(&machine, &script));
     let mut out = running.output();
-    // The run ends while nothing is read.
+    // The run ends while nothing reads the output.
     eventually("the run ends", || {
         let runs = machine.longshore(&["runs", "--output", "json"]).json();
         runs[0]["state"] == "succeeded"
@@ -249,21 +251,21 @@ fn a_reader_that_waits_loses_nothing_and_can_be_left() {
         let runs = runs.as_array().unwrap();
         runs.iter().any(|run| run["state"] == state)
     };
-    eventually("the run is there", || any_is("running"));
-    // Until there is no room left between the task and who does not read.
+    eventually("the run exists", || any_is("running"));
+    // Long enough to fill every buffer between the task and the blocked reader.
     std::thread::sleep(Duration::from_secs(3));
     running.signal("INT");
-    // Signals that come together may count as one.
+    // Signals in quick succession may be merged into one.
     eventually("the run is cancelled", || any_is("cancelled"));
     running.signal("INT");
     running.end().expect(130);
 }
 
 #[test]
-fn facts_about_the_end_of_a_run_are_true() {
+fn reports_about_the_end_of_a_run_are_true() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
-    // `attach` after the end says how long the run took, not how long it was attached.
+    // `attach` after the end reports how long the run took, not how long it was attached.
     let words = ["run", "--detach", "--", "sh", "-c", "sleep 2"];
     let run = machine.longshore(&words).expect(0).out.trim().to_owned();
     eventually("it ends", || {
@@ -277,11 +279,11 @@ fn facts_about_the_end_of_a_run_are_true() {
     let table = machine.longshore(&["runs"]).expect(0).out;
     assert!(table.trim_end().ends_with(after.trim()), "{table} {after}");
 
-    // Nobody is sent to a log that was just shown.
+    // The message does not point to a log that was just printed.
     let failed = machine.run_script("echo why; exit 3").expect(3);
     assert!(!failed.err.contains("hint:"), "{}", failed.err);
 
-    // A retry is announced, with its reason.
+    // A retry is reported with its reason.
     let words = ["run", "--retries", "1", "--", "sh", "-c", "exit 3"];
     let retried = machine.longshore(&words).expect(3);
     let retry = "main/0: its command ended with exit code 3; attempt 1 of 2";
@@ -289,7 +291,7 @@ fn facts_about_the_end_of_a_run_are_true() {
 }
 
 #[test]
-fn a_run_that_preflight_refuses_ends_in_json_too() {
+fn a_run_that_preflight_rejects_prints_json() {
     let machine = Machine::new();
     let words = [
         "run", "--output", "json", "--memory", "9999Ti", "--", "true",

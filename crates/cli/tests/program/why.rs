@@ -1,4 +1,4 @@
-//! `why`, and what `run` says of what keeps it from starting.
+//! `why`, and how `run` reports what keeps a run from starting.
 
 use std::{future::Future, time::Duration};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::machine::{Answer, Machine, eventually};
 
-/// The name of runs that are written by hand.
+/// The name of runs whose status the test writes.
 const RUN: &str = "digits-x7k2p";
 
 fn labels() -> Value {
@@ -21,7 +21,7 @@ fn labels() -> Value {
     })
 }
 
-/// A run's Job, whose pods the cluster makes and runs.
+/// A run's Job, whose pods the cluster creates and runs.
 fn job(pod: &Value) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
@@ -33,16 +33,16 @@ fn job(pod: &Value) -> Value {
     })
 }
 
-/// A run's Job that nobody works on: what happens to it is written by hand.
+/// A run's Job that no controller manages: the test writes its status.
 fn script() -> Value {
     let mut job = job(&json!({
         "restartPolicy": "Never", "containers": [{"name": "main", "image": "trainer:1"}],
     }));
-    job["spec"]["managedBy"] = json!("example.com/nobody");
+    job["spec"]["managedBy"] = json!("example.com/unmanaged");
     job
 }
 
-/// A pod on a node that has no agent, with the status that one would write.
+/// A pod on a node without an agent, with a status as a kubelet writes it.
 fn pod(index: u32, status: &Value) -> (Value, Value) {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -66,13 +66,13 @@ fn terminated(how: &Value) -> Value {
     }]})
 }
 
-/// A machine with a cluster that stays.
-struct Here {
+/// A machine with a cluster that stays up.
+struct Fixture {
     machine: Machine,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Here {
+impl Fixture {
     fn new() -> Self {
         let machine = Machine::new();
         machine.longshore(&["up"]).expect(0);
@@ -101,7 +101,7 @@ impl Here {
         });
     }
 
-    /// A run by hand, with one pod of this status.
+    /// A run whose status the test writes, with one pod of this status.
     fn scripted(&self, status: &Value) {
         let (pod, status) = pod(0, status);
         self.create(&[script(), pod.clone()]);
@@ -117,7 +117,7 @@ impl Here {
         self.machine.longshore(&["why", RUN, "--output", "json"])
     }
 
-    /// Waits until the cause is of a kind, and gives the answer.
+    /// Waits until the cause has this kind; returns the answer.
     #[track_caller]
     fn eventually(&self, kind: &str) -> Value {
         let mut last = String::new();
@@ -141,24 +141,24 @@ fn latest(machine: &Machine) -> String {
 
 #[test]
 fn an_exit_code_with_the_last_line_of_the_traceback() {
-    let here = Here::new();
+    let fixture = Fixture::new();
     let script =
         "echo 'Traceback (most recent call last):'; echo 'ValueError: no such column'; exit 3";
-    let ran = here.machine.run_script(script).expect(3);
-    let told = "main/0: its command ended with exit code 3: ValueError: no such column";
-    assert!(ran.err.contains(told), "{}", ran.err);
-    let run = latest(&here.machine);
-    let answer = here.machine.longshore(&["why", &run]).expect(0);
+    let ran = fixture.machine.run_script(script).expect(3);
+    let explanation = "main/0: its command ended with exit code 3: ValueError: no such column";
+    assert!(ran.err.contains(explanation), "{}", ran.err);
+    let run = latest(&fixture.machine);
+    let answer = fixture.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out.lines().next().unwrap(),
-        format!("{run} failed: {told}")
+        format!("{run} failed: {explanation}")
     );
     assert!(
         answer.out.contains(&format!("longshore logs {run}")),
         "{}",
         answer.out
     );
-    let json = here
+    let json = fixture
         .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
@@ -171,40 +171,41 @@ fn an_exit_code_with_the_last_line_of_the_traceback() {
 }
 
 #[test]
-fn a_run_that_succeeded_and_one_that_goes_on() {
-    let here = Here::new();
-    here.machine.run_script("exit 0").expect(0);
-    let run = latest(&here.machine);
-    let answer = here.machine.longshore(&["why", &run]).expect(0);
+fn a_finished_run_and_an_active_run() {
+    let fixture = Fixture::new();
+    fixture.machine.run_script("exit 0").expect(0);
+    let run = latest(&fixture.machine);
+    let answer = fixture.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out,
         format!("{run} succeeded: all tasks succeeded\n")
     );
-    let started = here
+    let started = fixture
         .machine
         .longshore(&["run", "--detach", "--name", "long", "--", "sleep", "300"]);
     let run = started.expect(0).out.trim().to_owned();
     eventually("running", || {
-        let answer = here.machine.longshore(&["why", &run]).expect(0);
+        let answer = fixture.machine.longshore(&["why", &run]).expect(0);
         answer.out == format!("{run} running: it goes on, and nothing is wrong: main 1 running\n")
     });
-    here.machine.longshore(&["cancel", &run]).expect(0);
-    let answer = here.machine.longshore(&["why", &run]).expect(0);
+    fixture.machine.longshore(&["cancel", &run]).expect(0);
+    let answer = fixture.machine.longshore(&["why", &run]).expect(0);
     assert_eq!(
         answer.out,
         format!("{run} cancelled: the run was cancelled\n")
     );
-    here.machine.longshore(&["why", "no-such-run"]).expect(1);
+    fixture.machine.longshore(&["why", "no-such-run"]).expect(1);
 }
 
 #[test]
-fn a_command_that_is_not_there() {
-    let here = Here::new();
-    here.machine
+fn a_command_that_does_not_exist() {
+    let fixture = Fixture::new();
+    fixture
+        .machine
         .longshore(&["run", "--", "no-such-program"])
         .expect(4);
-    let run = latest(&here.machine);
-    let json = here
+    let run = latest(&fixture.machine);
+    let json = fixture
         .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
@@ -214,9 +215,9 @@ fn a_command_that_is_not_there() {
 }
 
 #[test]
-fn gpus_that_no_node_has() {
-    let here = Here::new();
-    let answer = here
+fn gpus_that_no_node_offers() {
+    let fixture = Fixture::new();
+    let answer = fixture
         .machine
         .longshore(&["run", "--gpu", "1", "--", "true"])
         .expect(4);
@@ -229,20 +230,22 @@ fn gpus_that_no_node_has() {
     );
     assert!(answer.err.contains("hint: add a node"), "{}", answer.err);
     for kind in ["jobs", "secrets"] {
-        let left = here.machine.longshore(&["get", kind, "--output", "name"]);
+        let left = fixture
+            .machine
+            .longshore(&["get", kind, "--output", "name"]);
         let left = left.expect(0).out;
         assert!(!left.contains("code"), "nothing is created: {left}");
     }
-    here.create(&[job(&json!({
+    fixture.create(&[job(&json!({
         "restartPolicy": "Never",
         "containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
     }))]);
-    let why = here.eventually("never-fits");
+    let why = fixture.eventually("never-fits");
     assert_eq!(why["state"], "waiting");
     assert_eq!(why["explanation"]["role"], "worker");
 }
 
-/// A machine with two GPUs, by the kernel's files about them.
+/// A machine with two GPUs, simulated by the kernel's files about them.
 fn two_gpus(root: &std::path::Path) {
     for gpu in 0..2 {
         let folder = root.join(format!("proc/driver/nvidia/gpus/0000:0{gpu}:00.0"));
@@ -256,7 +259,7 @@ fn two_gpus(root: &std::path::Path) {
 }
 
 #[test]
-fn gpus_that_others_have() {
+fn gpus_that_other_runs_use() {
     let machine = Machine::new();
     let root = machine.home().join("machine");
     two_gpus(&root);
@@ -267,8 +270,8 @@ fn gpus_that_others_have() {
     let both = run("2").expect(0);
     assert!(both.out.contains("[GPU-0,GPU-1]"), "{}", both.out);
     let never = run("3").expect(4);
-    let told = "it asks for 3 of nvidia.com/gpu, and the largest node, longshore, has 2";
-    assert!(never.err.contains(told), "{}", never.err);
+    let explanation = "it asks for 3 of nvidia.com/gpu, and the largest node, longshore, has 2";
+    assert!(never.err.contains(explanation), "{}", never.err);
 
     let detach = |name: &str, gpus: &str, command: &[&str]| {
         let begin = ["run", "--detach", "--name", name, "--gpu", gpus, "--"];
@@ -306,10 +309,10 @@ fn with_a_secret() -> Value {
 }
 
 #[test]
-fn secrets_that_are_missing() {
-    let here = Here::new();
-    here.create(&[with_a_secret()]);
-    let why = here.eventually("missing-secret");
+fn missing_secrets() {
+    let fixture = Fixture::new();
+    fixture.create(&[with_a_secret()]);
+    let why = fixture.eventually("missing-secret");
     assert!(
         why["summary"]
             .as_str()
@@ -317,22 +320,25 @@ fn secrets_that_are_missing() {
             .starts_with("worker/0: the Secret \"keys\" is missing"),
         "{why}"
     );
-    here.machine
+    fixture
+        .machine
         .longshore(&["delete", "job", &format!("{RUN}-worker")])
         .expect(0);
     let none = || {
-        let pods = here.machine.longshore(&["get", "pods", "--output", "name"]);
+        let pods = fixture
+            .machine
+            .longshore(&["get", "pods", "--output", "name"]);
         pods.out.is_empty()
     };
     eventually("deleted", none);
-    here.create(&[job(&json!({
+    fixture.create(&[job(&json!({
         "restartPolicy": "Never",
         "containers": [{
             "name": "main", "image": "i", "command": ["true"],
             "env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "a"}}}],
         }],
     }))]);
-    let why = here.eventually("missing-config-map");
+    let why = fixture.eventually("missing-config-map");
     assert_eq!(
         why["explanation"]["evidence"][0],
         "main: CreateContainerConfigError"
@@ -340,11 +346,12 @@ fn secrets_that_are_missing() {
 }
 
 #[test]
-fn what_keeps_a_run_from_starting_is_told_at_once() {
-    let here = Here::new();
-    here.machine
+fn blockers_of_a_run_are_reported_at_once() {
+    let fixture = Fixture::new();
+    fixture
+        .machine
         .write("longshore.toml", "service_account = \"trainer\"\n");
-    let answer = here
+    let answer = fixture
         .machine
         .longshore(&["run", "--no-code", "--", "true"])
         .expect(4);
@@ -355,8 +362,8 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
         "{}",
         answer.err
     );
-    // Plain kubectl would ask the user's current context.
-    let kubeconfig = here.machine.data().join("kubeconfig");
+    // Plain kubectl would use the user's current context.
+    let kubeconfig = fixture.machine.data().join("kubeconfig");
     let kubectl = format!("kubectl --kubeconfig {} create", kubeconfig.display());
     assert!(
         answer
@@ -365,8 +372,8 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
         "{}",
         answer.err
     );
-    // Several things are told at once.
-    let answer = here
+    // Several blockers are reported at once.
+    let answer = fixture
         .machine
         .longshore(&["run", "--no-code", "--gpu", "1", "--", "true"])
         .expect(4);
@@ -383,9 +390,9 @@ fn what_keeps_a_run_from_starting_is_told_at_once() {
 }
 
 #[test]
-fn a_namespace_that_is_not_there() {
-    let here = Here::new();
-    let answer = here
+fn a_missing_namespace() {
+    let fixture = Fixture::new();
+    let answer = fixture
         .machine
         .longshore(&["run", "--namespace", "team", "--", "true"])
         .expect(4);
@@ -402,14 +409,14 @@ fn a_namespace_that_is_not_there() {
 }
 
 #[test]
-fn a_quota_that_has_no_room() {
-    let here = Here::new();
+fn an_exhausted_quota() {
+    let fixture = Fixture::new();
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota",
         "metadata": {"name": "compute"}, "spec": {"hard": {"requests.cpu": "1"}},
     });
-    here.create(&[quota]);
-    here.with(async |cluster: Cluster| {
+    fixture.create(&[quota]);
+    fixture.with(async |cluster: Cluster| {
         let view = cluster.resourcequotas().in_namespace("default").unwrap();
         let status =
             json!({"status": {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}}});
@@ -417,7 +424,7 @@ fn a_quota_that_has_no_room() {
             .await
             .unwrap();
     });
-    let refused = here
+    let refused = fixture
         .machine
         .longshore(&["run", "--no-code", "--cpu", "2", "--", "true"])
         .expect(4);
@@ -428,7 +435,7 @@ fn a_quota_that_has_no_room() {
         "{}",
         refused.err
     );
-    here.create(&[
+    fixture.create(&[
         script(),
         json!({
             "apiVersion": "v1", "kind": "Event", "type": "Warning",
@@ -438,7 +445,7 @@ fn a_quota_that_has_no_room() {
             "lastTimestamp": "2026-01-05T10:00:00Z",
         }),
     ]);
-    let why = here.eventually("quota");
+    let why = fixture.eventually("quota");
     assert_eq!(
         why["summary"],
         "worker: the quota \"compute\" leaves no room for requests.cpu: a task needs 2, 0 of 1 are used"
@@ -446,15 +453,15 @@ fn a_quota_that_has_no_room() {
 }
 
 #[test]
-fn a_deadline() {
-    let here = Here::new();
-    let answer = here
+fn an_exceeded_deadline() {
+    let fixture = Fixture::new();
+    let answer = fixture
         .machine
         .longshore(&["run", "--timeout", "1s", "--", "sleep", "300"])
         .expect(1);
     assert!(answer.err.contains("`timeout` of 1 s"), "{}", answer.err);
-    let run = latest(&here.machine);
-    let json = here
+    let run = latest(&fixture.machine);
+    let json = fixture
         .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
@@ -463,12 +470,12 @@ fn a_deadline() {
 }
 
 #[test]
-fn the_back_off_limit_tells_its_first_failure() {
-    let here = Here::new();
+fn the_backoff_limit_reports_the_first_failure() {
+    let fixture = Fixture::new();
     let arguments = ["run", "--retries", "1", "--", "sh", "-c", "exit 9"];
-    here.machine.longshore(&arguments).expect(9);
-    let run = latest(&here.machine);
-    let json = here
+    fixture.machine.longshore(&arguments).expect(9);
+    let run = latest(&fixture.machine);
+    let json = fixture
         .machine
         .longshore(&["why", &run, "--output", "json"])
         .expect(0)
@@ -479,7 +486,7 @@ fn the_back_off_limit_tells_its_first_failure() {
 }
 
 #[test]
-fn what_a_kubelet_would_write() {
+fn statuses_that_a_kubelet_writes() {
     let table = [
         (
             "out-of-memory",
@@ -502,17 +509,17 @@ fn what_a_kubelet_would_write() {
         ),
     ];
     for (kind, status) in table {
-        let here = Here::new();
-        here.scripted(&status);
-        let why = here.eventually(kind);
+        let fixture = Fixture::new();
+        fixture.scripted(&status);
+        let why = fixture.eventually(kind);
         assert_eq!(why["explanation"]["pod"], format!("{RUN}-worker-0-abcde"));
     }
 }
 
 #[test]
-fn a_run_that_was_given_up_keeps_its_explanation() {
-    let here = Here::new();
-    here.create(&[with_a_secret()]);
+fn an_abandoned_run_keeps_its_explanation() {
+    let fixture = Fixture::new();
+    fixture.create(&[with_a_secret()]);
     let run = Run {
         name: RunName::existing(RUN).unwrap(),
         namespace: "default".into(),
@@ -523,7 +530,7 @@ fn a_run_that_was_given_up_keeps_its_explanation() {
             service: false,
         }],
     };
-    let (waits, outcome) = here.with(async |cluster: Cluster| {
+    let (waits, outcome) = fixture.with(async |cluster: Cluster| {
         let options = FollowOptions {
             start_timeout: Duration::from_secs(3),
             ..FollowOptions::default()
@@ -538,20 +545,26 @@ fn a_run_that_was_given_up_keeps_its_explanation() {
             }
         }
     });
-    let told = "worker/0: the Secret \"keys\" is missing";
-    assert_eq!(waits, [told], "it is told while it waits");
+    let explanation = "worker/0: the Secret \"keys\" is missing";
+    assert_eq!(
+        waits,
+        [explanation],
+        "the cause is reported while the run waits"
+    );
     assert_eq!((outcome.ending, outcome.exit_code), (Ending::NotStarted, 4));
-    assert_eq!(outcome.reason, told);
-    // Its pod is gone with the run; the Job knows.
+    assert_eq!(outcome.reason, explanation);
+    // The pod was deleted with the run; the Job keeps the explanation.
     let none = || {
-        let pods = here.machine.longshore(&["get", "pods", "--output", "name"]);
+        let pods = fixture
+            .machine
+            .longshore(&["get", "pods", "--output", "name"]);
         pods.out.is_empty()
     };
-    eventually("the pod is gone", none);
-    let why = here.why().expect(0).json();
+    eventually("the pod is deleted", none);
+    let why = fixture.why().expect(0).json();
     assert_eq!(why["state"], "not-started", "{why}");
-    assert_eq!(why["summary"], told);
+    assert_eq!(why["summary"], explanation);
     assert_eq!(why["explanation"]["kind"], "missing-secret");
-    let runs = here.machine.longshore(&["runs"]).expect(0).out;
+    let runs = fixture.machine.longshore(&["runs"]).expect(0).out;
     assert!(runs.contains("failed"), "{runs}");
 }

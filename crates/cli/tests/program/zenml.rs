@@ -1,5 +1,5 @@
-//! ZenML's backend on an embedded cluster: with a package that stands in for ZenML, the
-//! pod's program, the code and the config come together, and the end comes back.
+//! ZenML's backend on an embedded cluster, with a package that stands in for ZenML: the pod
+//! has the program, the code and the config, and the result is returned.
 
 use std::{
     env, fs,
@@ -25,14 +25,14 @@ const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
 const SECRET: &str = "hunter2-in-the-config";
 
 /// A machine with a cluster, a repository and an artifact store.
-struct Scene {
+struct Fixture {
     machine: Machine,
     repository: PathBuf,
     artifacts: PathBuf,
     backend: OrchestratorKubernetesBackend,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let machine = Machine::new();
         machine.longshore(&["up"]).expect(0);
@@ -81,12 +81,12 @@ impl Scene {
         self.backend.run(cluster, &self.repository, &config).await
     }
 
-    /// What the pipeline said of itself.
-    fn told(&self) -> Value {
-        let file = self.artifacts.join("told.json");
-        let told = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    /// The report that the pipeline wrote about itself.
+    fn report(&self) -> Value {
+        let file = self.artifacts.join("report.json");
+        let report = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         fs::remove_file(file).unwrap();
-        told
+        report
     }
 }
 
@@ -102,7 +102,7 @@ async fn end(cluster: &Cluster, run: &Run) -> (Vec<String>, Outcome) {
             _ => {}
         }
     }
-    panic!("no end: {lines:?}");
+    panic!("no final event: {lines:?}");
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -117,11 +117,11 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipeline_runs_and_is_a_run_like_any_other() {
-    let scene = Scene::new();
-    let cluster = scene.backend.connect().await.unwrap();
-    let config = scene.config("training_digits");
-    let launched = scene.run(&cluster, &config).await.unwrap();
+async fn a_pipeline_is_a_run_like_any_other() {
+    let fixture = Fixture::new();
+    let cluster = fixture.backend.connect().await.unwrap();
+    let config = fixture.config("training_digits");
+    let launched = fixture.run(&cluster, &config).await.unwrap();
     let name = format!("zenml-training-digits-{UUID}");
     assert_eq!(launched.run.name.as_str(), name);
     let (lines, outcome) = end(&cluster, &launched.run).await;
@@ -131,19 +131,22 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         &format!("ran training_digits_{UUID}")
     );
 
-    // The config reached it, and the code, without ZenML's own state.
-    let told = scene.told();
-    assert_eq!(told["config"], config);
+    // The pipeline got its config, and the code without ZenML's own state.
+    let report = fixture.report();
+    assert_eq!(report["config"], config);
     assert_eq!(
-        (&told["folder"], &told["repository"]),
+        (&report["folder"], &report["repository"]),
         (&"/longshore/work".into(), &"/longshore/work".into())
     );
-    assert_eq!(told["files"], json!([".git", ".zenml", "digits", "zenml"]));
     assert_eq!(
-        told["path"].as_array().unwrap().last().unwrap(),
+        report["files"],
+        json!([".git", ".zenml", "digits", "zenml"])
+    );
+    assert_eq!(
+        report["path"].as_array().unwrap().last().unwrap(),
         "/longshore/work"
     );
-    let around = [&told["arguments"], &told["environment"]]
+    let around = [&report["arguments"], &report["environment"]]
         .map(Value::to_string)
         .concat();
     assert!(!around.contains(SECRET), "{around}");
@@ -156,8 +159,8 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         .unwrap();
     assert!(!job.raw().unwrap().to_string().contains(SECRET));
 
-    // The code is in the artifact store, under what it is, and nothing else.
-    let staged = scene.artifacts.join("staging/bundles");
+    // The artifact store has the code, under its digest, and nothing else.
+    let staged = fixture.artifacts.join("staging/bundles");
     let tar_path = launched.tar_path.clone().unwrap();
     assert_eq!(Path::new(&tar_path).parent().unwrap(), staged);
     assert_eq!(files(&staged).len(), 1);
@@ -166,11 +169,11 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
         tar_path
     );
     assert_eq!(
-        files(&scene.repository),
+        files(&fixture.repository),
         [".zenml", "digits", "venv", "zenml"]
     );
 
-    let show = |words: &[&str]| scene.machine.longshore(words).expect(0).out;
+    let show = |words: &[&str]| fixture.machine.longshore(words).expect(0).out;
     let runs: Value = serde_json::from_str(&show(&["runs", "--output", "json"])).unwrap();
     assert_eq!(
         (&runs[0]["name"], &runs[0]["state"]),
@@ -180,43 +183,43 @@ async fn a_pipeline_runs_and_is_a_run_like_any_other() {
     assert!(show(&["why", &name]).contains("succeeded"));
     assert!(show(&["attach", &name]).contains("ran training"));
 
-    // The same again is refused, and harms nothing.
-    let again = scene.run(&cluster, &config).await.unwrap_err();
+    // A second run of the same pipeline is rejected without side effects.
+    let again = fixture.run(&cluster, &config).await.unwrap_err();
     assert!(matches!(again, ZenmlError::Exists { .. }), "{again}");
     assert!(
         again
             .to_string()
             .contains(&format!("`longshore rm {name}`"))
     );
-    scene.machine.longshore(&["rm", &name]).expect(0);
+    fixture.machine.longshore(&["rm", &name]).expect(0);
     let secrets = cluster.secrets().in_namespace("default").unwrap();
     assert!(secrets.list().await.unwrap().items.is_empty());
 
-    // Once more, with the code that was sent.
-    let again = scene
+    // Once more, with the code that was uploaded.
+    let again = fixture
         .backend
         .launch_job(&cluster, &launched.config)
         .await
         .unwrap();
     assert_eq!(end(&cluster, &again.run).await.1.exit_code, 0);
     assert_eq!(
-        scene.told()["config"],
+        fixture.report()["config"],
         config,
-        "without what was said to the launcher"
+        "without the launcher's settings"
     );
     assert_eq!(files(&staged).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_exit_code_comes_back_after_a_second_try() {
-    let scene = Scene::new();
-    let cluster = scene.backend.connect().await.unwrap();
-    let mut config = scene.config("training_Fails");
+async fn the_exit_code_is_returned_after_a_retry() {
+    let fixture = Fixture::new();
+    let cluster = fixture.backend.connect().await.unwrap();
+    let mut config = fixture.config("training_Fails");
     config["pipeline"]["args"]["exit"] = json!(7);
-    let run = scene.run(&cluster, &config).await.unwrap().run;
+    let run = fixture.run(&cluster, &config).await.unwrap().run;
     let (_, outcome) = end(&cluster, &run).await;
     assert_eq!(outcome.exit_code, 7, "{outcome:?}");
-    let why = scene.machine.longshore(&["why", run.name.as_str()]);
+    let why = fixture.machine.longshore(&["why", run.name.as_str()]);
     assert!(why.out.contains("exit code 7"), "{}", why.out);
     let pods = cluster
         .pods()
@@ -229,26 +232,26 @@ async fn the_exit_code_comes_back_after_a_second_try() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_keeps_it_from_running_is_told() {
-    let mut scene = Scene::new();
-    let cluster = scene.backend.connect().await.unwrap();
+async fn blockers_of_a_pipeline_are_reported() {
+    let mut fixture = Fixture::new();
+    let cluster = fixture.backend.connect().await.unwrap();
 
-    // A store that takes nothing: no Job, and no file anywhere.
-    let mut config = scene.config("training_nowhere");
-    let file = scene.artifacts.join("file");
+    // An unwritable store: neither a Job nor a file is created.
+    let mut config = fixture.config("training_nowhere");
+    let file = fixture.artifacts.join("file");
     fs::write(&file, "").unwrap();
     config["artifact_store"] = json!(file);
-    let refused = scene.run(&cluster, &config).await.unwrap_err();
+    let refused = fixture.run(&cluster, &config).await.unwrap_err();
     assert!(matches!(refused, ZenmlError::Store(_)), "{refused}");
-    assert_eq!(files(&scene.artifacts), ["file"]);
+    assert_eq!(files(&fixture.artifacts), ["file"]);
     assert_eq!(
-        files(&scene.repository),
+        files(&fixture.repository),
         [".zenml", "digits", "venv", "zenml"]
     );
 
-    scene.backend.namespace = Some("nowhere".into());
-    let refused = scene
-        .run(&cluster, &scene.config("training_nowhere"))
+    fixture.backend.namespace = Some("nowhere".into());
+    let refused = fixture
+        .run(&cluster, &fixture.config("training_nowhere"))
         .await
         .unwrap_err();
     assert!(
@@ -257,15 +260,15 @@ async fn what_keeps_it_from_running_is_told() {
             .contains("the cluster has no namespace \"nowhere\""),
         "{refused}"
     );
-    assert_eq!(files(&scene.artifacts), ["file"], "nothing was sent");
+    assert_eq!(files(&fixture.artifacts), ["file"], "nothing was uploaded");
     assert!(cluster.jobs().list().await.unwrap().items.is_empty());
 
-    // An image without ZenML says so.
-    scene.backend.namespace = None;
-    scene.backend.settings.retries = Some(0);
-    fs::remove_dir_all(scene.repository.join("zenml")).unwrap();
-    let run = scene
-        .run(&cluster, &scene.config("training_bare"))
+    // An image without ZenML is reported.
+    fixture.backend.namespace = None;
+    fixture.backend.settings.retries = Some(0);
+    fs::remove_dir_all(fixture.repository.join("zenml")).unwrap();
+    let run = fixture
+        .run(&cluster, &fixture.config("training_bare"))
         .await
         .unwrap()
         .run;
@@ -282,7 +285,8 @@ async fn what_keeps_it_from_running_is_told() {
 
 const CHILD: &str = "LONGSHORE_TEST_ZENML";
 
-/// What the next test starts, with a store's credentials in its environment.
+/// The next test starts this one in a process with a store's credentials in its
+/// environment.
 #[test]
 #[ignore = "another test starts it"]
 fn child() {
@@ -306,7 +310,7 @@ fn child() {
         let tar_path = launched.tar_path.unwrap();
         assert!(tar_path.starts_with("s3://"), "{tar_path}");
         assert_eq!(end(&cluster, &launched.run).await.1.exit_code, 0);
-        // Again, with what is there.
+        // Again, with the bundle in the store.
         runs::remove(&cluster, &launched.run).await.unwrap();
         let again = backend
             .launch_job(&cluster, &launched.config)
@@ -318,17 +322,17 @@ fn child() {
 }
 
 #[test]
-fn code_goes_to_an_object_store_and_to_pods_without_credentials() {
+fn code_is_uploaded_to_an_object_store_and_downloaded_without_credentials() {
     let server = S3::start();
-    let scene = Scene::new();
-    let mut config = scene.config("training_far");
+    let fixture = Fixture::new();
+    let mut config = fixture.config("training_far");
     config["artifact_store"] = json!(format!("s3://{BUCKET}/team"));
-    // It cannot write where nothing is mounted.
+    // The pipeline cannot write where nothing is mounted.
     let pipeline = "import os\n\ndef run(config, repository):\n    assert not [name for name in os.environ if name.startswith('AWS_')]\n";
-    fs::write(scene.repository.join("digits/pipeline.py"), pipeline).unwrap();
+    fs::write(fixture.repository.join("digits/pipeline.py"), pipeline).unwrap();
     let words = json!({
-        "kubeconfig": scene.machine.data().join("kubeconfig"),
-        "repository": scene.repository,
+        "kubeconfig": fixture.machine.data().join("kubeconfig"),
+        "repository": fixture.repository,
         "config": config,
     });
     let child = Command::new(env::current_exe().unwrap())

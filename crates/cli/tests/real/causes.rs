@@ -1,41 +1,41 @@
-//! What keeps a run from starting, or ends it, beside what its images and its node do.
+//! What keeps a run from starting or why_after_end it, apart from its images and its node.
 
 use serde_json::json;
 
 use crate::stage::Stage;
 
-/// Runs to the end, and gives what `why` says; what kubectl describes has the same.
+/// Runs until the end; returns the output of `why`, with which `kubectl describe` agrees.
 #[track_caller]
-fn ends(stage: &Stage, words: &[&str], kind: &str, described: &str) -> serde_json::Value {
+fn why_after_end(stage: &Stage, words: &[&str], kind: &str, described: &str) -> serde_json::Value {
     let run = stage.detach(words);
     let why = stage.eventually_why(&run, kind);
-    stage.eventually_over(&run);
+    stage.eventually_failed(&run);
     stage.eventually(described, || stage.describe().contains(described));
     why
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn the_kernel_kills_what_uses_too_much_memory() {
+fn a_command_out_of_memory_is_killed() {
     let stage = Stage::new();
     let script = "x = b'x' * (500 << 20)";
     let words = ["--memory", "64Mi", "--", "python3", "-c", script];
-    let why = ends(&stage, &words, "out-of-memory", "OOMKilled");
+    let why = why_after_end(&stage, &words, "out-of-memory", "OOMKilled");
     assert_eq!(why["exitCode"], 137, "{why:#}");
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_child_that_the_kernel_kills_for_its_memory() {
+fn a_child_process_out_of_memory_is_killed() {
     let stage = Stage::new();
     let script = "python3 -c \"x = b'x' * (500 << 20)\"; exit 7";
     let words = ["--memory", "64Mi", "--", "sh", "-c", script];
     let run = stage.detach(&words);
-    stage.eventually_over(&run);
+    stage.eventually_failed(&run);
     let why = stage.why(&run);
     let kind = why["explanation"]["kind"].as_str().unwrap();
-    // containerd reports an OOM kill in the container, or not, by the version of the
-    // control groups; both are true of this command.
+    // Depending on the cgroup version, containerd reports an OOM kill in the container or
+    // not. Both causes are true of this command.
     assert!(["out-of-memory", "exit-code"].contains(&kind), "{why:#}");
 }
 
@@ -43,7 +43,7 @@ fn a_child_that_the_kernel_kills_for_its_memory() {
 #[ignore = "cargo xtask test --cluster real"]
 fn a_command_that_is_not_in_the_image() {
     let stage = Stage::new();
-    ends(
+    why_after_end(
         &stage,
         &["--", "no-such-program"],
         "command-not-found",
@@ -53,10 +53,10 @@ fn a_command_that_is_not_in_the_image() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_run_that_takes_too_long() {
+fn a_run_that_exceeds_its_deadline() {
     let stage = Stage::new();
     let words = ["--timeout", "5s", "--", "sleep", "1000"];
-    ends(&stage, &words, "deadline", "DeadlineExceeded");
+    why_after_end(&stage, &words, "deadline", "DeadlineExceeded");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn an_init_container_that_fails() {
                     command: [sh, -c, 'echo no data; exit 3']\n";
     stage.machine.write("pod.yaml", template);
     let words = ["--template", "pod.yaml", "--", "true"];
-    let why = ends(&stage, &words, "init-failed", "Exit Code:    3");
+    let why = why_after_end(&stage, &words, "init-failed", "Exit Code:    3");
     let cause = why["explanation"]["cause"].as_str().unwrap();
     assert!(cause.contains("prepare"), "{why:#}");
 }
@@ -88,13 +88,13 @@ fn a_volume_that_cannot_be_mounted() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_secret_that_goes_while_the_pod_starts() {
+fn a_secret_that_is_deleted_while_the_pod_starts() {
     let stage = Stage::new();
     let template = "spec:\n  containers:\n  - name: main\n    envFrom:\n    \
                     - secretRef: {name: keys}\n";
     stage.machine.write("pod.yaml", template);
     let words = ["--template", "pod.yaml", "--", "true"];
-    // Preflight asks for it before anything is created.
+    // Preflight checks the Secret before anything is created.
     let refused = stage.run(&words).expect(4);
     assert!(refused.err.contains("keys"), "{}", refused.err);
     stage.kubectl(&["create", "secret", "generic", "keys"]);
@@ -103,7 +103,7 @@ fn a_secret_that_goes_while_the_pod_starts() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_pod_for_which_the_node_has_no_room_yet() {
+fn a_pod_that_waits_for_room_on_the_node() {
     let stage = Stage::new();
     let first = stage.detach(&["--name", "first", "--cpu", "1500m", "--", "sleep", "1000"]);
     stage.eventually("it runs", || stage.phase() == "Running");
@@ -117,7 +117,7 @@ fn a_pod_for_which_the_node_has_no_room_yet() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn what_no_node_could_ever_take_is_refused() {
+fn a_pod_that_fits_no_node_is_rejected() {
     let stage = Stage::new();
     let refused = stage.run(&["--cpu", "1000", "--", "true"]).expect(4);
     assert!(refused.err.contains("1k of cpu"), "{}", refused.err);
@@ -128,11 +128,11 @@ fn what_no_node_could_ever_take_is_refused() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn quotas_and_limits_are_seen_before_and_while_it_runs() {
+fn quotas_and_limits_are_reported_before_and_during_a_run() {
     let stage = Stage::new();
     let quota = ["create", "quota", "few", "--hard=pods=1,requests.cpu=500m"];
     stage.kubectl(&quota);
-    // The quota wants to know how much every container asks for.
+    // The quota requires requests of every container.
     let refused = stage.run(&["--", "true"]).expect(4);
     assert!(refused.err.contains("few"), "{}", refused.err);
     let refused = stage.run(&["--cpu", "2", "--", "true"]).expect(4);

@@ -1,4 +1,4 @@
-//! What the node and the cluster's administrator do to a run.
+//! Disruptions by the node and by the cluster's administrator.
 
 use crate::{
     machine::signal,
@@ -7,7 +7,7 @@ use crate::{
 
 const NODE: &str = "node1";
 
-/// Undoes what a test does to the node, however it ends.
+/// Reverts a test's changes to the node, however the test ends.
 struct Undo<'a>(&'a Stage, &'static [&'static str]);
 
 impl Drop for Undo<'_> {
@@ -57,7 +57,7 @@ fn a_drained_node() {
     let answer = followed.end();
     assert_ne!(answer.code, 0);
     assert!(answer.err.contains("drain"), "{}", answer.err);
-    // Nothing is left of the pod: who was not there learns that it was deleted.
+    // The pod is deleted: a client that connects later only learns that it was.
     stage.eventually_why("last", "deleted");
 }
 
@@ -78,7 +78,7 @@ fn a_cordoned_node_keeps_a_run_waiting() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_pod_of_higher_priority_takes_the_place() {
+fn a_pod_of_higher_priority_preempts_the_run() {
     let stage = Stage::new();
     let class = format!("high-{}", stage.name);
     stage.kubectl(&["create", "priorityclass", &class, "--value=1000"]);
@@ -96,7 +96,7 @@ fn a_pod_of_higher_priority_takes_the_place() {
     ];
     let high = stage.detach(&[&words[..], &["--", "true"]].concat());
     stage.eventually_why(&low, "preempted");
-    stage.eventually_over(&low);
+    stage.eventually_failed(&low);
     stage.about(&["attach", &high]).expect(0);
     stage.kubectl(&["delete", "priorityclass", &class]);
 }
@@ -109,12 +109,12 @@ fn a_deleted_pod() {
     stage.kubectl(&["delete", "pods", "--all", "--grace-period=1"]);
     let why = stage.eventually_why(&run, "deleted");
     assert_ne!(why["state"], "succeeded", "{why:#}");
-    stage.eventually_over(&run);
+    stage.eventually_failed(&run);
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_task_whose_node_is_gone_and_comes_back() {
+fn a_task_survives_the_absence_of_its_node() {
     let stage = Stage::new();
     let script = "for i in $(seq 100); do echo $i; sleep 1; done";
     let followed = crate::machine::Running::start(stage.run_command(&["--", "sh", "-c", script]));
@@ -140,7 +140,7 @@ fn a_taint_that_evicts() {
     stage.kubectl(&["taint", "nodes", NODE, "maintenance=now:NoExecute"]);
     let why = stage.eventually_why(&run, "taint");
     assert_ne!(why["state"], "succeeded", "{why:#}");
-    stage.eventually_over(&run);
+    stage.eventually_failed(&run);
     let refused = stage.run(&["--", "true"]).expect(4);
     assert!(refused.err.contains("maintenance"), "{}", refused.err);
 }

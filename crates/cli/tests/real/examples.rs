@@ -1,4 +1,4 @@
-//! The examples, with their tasks in pods that find each other by CoreDNS.
+//! The examples, with tasks in pods that find each other through CoreDNS.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn tasks_find_their_peers_by_name() {
     assert_eq!(found.count(), 9, "{}", answer.out);
 }
 
-/// Runs an example that needs a framework, which is on the node's own disk.
+/// Runs an example that needs a framework, which is installed on the node's own disk.
 fn with_framework(name: &str) -> String {
     let installed = std::env::var_os("LONGSHORE_TEST_FRAMEWORKS");
     let installed = PathBuf::from(installed.expect("cargo xtask test --cluster real"));

@@ -1,4 +1,5 @@
-//! What `longshore resolve --watch` prints within a pod, checked as it comes.
+//! The generations that `longshore resolve --watch` prints in a pod, checked as they
+//! arrive.
 
 use std::{
     collections::BTreeMap,
@@ -12,14 +13,14 @@ use serde_json::Value;
 
 use crate::{machine::Running, stage::Stage};
 
-/// Pods are made, run and end in much less.
+/// Much longer than pods take to be created, to run and to end.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The generations that a pod prints, of pods with a selector in the role `worker`.
+/// The generations that a pod prints, for pods with a selector in the role `worker`.
 pub(crate) struct Watch {
     lines: Receiver<String>,
     number: u64,
-    /// The pods that have joined and not left: uid and name.
+    /// The pods that have joined and not left, by UID, with their names.
     pub(crate) members: BTreeMap<String, String>,
     pub(crate) joined: usize,
     pub(crate) left: usize,
@@ -52,7 +53,7 @@ impl Watch {
         }
     }
 
-    /// Takes a generation, and checks that it follows from the one before.
+    /// Reads a generation, and checks that it follows from the one before.
     fn take(&mut self, line: &str) {
         let text = line.strip_prefix("main/0 | ").unwrap();
         let generation: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{line}"));
@@ -73,7 +74,7 @@ impl Watch {
             assert!(self.members.insert(uid, name).is_none(), "joined twice");
             self.joined += 1;
         }
-        // A list, or a map by index where indices are missing.
+        // A list, or a map by index if indices are missing.
         let tasks: Vec<&Value> = match &generation["cluster"]["worker"] {
             Value::Object(tasks) => tasks.values().collect(),
             tasks => tasks.as_array().unwrap().iter().collect(),
@@ -85,7 +86,7 @@ impl Watch {
         assert_eq!(self.addresses.len(), self.members.len(), "{generation:#}");
     }
 
-    /// Reads until something holds.
+    /// Reads until `holds` returns true.
     #[track_caller]
     pub(crate) fn until(&mut self, stage: &Stage, what: &str, holds: impl Fn(&Self) -> bool) {
         while self.number == 0 || !holds(self) {
@@ -95,8 +96,8 @@ impl Watch {
         }
     }
 
-    /// Reads until so many pods are there; nothing changes then, and they are the pods
-    /// that kubectl names.
+    /// Reads until there are this many pods. Then nothing changes any more, and the pods
+    /// are those that kubectl lists.
     #[track_caller]
     pub(crate) fn until_size(&mut self, stage: &Stage, size: usize, selector: &str) {
         self.until(stage, &format!("{size} pods"), |watch| {
@@ -104,7 +105,7 @@ impl Watch {
         });
         match self.lines.recv_timeout(Duration::from_secs(2)) {
             Err(RecvTimeoutError::Timeout) => {}
-            line => panic!("{size} pods, and then {line:?}"),
+            line => panic!("expected no change after {size} pods, got {line:?}"),
         }
         let mut expected = addresses(stage, selector);
         let mut found = self.addresses.clone();

@@ -1,10 +1,11 @@
-//! Images that are pulled, and those that cannot be.
+//! Images that can be pulled, and images that cannot.
 
 use crate::stage::{Stage, said};
 
-/// Starts a run with this image, and waits for the cause. The human's view names the same.
+/// Starts a run with this image and waits for the cause. The text output names the same
+/// cause.
 #[track_caller]
-fn is_refused(image: &str, settings: &str, kind: &str, described: &str) {
+fn assert_cause(image: &str, settings: &str, kind: &str, described: &str) {
     let stage = Stage::new();
     stage.machine.write("longshore.toml", settings);
     let run = stage.detach(&["--image", image, "--", "true"]);
@@ -18,14 +19,14 @@ fn is_refused(image: &str, settings: &str, kind: &str, described: &str) {
 fn an_image_that_the_registry_does_not_have() {
     let stage = Stage::new();
     let image = stage.images()[0].replace(":1", ":no-such-tag");
-    is_refused(&image, "", "image-not-found", "not found");
+    assert_cause(&image, "", "image-not-found", "not found");
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
 fn an_image_that_needs_a_password() {
     let stage = Stage::new();
-    is_refused(
+    assert_cause(
         stage.images()[1],
         "",
         "image-unauthorized",
@@ -35,11 +36,11 @@ fn an_image_that_needs_a_password() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_registry_that_does_not_answer() {
+fn an_unreachable_registry() {
     let stage = Stage::new();
     let image = stage.images()[0].replace(":5000", ":5999");
-    is_refused(&image, "", "registry-unreachable", "connection refused");
-    is_refused(
+    assert_cause(&image, "", "registry-unreachable", "connection refused");
+    assert_cause(
         "registry.invalid/train:1",
         "",
         "registry-unreachable",
@@ -49,15 +50,15 @@ fn a_registry_that_does_not_answer() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn an_image_whose_name_cannot_be_read() {
-    is_refused("Not/An/Image:1", "", "image-name", "InvalidImageName");
+fn an_image_with_an_invalid_name() {
+    assert_cause("Not/An/Image:1", "", "image-name", "InvalidImageName");
 }
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
 fn an_image_that_must_not_be_pulled() {
     let stage = Stage::new();
-    is_refused(
+    assert_cause(
         &stage.images()[0].replace(":1", ":2"),
         "image_pull_policy = \"Never\"",
         "image-never-pulled",
@@ -77,7 +78,7 @@ fn an_image_without_the_program() {
         &stage.name,
         "--detach",
     ];
-    // Of which preflight cannot know what is in it.
+    // Preflight cannot know the contents of this image.
     let image = ["--image", "localhost/longshore/pause:1", "--", "true"];
     let run = stage.longshore(&[&words[..], &image].concat()).expect(0);
     stage.eventually_why(run.out.trim(), "launcher-missing");
@@ -85,7 +86,7 @@ fn an_image_without_the_program() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_pull_secret_opens_the_private_registry() {
+fn a_pull_secret_authenticates_to_the_private_registry() {
     let stage = Stage::new();
     let image = stage.images()[1];
     let (registry, _) = image.split_once('/').unwrap();

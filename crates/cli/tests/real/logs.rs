@@ -1,4 +1,4 @@
-//! Logs through the files that the kubelet rotates.
+//! Logs while the kubelet rotates their files.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -7,20 +7,21 @@ use crate::{
     stage::{Stage, said},
 };
 
-/// Enough for many of the kubelet's files.
+/// Enough lines for many of the kubelet's files.
 const LINES: u64 = 10_000_000;
-/// Each has its number, in ten digits, and zeros.
+/// Each line has its number, in ten digits, and zeros.
 const LENGTH: usize = 99;
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn every_line_comes_or_is_counted_as_lost() {
+fn every_line_arrives_or_is_counted_as_lost() {
     let stage = Stage::new();
     let zeros = LENGTH - 10;
     let script = format!("seq -f \"%010.0f$(printf '%0{zeros}d' 0)\" {LINES}");
     let mut followed = Running::start(stage.run_command(&["--", "sh", "-c", &script]));
     let (mut seen, mut last, mut gaps) = (0, 0, 0);
-    // Whether a gap was reported since the last line, and what of the lines one must explain.
+    // Whether a gap was reported since the last line, and the numbers that a gap still has
+    // to account for.
     let (mut is_reported, mut owed) = (false, None);
     for line in BufReader::new(followed.output()).lines() {
         let line = line.unwrap();
@@ -29,7 +30,8 @@ fn every_line_comes_or_is_counted_as_lost() {
             (is_reported, owed, gaps) = (true, None, gaps + 1);
             continue;
         }
-        // containerd may end a file within a line: half of it was in the missing file.
+        // containerd may rotate within a line: the first part of this one was in the
+        // missing file.
         let number = (text.len() == LENGTH).then(|| text[..10].parse::<u64>().unwrap());
         let follows = number == Some(last + 1);
         if !is_reported && !follows && owed.is_none() {
@@ -40,10 +42,10 @@ fn every_line_comes_or_is_counted_as_lost() {
             (seen, last, is_reported) = (seen + 1, number, false);
         }
     }
-    // What is missing is missing where that is said, and nowhere else.
+    // Lines are missing where a gap is reported, and nowhere else.
     assert_eq!(owed, None);
     let answer = followed.end().expect(0);
-    // The last file may be empty: then that is said, too.
+    // The last file may be empty: then a gap is reported as well.
     assert!(last == LINES || is_reported, "{last}: {}", answer.err);
     assert_eq!(gaps > 0, answer.err.contains("gap"), "{}", answer.err);
     println!("{seen} of {LINES} lines, {gaps} gaps");
@@ -51,7 +53,7 @@ fn every_line_comes_or_is_counted_as_lost() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_line_without_an_end_comes_before_the_line_is_complete() {
+fn an_incomplete_line_arrives_before_its_newline() {
     let stage = Stage::new();
     let answer = stage.run(&[
         "--",

@@ -1,11 +1,11 @@
-//! The launcher on a Kubernetes of today, with a kubelet, controllers and a registry:
-//! `cargo xtask test --cluster real` starts one and runs these.
+//! The launcher on a current Kubernetes with kubelet, controllers and a registry. `cargo
+//! xtask test --cluster real` starts one and runs these tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod causes;
 mod disruptions;
 mod examples;
-mod first;
+mod first_commands;
 mod generations;
 mod images;
 mod logs;

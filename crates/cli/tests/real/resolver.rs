@@ -1,4 +1,4 @@
-//! The resolver within pods, with the rights of a service account.
+//! The resolver in pods, with the permissions of a service account.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) fn allow_pods(stage: &Stage) {
     stage.kubectl(&["create", "rolebinding", "reader", "--role=reader", &account]);
 }
 
-/// Pods that serve, with the labels that the resolver looks for by itself.
+/// Pods that serve, with the labels that the resolver selects by default.
 fn workers(stage: &Stage, count: u32) {
     for index in 0..count {
         stage.apply(&json!({
@@ -35,7 +35,7 @@ fn workers(stage: &Stage, count: u32) {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_pod_resolves_its_peers_by_its_service_account() {
+fn a_pod_resolves_its_peers_with_its_service_account() {
     let stage = Stage::new();
     allow_pods(&stage);
     workers(&stage, 2);

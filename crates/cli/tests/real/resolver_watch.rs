@@ -13,7 +13,7 @@ use crate::{
     stage::{Stage, said},
 };
 
-/// A pod template whose pods end at once when they are asked to.
+/// A pod template whose pods end at once on SIGTERM.
 fn sleepers(label: &str) -> Value {
     json!({
         "metadata": {"labels": {"app": label}},
@@ -103,7 +103,7 @@ fn a_run_whose_role_is_scaled_is_followed_to_its_end() {
     let command = stage.run_command(&[&words[..], &["--", "sh", "-c", script]].concat());
     let followed = Running::start(command);
     let names = || stage.about(&["runs", "--output", "name"]).expect(0).out;
-    stage.eventually("the run is there", || !names().is_empty());
+    stage.eventually("the run exists", || !names().is_empty());
     let run = names().trim().to_owned();
     let job = format!("{run}-worker");
     let selector = format!("longshore.dev/run={run}");
@@ -139,14 +139,14 @@ fn a_run_whose_role_is_scaled_is_followed_to_its_end() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_watch_goes_on_after_a_restart_of_the_api_server() {
+fn a_watch_continues_after_a_restart_of_the_api_server() {
     let stage = Stage::new();
     allow_pods(&stage);
     deployment(&stage, 2);
     let mut watch = Watch::start(&stage, "app=train");
     watch.until_size(&stage, 2, "app=train");
     restart_apiserver(&stage, Duration::from_secs(3));
-    // Nothing has changed, so nothing is printed; what changes then, is.
+    // Nothing has changed, so nothing is printed. Later changes are printed.
     for replicas in [3, 1] {
         deployment(&stage, replicas);
         watch.until_size(&stage, replicas as usize, "app=train");

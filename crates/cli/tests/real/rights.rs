@@ -1,4 +1,4 @@
-//! Users with few rights, and namespaces with strict rules.
+//! Users with few permissions, and namespaces with strict rules.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, said};
 
-/// A kubeconfig of a service account that has no rights yet.
+/// A kubeconfig of a service account without permissions.
 fn limited_user(stage: &Stage) -> PathBuf {
     stage.kubectl(&["create", "serviceaccount", "limited"]);
     let token = stage.kubectl(&["create", "token", "limited"]);
@@ -20,7 +20,7 @@ fn limited_user(stage: &Stage) -> PathBuf {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn the_remedy_of_a_refusal_is_all_that_a_user_needs() {
+fn the_remedy_of_a_forbidden_error_grants_enough() {
     let stage = Stage::new();
     let kubeconfig = limited_user(&stage);
     let run = || {
@@ -48,7 +48,7 @@ fn the_remedy_of_a_refusal_is_all_that_a_user_needs() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn the_documented_role_is_enough_for_every_verb() {
+fn the_documented_role_is_enough_for_every_command() {
     let stage = Stage::new();
     let kubeconfig = limited_user(&stage);
     let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/launcher.md");

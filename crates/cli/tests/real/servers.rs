@@ -1,4 +1,4 @@
-//! The cluster's own processes, restarted with what they were started with.
+//! The cluster's own processes, restarted with their original arguments.
 
 use std::{
     fs::{self, OpenOptions},
@@ -23,21 +23,21 @@ pub(crate) fn restart_apiserver(stage: &Stage, pause: Duration) {
     let words: Vec<&str> = words.trim_end_matches('\0').split('\0').collect();
     let log = stage.state("log").join(format!("{name}.log"));
     let log = OpenOptions::new().append(true).open(log).unwrap();
-    // The network namespace stays with the others.
+    // The other processes keep the network namespace.
     let network = format!("--net=/proc/{}/ns/net", pid(stage, "etcd"));
     let mut again = Command::new("nsenter");
     again.arg(network).arg("--").args(&words);
     again.stdin(Stdio::null()).process_group(0);
     again.stdout(log.try_clone().unwrap()).stderr(log);
     signal(before, "KILL");
-    stage.eventually("it is gone", || {
+    stage.eventually("kube-apiserver has stopped", || {
         fs::read_to_string(format!("/proc/{before}/stat"))
             .map_or(true, |stat| stat.contains(") Z "))
     });
     thread::sleep(pause);
     let after = again.spawn().unwrap().id();
     fs::write(stage.state(&format!("{name}.pid")), after.to_string()).unwrap();
-    stage.eventually("it is ready", || {
+    stage.eventually("kube-apiserver is ready", || {
         stage.ask(&["get", "--raw", "/readyz"]).as_deref() == Some("ok")
     });
 }

@@ -1,4 +1,4 @@
-//! A namespace of the real cluster, and a folder to work in.
+//! A namespace of the real cluster, and a working folder.
 
 use std::{
     ffi::OsStr,
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::machine::{Answer, Machine};
 
-/// Longer than anything takes on a busy machine: an image is pulled, a grace period ends.
+/// More than anything takes on a busy machine, such as an image pull or a grace period.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What `cargo xtask` says of the cluster.
+/// What `cargo xtask` reports about the cluster.
 struct Facts(Value);
 
 impl Facts {
@@ -41,7 +41,7 @@ impl Stage {
         Self::labelled(&[])
     }
 
-    /// With labels of the namespace, as in `a=b`.
+    /// With labels on the namespace, as in `a=b`.
     pub(crate) fn labelled(labels: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Stage {
         if !labels.is_empty() {
             stage.kubectl(&[&["label", "namespace", &stage.name], labels].concat());
         }
-        stage.eventually("the service account is there", || {
+        stage.eventually("the service account exists", || {
             stage
                 .ask(&["get", "serviceaccount", "default"])
                 .is_some_and(|_| true)
@@ -71,7 +71,7 @@ impl Stage {
         ["image", "privateImage"].map(|name| self.facts.get(name))
     }
 
-    /// A fact of the cluster.
+    /// A fact about the cluster.
     pub(crate) fn facts(&self, name: &str) -> &str {
         self.facts.get(name)
     }
@@ -103,14 +103,14 @@ impl Stage {
         command
     }
 
-    /// What kubectl prints; it must succeed.
+    /// The output of kubectl, which must succeed.
     #[track_caller]
     pub(crate) fn kubectl(&self, words: &[&str]) -> String {
         let answer = Answer::new(&self.kubectl_command(words).output().unwrap());
         answer.expect(0).out
     }
 
-    /// What kubectl prints, if it succeeds.
+    /// The output of kubectl, if it succeeds.
     pub(crate) fn ask(&self, words: &[&str]) -> Option<String> {
         let answer = Answer::new(&self.kubectl_command(words).output().unwrap());
         (answer.code == 0).then_some(answer.out)
@@ -138,7 +138,7 @@ impl Stage {
         Answer::new(&self.command(words).output().unwrap())
     }
 
-    /// `longshore run` with the launcher's image, and what comes after.
+    /// `longshore run` with the launcher's image and these arguments.
     pub(crate) fn run_command(&self, words: &[&str]) -> Command {
         let start = ["run", "--context", "real", "--namespace", &self.name];
         let image = ["--launcher-image", self.facts.get("launcherImage")];
@@ -149,7 +149,7 @@ impl Stage {
         Answer::new(&self.run_command(words).output().unwrap())
     }
 
-    /// Starts a run and leaves it; its name.
+    /// Starts a run and detaches; returns its name.
     #[track_caller]
     pub(crate) fn detach(&self, words: &[&str]) -> String {
         let answer = self.run(&[&["--detach"], words].concat()).expect(0);
@@ -168,7 +168,7 @@ impl Stage {
         answer.json()
     }
 
-    /// Waits until the cause is of a kind.
+    /// Waits until the cause has this kind.
     #[track_caller]
     pub(crate) fn eventually_why(&self, run: &str, kind: &str) -> Value {
         let begin = Instant::now();
@@ -188,18 +188,18 @@ impl Stage {
 
     /// Waits until the run has failed, before or after it started.
     #[track_caller]
-    pub(crate) fn eventually_over(&self, run: &str) {
-        self.eventually("it has failed", || {
+    pub(crate) fn eventually_failed(&self, run: &str) {
+        self.eventually("the run has failed", || {
             let state = &self.why(run)["state"];
             state == "failed" || state == "not-started"
         });
     }
 
-    /// What kubectl says of the namespace's pods and Jobs, events among it.
+    /// The description by kubectl of the namespace's pods and Jobs, with events.
     pub(crate) fn describe(&self) -> String {
         let names = self.ask(&["get", "pods,jobs", "--output", "name"]);
         let names = names.unwrap_or_default();
-        // One by one: of several objects it shows no events.
+        // One by one: kubectl describes several objects without their events.
         let described = names
             .lines()
             .filter_map(|name| self.ask(&["describe", name]));
@@ -226,7 +226,7 @@ impl Stage {
     }
 }
 
-/// What the only task of a run said.
+/// The output of the only task of a run.
 pub(crate) fn said(answer: &Answer) -> String {
     let lines = answer.out.lines();
     let lines = lines.map(|line| line.strip_prefix("main/0 | ").unwrap_or(line));

@@ -1,4 +1,4 @@
-//! Code by way of a store to which pods have no credentials.
+//! Code in a store for which pods have no credentials.
 
 use std::{fs, io::Read as _};
 
@@ -8,12 +8,12 @@ use crate::{
     stage::{Stage, said},
 };
 
-/// More than a Secret may have.
+/// More bytes than a Secret may have.
 const SIZE: usize = 5 << 20;
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_bundle_is_fetched_by_a_signed_url() {
+fn a_bundle_is_downloaded_by_a_signed_url() {
     let stage = Stage::new();
     let server = S3::start_at(stage.machine());
     let mut data = vec![0; SIZE];

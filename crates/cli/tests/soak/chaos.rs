@@ -1,5 +1,5 @@
-//! Disturbances: killed tasks, killed clusters, injected faults, clients that
-//! leave in the middle.
+//! Disruptions: killed tasks, killed clusters, injected faults, clients that disconnect in
+//! the middle of a response.
 
 use std::{process::Stdio, thread, time::Duration};
 
@@ -15,23 +15,23 @@ fn pause(rng: &mut StdRng, milliseconds: std::ops::Range<u64>) {
 /// Kills the cluster with SIGKILL and starts it again.
 pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
     while !stage.is_over() {
-        // A Job starts a lost task again after ten seconds or more: it must have a chance
-        // to end.
+        // A Job restarts a lost task after ten seconds or more: it must have a chance to
+        // end.
         pause(&mut rng, 500..40_000);
         let Some(pid) = stage.machine.pid() else {
             stage
                 .tally
-                .fail("the cluster that was started is not there".into());
+                .fail("the cluster that was started does not run".into());
             return;
         };
         machine::signal(pid, "KILL");
-        // While it dies it still looks alive.
-        while resources::lives(pid) {
+        // A process still appears to run while it dies.
+        while resources::is_running(pid) {
             thread::sleep(Duration::from_millis(1));
         }
         stage.tally.count("clusters killed");
         pause(&mut rng, 0..1_000);
-        // Runs that start meanwhile may be quicker to start it.
+        // Runs that start meanwhile may start the cluster first.
         let up = stage.machine.longshore(&["up"]);
         if up.code != 0 {
             stage
@@ -42,8 +42,8 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
     }
 }
 
-/// Makes the server refuse, delay and break off some requests for a while.
-pub(crate) fn disturb(stage: &Stage, mut rng: StdRng) {
+/// Makes the server reject, delay and abort some requests for a while.
+pub(crate) fn inject_faults(stage: &Stage, mut rng: StdRng) {
     let runtime = manifests::runtime();
     let proxy = runtime.block_on(manifests::connect(stage)).proxy();
     let faults = "/longshore.dev/v1/faults";

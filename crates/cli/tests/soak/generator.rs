@@ -1,14 +1,14 @@
-//! Manifests with extreme values: valid objects of which some fields, found in
-//! the server's own OpenAPI documents, are set to values near every limit.
+//! Manifests with extreme values: valid objects in which some fields, found in the server's
+//! own OpenAPI documents, are set to values near every limit.
 
 use rand::{Rng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
-/// How deep a generated value may nest.
+/// Maximum nesting of a generated value.
 const DEPTH: u32 = 5;
 
-/// Fields that would reach outside of the cluster's own folders.
-const LEFT_ALONE: [&str; 3] = ["hostPath", "namespace", "generateName"];
+/// Fields that would affect something outside the cluster's own folders.
+const EXCLUDED_FIELDS: [&str; 3] = ["hostPath", "namespace", "generateName"];
 
 const STRINGS: &[&str] = &[
     "",
@@ -91,7 +91,7 @@ pub(crate) struct Template {
     pub(crate) object: Value,
 }
 
-/// The kinds that the soak creates, and a valid object of each.
+/// The kinds that the soak test creates, with a valid object of each.
 pub(crate) fn templates(marker: &str) -> Vec<Template> {
     let script = format!(": {marker}; echo line; sleep 0.2");
     let pod = json!({
@@ -209,7 +209,7 @@ impl Schemas {
         name.and_then(|name| self.0.get(name)).unwrap_or(schema)
     }
 
-    /// Sets a field somewhere in the value to something that the type allows, or not.
+    /// Sets a random field of the value, usually to something that its type allows.
     pub(crate) fn mutate(&self, value: &mut Value, schema: &Value, rng: &mut impl Rng) {
         let schema = self.resolve(schema);
         match value {
@@ -221,7 +221,7 @@ impl Schemas {
                 };
                 let known: Vec<&String> = properties
                     .keys()
-                    .filter(|name| !LEFT_ALONE.contains(&name.as_str()))
+                    .filter(|name| !EXCLUDED_FIELDS.contains(&name.as_str()))
                     .collect();
                 let present: Vec<&String> = known
                     .iter()
@@ -253,7 +253,7 @@ impl Schemas {
         }
     }
 
-    /// A value of a type, or seldom of another.
+    /// A value of a type, or rarely of another one.
     fn value(&self, schema: &Value, depth: u32, rng: &mut impl Rng) -> Value {
         let schema = self.resolve(schema);
         if rng.random_bool(0.02) {
@@ -304,7 +304,7 @@ impl Schemas {
             };
             let share = 1.5 / properties.len().max(2) as f64;
             for (name, of) in properties {
-                if LEFT_ALONE.contains(&name.as_str()) {
+                if EXCLUDED_FIELDS.contains(&name.as_str()) {
                     continue;
                 }
                 if rng.random_bool(if is_required(name) { 0.95 } else { share }) {
@@ -321,7 +321,7 @@ impl Schemas {
     }
 }
 
-/// A string, seldom a long one.
+/// A string, rarely a long one.
 fn string(rng: &mut impl Rng) -> String {
     match rng.random_range(0..100) {
         0 => "x".repeat(300),

@@ -1,11 +1,11 @@
-//! A randomized soak of the embedded cluster.
+//! A randomized soak test of the embedded cluster.
 //!
-//! Two clusters run side by side. The first one lives as long as the test: runs,
-//! followers, hostile manifests and injected faults act on it, and its memory,
-//! descriptors, processes, mounts and files must not grow. The second one is
-//! killed with SIGKILL and started again while runs go on.
+//! Two clusters run side by side. The first one runs for the whole test: runs, followers,
+//! hostile manifests and injected faults act on it, and its memory, descriptors, processes,
+//! mounts and files must not grow. The second one is killed with SIGKILL and restarted
+//! while runs are active.
 //!
-//! `LONGSHORE_SOAK_SECONDS` sets the length (default 20, an hour by hand),
+//! `LONGSHORE_SOAK_SECONDS` sets the duration (default 20; manual tests take an hour).
 //! `LONGSHORE_SOAK_SEED` repeats the choices of an earlier test.
 
 #![allow(
@@ -38,24 +38,25 @@ use machine::Machine;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tally::Tally;
 
-/// Length of the test without the variable.
+/// Duration of the test without the variable.
 const DEFAULT_SECONDS: u64 = 20;
-/// How often the memory is noted.
+/// Interval between records of the memory.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(300);
-/// Length of the phase before the first measurement, at most.
+/// Longest warm-up before the first measurement.
 const WARM_UP: Duration = Duration::from_secs(300);
 
-/// What every actor of the test knows.
+/// State that all actors of the test share.
 pub(crate) struct Stage {
     /// The working folder and the cluster.
     pub(crate) machine: Machine,
-    /// Whether the cluster is killed while runs go on.
+    /// Whether the cluster is killed while runs are active.
     pub(crate) killed: bool,
     /// When the actors stop.
     pub(crate) end: Instant,
-    /// What was done and what went wrong.
+    /// Counts of events and failures.
     pub(crate) tally: Arc<Tally>,
-    /// Among the arguments of every task, and of nothing else on the machine.
+    /// A word that is among the arguments of every task, and of no other process on the
+    /// machine.
     pub(crate) marker: String,
 }
 
@@ -85,7 +86,7 @@ fn nothing_is_lost_or_leaked() {
     tally.assert_active();
 }
 
-/// The cluster that lives as long as the test. Measured twice, both times with
+/// The cluster that runs for the whole test. Usage is measured twice, both times with
 /// everything deleted: after a warm-up and at the end.
 fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
     let mut machine = Machine::new();
@@ -114,14 +115,14 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
                 scope.spawn(move || match actor {
                     0 | 1 => runs::act(&stage, rng),
                     2 => manifests::act(&stage, rng),
-                    3 => chaos::disturb(&stage, rng),
+                    3 => chaos::inject_faults(&stage, rng),
                     _ => chaos::watch_and_leave(&stage, rng),
                 });
             }
         });
         manifests::delete_everything(&stage);
         resources::assert_no_task(&stage);
-        let now = resources::Use::settled(pid, &stage.machine.data(), before.as_ref(), warm_up);
+        let now = resources::Usage::settled(pid, &stage.machine.data(), before.as_ref(), warm_up);
         tally.note(&format!("resources after phase {phase}: {now:?}"));
         if let Some(before) = &before {
             now.compare(before, tally);
@@ -135,7 +136,7 @@ fn soak_lasting(length: Duration, seed: u64, tally: &Arc<Tally>) {
     resources::assert_clean_end(&machine, tally);
 }
 
-/// Notes the memory of the cluster while the actors act.
+/// Records the memory of the cluster while the actors act.
 fn watch_memory(pid: i32, stage: &Stage) {
     let mut next = Instant::now() + MEMORY_INTERVAL;
     while !stage.is_over() {
@@ -149,7 +150,7 @@ fn watch_memory(pid: i32, stage: &Stage) {
     }
 }
 
-/// The cluster that is killed again and again.
+/// The cluster that is killed repeatedly.
 fn soak_killed(length: Duration, seed: u64, tally: &Arc<Tally>) {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);

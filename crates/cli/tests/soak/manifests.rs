@@ -1,5 +1,5 @@
-//! Objects with extreme values are created, patched, read and deleted. The
-//! server may refuse any of them; it must not answer with a server error.
+//! Creates, patches, reads and deletes objects with extreme values. The server may reject
+//! any of them; it must not respond with a server error.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::{
     generator::{Schemas, Template, templates},
 };
 
-/// Where the objects are made.
+/// The namespace of the objects.
 const NAMESPACE: &str = "soak";
-/// How many objects may be there before they are deleted.
+/// Maximum number of objects before they are deleted.
 const MAX_OBJECTS: usize = 60;
-/// How long the deletion of everything may take.
+/// Maximum time to delete everything.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
@@ -33,7 +33,7 @@ pub(crate) async fn connect(stage: &Stage) -> Cluster {
         .unwrap()
 }
 
-/// Creates and changes objects until the stage is over.
+/// Creates and changes objects until the stage ends.
 pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
     runtime().block_on(async {
         let proxy = connect(stage).await.proxy();
@@ -61,7 +61,7 @@ pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
     });
 }
 
-/// Reads until no fault stands in the way: some reads are refused or broken off.
+/// Retries a read that an injected fault rejects or aborts.
 async fn read(proxy: &ApiServerProxy, path: &str, query: &[(&str, &str)]) -> Value {
     let mut answer = proxy.get(path, query).await;
     for _ in 0..30 {
@@ -99,7 +99,7 @@ struct Actor<'a> {
     stage: &'a Stage,
     proxy: ApiServerProxy,
     schemas: Schemas,
-    /// Objects that were made: their paths and values.
+    /// The created objects: their paths and values.
     names: Vec<(String, Value)>,
 }
 
@@ -110,7 +110,7 @@ impl Actor<'_> {
         self.mutate(&mut object, rng);
         let path = template.path.replace("{ns}", NAMESPACE);
         let answer = self.proxy.post(&path, &[], &object).await;
-        match self.judge(answer, "create", &object) {
+        match self.accepted(answer, "create", &object) {
             Some(made) => {
                 self.stage.tally.count("objects created");
                 let name = made["metadata"]["name"].as_str().unwrap_or_default();
@@ -154,12 +154,12 @@ impl Actor<'_> {
             3 => Patch::apply(wanted.clone(), "soak", true),
             _ => {
                 let answer = self.proxy.put(&path, &[], &wanted).await;
-                self.judge(answer, "replace", &wanted);
+                self.accepted(answer, "replace", &wanted);
                 return;
             }
         };
         let answer = self.proxy.patch(&path, &[], &patch).await;
-        if self.judge(answer, "patch", &wanted).is_some() {
+        if self.accepted(answer, "patch", &wanted).is_some() {
             self.stage.tally.count("objects changed");
         }
     }
@@ -169,17 +169,18 @@ impl Actor<'_> {
             let seconds = [0, 1, -1, i64::MAX].choose(rng).unwrap();
             let options = json!({"gracePeriodSeconds": seconds});
             let answer = self.proxy.delete(&path, &[], Some(&options)).await;
-            self.judge(answer, "delete", &json!({"path": path, "options": options}));
+            self.accepted(answer, "delete", &json!({"path": path, "options": options}));
         }
         delete_objects(&self.proxy).await;
     }
 
-    /// Server errors other than injected ones are failures.
-    fn judge<T>(&self, answer: longshore::Result<T>, verb: &str, what: &Value) -> Option<T> {
+    /// Returns the value of a successful response. Reports server errors that were not
+    /// injected as failures.
+    fn accepted<T>(&self, answer: longshore::Result<T>, verb: &str, what: &Value) -> Option<T> {
         match answer {
             Ok(value) => return Some(value),
             Err(error) if error.code() == Some(500) => {
-                // As by Kubernetes: an apply that does not have the form of its type.
+                // As in Kubernetes: an apply with a malformed object of its type.
                 if verb != "patch" {
                     let text = what.to_string();
                     let text: String = text.chars().take(3_000).collect();
@@ -196,7 +197,7 @@ impl Actor<'_> {
     }
 }
 
-/// Takes finalizers off and deletes whatever the templates' kinds have.
+/// Removes the finalizers of all objects of the templates' kinds, and deletes the objects.
 async fn delete_objects(proxy: &ApiServerProxy) -> usize {
     let mut left = 0;
     for template in templates("") {
@@ -225,7 +226,7 @@ async fn delete_objects(proxy: &ApiServerProxy) -> usize {
     left
 }
 
-/// Removes all runs and objects, and waits until they are gone.
+/// Removes all runs and objects, and waits until they are deleted.
 pub(crate) fn delete_everything(stage: &Stage) {
     runtime().block_on(async {
         let proxy = connect(stage).await.proxy();

@@ -1,4 +1,4 @@
-//! What a cluster's process uses, and what is left of it.
+//! The resource usage of a cluster's process, and what it leaves behind.
 
 use std::{
     fs,
@@ -13,16 +13,16 @@ use crate::{
     tally::Tally,
 };
 
-/// How long usage may take to come down after everything was deleted.
+/// Maximum time for usage to come down after everything was deleted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same for memory, which holds what was deleted for five minutes more, as history.
-const FORGET_TIMEOUT: Duration = Duration::from_secs(400);
+/// The same for memory: the history keeps deleted objects for five more minutes.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(400);
 /// The shortest warm-up after which memory is compared.
 const LONG_WARM_UP: Duration = Duration::from_secs(120);
 
-/// What a process uses, with its descendants.
+/// The usage of a process and its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Use {
+pub(crate) struct Usage {
     memory_kb: u64,
     descriptors: usize,
     threads: usize,
@@ -31,32 +31,32 @@ pub(crate) struct Use {
     files: usize,
 }
 
-impl Use {
-    /// Measured again until nothing is over the earlier measurement, or until time is up.
+impl Usage {
+    /// Measures until no value exceeds the earlier measurement, or until a timeout.
     ///
-    /// After a short warm-up the memory still grows with what is used for the first
-    /// time: it is only compared after a long one.
+    /// After a short warm-up, memory still grows with features that are used for the first
+    /// time, so it is only compared after a long one.
     pub(crate) fn settled(pid: i32, data: &Path, before: Option<&Self>, warm_up: Duration) -> Self {
         let begin = Instant::now();
         loop {
-            let mut now = Self::now(pid, data);
+            let mut usage = Self::measure(pid, data);
             if warm_up < LONG_WARM_UP {
-                now.memory_kb = 0;
+                usage.memory_kb = 0;
             }
-            let enough = before.is_some_and(|before| now.excess(before).is_empty());
+            let enough = before.is_some_and(|before| usage.excess(before).is_empty());
             let limit = match before {
                 None => SETTLE_TIMEOUT / 6,
                 Some(_) if warm_up < LONG_WARM_UP => SETTLE_TIMEOUT,
-                Some(_) => FORGET_TIMEOUT,
+                Some(_) => HISTORY_TIMEOUT,
             };
             if enough || begin.elapsed() > limit {
-                return now;
+                return usage;
             }
             thread::sleep(Duration::from_millis(500));
         }
     }
 
-    fn now(pid: i32, data: &Path) -> Self {
+    fn measure(pid: i32, data: &Path) -> Self {
         let process = Path::new("/proc").join(pid.to_string());
         let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
         let mounts = fs::read_to_string(process.join("mountinfo")).unwrap();
@@ -70,7 +70,7 @@ impl Use {
         }
     }
 
-    /// What is more than it was, in words.
+    /// Describes which values exceed the earlier measurement.
     fn excess(&self, before: &Self) -> Vec<String> {
         let mut found = Vec::new();
         // More than a fifth counts as a leak.
@@ -105,7 +105,7 @@ impl Use {
     }
 }
 
-/// The resident memory of a process, if it lives.
+/// The resident memory of a process, if it is running.
 pub(crate) fn memory_kb(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let memory = status
@@ -151,21 +151,21 @@ pub(crate) fn assert_no_task(stage: &Stage) {
     }
 }
 
-/// Whether a process is there and has not ended: one that nobody reaps has.
-pub(crate) fn lives(pid: i32) -> bool {
+/// Whether a process is running. A zombie is not.
+pub(crate) fn is_running(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
 }
 
-/// Stops the cluster: no process and no mount is left, and no panic in its logs.
+/// Stops the cluster. No process and no mount is left, and there is no panic in its logs.
 pub(crate) fn assert_clean_end(machine: &Machine, tally: &Tally) {
     let pid = machine.pid();
     let down = machine.longshore(&["down", "--force"]);
     if down.code != 0 {
         tally.fail(format!("the cluster cannot be stopped: {}", down.err));
     }
-    if pid.is_some_and(lives) {
-        tally.fail("the cluster's process is still there".into());
+    if pid.is_some_and(is_running) {
+        tally.fail("the cluster's process is still running".into());
     }
     let data = machine.data();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -1,5 +1,5 @@
-//! Runs of random shape, whose followers are killed at random. Each must end
-//! with the right exit code and complete logs.
+//! Runs of random shape, whose followers are killed at random. Each run must end with the
+//! right exit code and complete logs.
 
 use std::{
     collections::BTreeMap,
@@ -18,12 +18,12 @@ use serde_json::Value;
 
 use crate::{Stage, machine};
 
-/// How long a run, with all restarts of its cluster, may take.
+/// Maximum duration of a run, with all restarts of its cluster.
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Prints numbered lines behind the pod's name; then ends as it is told.
-/// Arguments: the marker, how many lines, seconds to wait in the middle, exit code,
-/// whether a process in a session of its own is left behind.
+/// Prints numbered lines after the pod's name, then exits with the given code. Arguments:
+/// the marker, the number of lines, the seconds to wait in the middle, the exit code, and
+/// whether to leave a process behind in its own session.
 const TASK: &str = r#"
 test "$5" = 0 || setsid sh -c ': "$0"; sleep 1000' "$1" &
 awk -v n="$2" -v pod="$POD_NAME" 'BEGIN {
@@ -44,7 +44,7 @@ struct Shape {
     lines: u64,
     seconds: f64,
     code: i32,
-    /// How often a failed task is started again.
+    /// How often a failed task is restarted.
     retries: u32,
     leave_process: bool,
 }
@@ -96,19 +96,19 @@ impl Shape {
     }
 }
 
-/// Whether a word is the whole name of a pod of the run.
+/// Whether a word is the full name of a pod of the run.
 fn is_of(word: &str, shape: &Shape) -> bool {
     // Name, suffix of the run, role, index, suffix of the pod.
     word.starts_with(&format!("{}-", shape.name)) && word.split('-').count() == 5
 }
 
-/// Whether a line may be the beginning of a line of the run, up to the number.
+/// Whether a line is a prefix of a line of the run, cut off before its number.
 fn is_beginning(line: &str, shape: &Shape) -> bool {
     let name = format!("{}-", shape.name);
     name.starts_with(line) || line.starts_with(&name) && !line.trim_end().contains(' ')
 }
 
-/// Launches runs until the stage is over.
+/// Launches runs until the stage ends.
 pub(crate) fn act(stage: &Stage, mut rng: StdRng) {
     while !stage.is_over() {
         let shape = Shape::random(stage, &mut rng);
@@ -132,7 +132,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
         if rng.random_bool(0.5) {
             break output_of(stage, shape, follower);
         }
-        // The follower goes, the run stays.
+        // The follower ends, the run stays.
         let moment = Duration::from_millis(rng.random_range(20..2_000));
         if let Some(output) = wait(&mut follower, moment) {
             break output;
@@ -143,7 +143,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
         if !started(&output) {
             stage
                 .tally
-                .count("followers killed before the run was made");
+                .count("followers killed before the run was created");
             remove(stage, shape);
             return Ok(());
         }
@@ -151,8 +151,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
         follower = follow(stage, &attach(stage, shape, begin)?);
     };
     if !started(&output) && output.status.code() == Some(3) {
-        // A fault, or the end of the cluster, met the requests before the submission or
-        // amid it.
+        // A fault or the end of the cluster hit the requests of the submission.
         stage.tally.count(match stage.killed {
             true => "runs that were not started because their cluster was killed",
             false => "runs that an injected fault refused",
@@ -160,7 +159,7 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
         remove(stage, shape);
         return Ok(());
     }
-    // A cluster that is killed and a follower that gives it up: attach again.
+    // A follower may give up on a killed cluster: attach again.
     while finished(&output).is_none() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         if text.contains("panicked") || begin.elapsed() > RUN_TIMEOUT {
@@ -182,8 +181,8 @@ fn launch(stage: &Stage, shape: &Shape, rng: &mut StdRng) -> Result<(), String> 
     Ok(())
 }
 
-/// What a follower printed until its end. A run that takes too long is examined, fails
-/// the test, and is removed.
+/// The output of a follower until it ends. A run that takes too long is examined, fails the
+/// test, and is removed.
 fn output_of(stage: &Stage, shape: &Shape, follower: Child) -> Output {
     thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
@@ -203,7 +202,7 @@ fn output_of(stage: &Stage, shape: &Shape, follower: Child) -> Output {
     })
 }
 
-/// What a run's pods and processes are doing.
+/// The state of a run's pods and processes.
 fn examine(stage: &Stage, shape: &Shape) -> String {
     let mut found = String::new();
     for arguments in [
@@ -243,7 +242,7 @@ fn attach(stage: &Stage, shape: &Shape, begin: Instant) -> Result<Vec<String>, S
     }
 }
 
-/// The run's full name, if the cluster answers and has it.
+/// The run's full name, if the cluster responds and has it.
 fn list(stage: &Stage, shape: &Shape) -> Option<String> {
     let answer = stage.machine.longshore(&["runs", "--output", "json"]);
     let runs: Value = serde_json::from_str(&answer.out).ok()?;
@@ -270,11 +269,11 @@ fn follow(stage: &Stage, arguments: &[String]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Reads the follower's output for a while; gives it if the follower ends by then.
+/// Reads the follower's output for a while; returns it if the follower ends in that time.
 fn wait(follower: &mut Child, moment: Duration) -> Option<Output> {
     let begin = Instant::now();
-    // Small outputs only fit the pipe; a follower that is blocked on it is killed
-    // like any other.
+    // Only small outputs fit the pipe; a follower that is blocked on it is killed like any
+    // other.
     while begin.elapsed() < moment {
         if follower.try_wait().unwrap().is_some() {
             let mut output = Output {
@@ -324,8 +323,8 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
         return Err(format!("a panic: {errors}"));
     }
     let code = output.status.code().unwrap_or(-1);
-    // A task that fails for good with its cluster was ended by SIGKILL, its command or
-    // what brings the code.
+    // A task that fails for good with its cluster was ended by SIGKILL: its command, or the
+    // process that fetches the code.
     let cause = last["explanation"]["cause"].as_str().unwrap_or_default();
     let before = code == 4 && cause.contains("the node agent ended");
     let lost = stage.killed && shape.code != 0 && (code == 137 || before);
@@ -341,9 +340,9 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
     Ok(())
 }
 
-/// Of each pod the lines from the first on, without a gap; and of a task that
-/// ended by itself all of them. A task that is killed, with its cluster or because
-/// another one of its run has failed, ends anywhere, in the middle of a line, too.
+/// Checks that each pod has its lines from the first one on, without a gap, and that each
+/// task that ended by itself has all of them. A task that is killed, with its cluster or
+/// because another task of its run failed, may end anywhere, even in the middle of a line.
 fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
     let may_be_cut = stage.killed || shape.code != 0;
     let mut pods: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -370,7 +369,7 @@ fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Resu
                 ));
             }
         }
-        // A number that is cut off is no line.
+        // A cut-off number is not a complete line.
         if numbers
             .last()
             .is_some_and(|last| *last != (count - 1).to_string())
@@ -378,7 +377,7 @@ fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Resu
             numbers.pop();
         }
     }
-    // The last line has no newline and the number of lines.
+    // The last line has the number of lines and no newline.
     let whole = pods
         .values()
         .filter(|numbers| numbers.len() as u64 == shape.lines + 1);

@@ -1,4 +1,4 @@
-//! What the soak did, and what went wrong.
+//! What the soak test did, and its failures.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -15,11 +15,11 @@ struct Inner {
     notes: Vec<String>,
 }
 
-/// How many failures are kept; further ones are only counted.
+/// Number of failures that are kept; further ones are only counted.
 const KEPT_FAILURES: usize = 50;
 
 impl Tally {
-    /// Counts something that happened.
+    /// Counts an event.
     pub(crate) fn count(&self, what: &str) {
         *self
             .0
@@ -30,7 +30,7 @@ impl Tally {
             .or_default() += 1;
     }
 
-    /// Something that must not happen, shown at once.
+    /// Records a failure, and prints it at once.
     pub(crate) fn fail(&self, what: String) {
         eprintln!("soak failure: {what}");
         self.count("failures");
@@ -40,20 +40,21 @@ impl Tally {
         }
     }
 
-    /// A line of the report.
+    /// Adds a line to the report.
     pub(crate) fn note(&self, what: &str) {
         println!("soak: {what}");
         self.0.lock().unwrap().notes.push(what.to_owned());
     }
 
-    /// Fails the test if anything went wrong.
+    /// Fails the test if there was any failure.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let inner = self.0.lock().unwrap();
         assert!(inner.failures.is_empty(), "{}", inner.failures.join("\n\n"));
     }
 
-    /// Fails the test if an actor did nothing: a soak that does nothing proves nothing.
+    /// Fails the test if an actor did nothing: a soak test that does nothing proves
+    /// nothing.
     #[track_caller]
     pub(crate) fn assert_active(&self) {
         let inner = self.0.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Arguments and answers that are none: each with its exact error.
+//! Invalid arguments and responses, each with its exact error.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 
 use crate::fake::{Answer, Fake, pod};
 
-/// What was given, and what is said of it, a line each.
+/// Inputs and their errors, one per line.
 #[derive(Default)]
-struct Told(String);
+struct Report(String);
 
-impl Told {
+impl Report {
     fn add<T>(&mut self, given: &str, outcome: Result<T>) {
-        let told = outcome.err().map_or("no error".to_owned(), |error| {
+        let error_text = outcome.err().map_or("no error".to_owned(), |error| {
             let variant = format!("{error:?}");
             let variant = variant.split([' ', '(']).next().unwrap();
             format!("{variant}: {error}")
         });
-        writeln!(self.0, "{given}\n    {told}").unwrap();
+        writeln!(self.0, "{given}\n    {error_text}").unwrap();
     }
 }
 
 #[tokio::test]
-async fn arguments_are_refused_before_any_request() {
+async fn invalid_arguments_are_rejected_before_any_request() {
     let fake = Fake::new([]);
     let cluster = fake.cluster();
     let pods = || cluster.pods().in_namespace("n").unwrap();
-    let mut told = Told::default();
+    let mut report = Report::default();
     for url in [
         "",
         "localhost:8001",
@@ -36,31 +36,31 @@ async fn arguments_are_refused_before_any_request() {
         "http://",
         "http://a b/",
     ] {
-        told.add(&format!("URL {url:?}"), Cluster::from_url(url));
+        report.add(&format!("URL {url:?}"), Cluster::from_url(url));
     }
     for name in ["", ".", "..", "a/b", "%2e"] {
-        told.add(&format!("name {name:?}"), pods().fetch(name).await);
+        report.add(&format!("name {name:?}"), pods().fetch(name).await);
     }
     for namespace in ["", "N!", "a/b"] {
         let view = cluster.pods().in_namespace(namespace);
-        told.add(&format!("namespace {namespace:?}"), view);
+        report.add(&format!("namespace {namespace:?}"), view);
     }
-    told.add("a namespace for nodes", cluster.nodes().in_namespace("n"));
-    told.add("a second namespace", pods().in_namespace("m"));
-    told.add(
+    report.add("a namespace for nodes", cluster.nodes().in_namespace("n"));
+    report.add("a second namespace", pods().in_namespace("m"));
+    report.add(
         "no namespace to fetch from",
         cluster.pods().fetch("a").await,
     );
     for selector in ["", " ", "a=b=c", "a in b", "-x", "a=é", "a>b"] {
-        told.add(&format!("selector {selector:?}"), pods().filter(selector));
+        report.add(&format!("selector {selector:?}"), pods().filter(selector));
     }
     for selector in ["status.phase", "a!b"] {
         let outcome: Result<FieldSelector, _> = selector.parse();
         let outcome = outcome.map_err(longshore_client::Error::from);
-        told.add(&format!("field selector {selector:?}"), outcome);
+        report.add(&format!("field selector {selector:?}"), outcome);
     }
     let mut create = async |given: &str, object: Value| {
-        told.add(given, pods().create(&object).await);
+        report.add(given, pods().create(&object).await);
     };
     let meta = json!({"name": "a"});
     create("another kind", json!({"kind": "Job", "metadata": meta})).await;
@@ -71,13 +71,13 @@ async fn arguments_are_refused_before_any_request() {
     create("a list", json!([])).await;
     create("a word", json!("pod")).await;
     let nowhere = json!({"metadata": {"name": "a"}});
-    told.add("nowhere to create", cluster.pods().create(&nowhere).await);
-    told.add(
+    report.add("nowhere to create", cluster.pods().create(&nowhere).await);
+    report.add(
         "nothing said of the kind",
         cluster.create(&nowhere, None).await,
     );
     let words = json!({"kind": "Pod", "apiVersion": "v/1/2", "metadata": meta});
-    told.add("a version that is none", cluster.create(&words, None).await);
+    report.add("a version that is none", cluster.create(&words, None).await);
     for yaml in [
         "",
         "a: [",
@@ -86,19 +86,19 @@ async fn arguments_are_refused_before_any_request() {
         "{kind: Pod, apiVersion: v1}\n---\n3",
     ] {
         let outcome = cluster.create_manifest(yaml, Some("n")).await;
-        told.add(&format!("YAML {yaml:?}"), outcome);
+        report.add(&format!("YAML {yaml:?}"), outcome);
     }
     let patch = pods().patch("", &Patch::merge(json!({}))).await;
-    told.add("no name to patch", patch);
+    report.add("no name to patch", patch);
     let delete = pods().delete("a/b", &DeleteOptions::default()).await;
-    told.add("a path to delete", delete);
-    insta::assert_snapshot!(told.0);
-    assert!(fake.seen().is_empty(), "{:?}", fake.seen());
+    report.add("a path to delete", delete);
+    insta::assert_snapshot!(report.0);
+    assert!(fake.requests().is_empty(), "{:?}", fake.requests());
 }
 
 #[tokio::test]
-async fn kinds_and_labels_that_are_none() {
-    let mut told = Told::default();
+async fn invalid_kinds_and_labels() {
+    let mut report = Report::default();
     let fake = Fake::new([Answer::json(200, &pod("a", 1))]);
     let item = fake.cluster().pods().in_namespace("n").unwrap();
     let item = item.fetch("a").await.unwrap();
@@ -112,23 +112,23 @@ async fn kinds_and_labels_that_are_none() {
         ("good", &"x".repeat(64)),
     ] {
         let given = format!("label {key:?} = {value:?}");
-        told.add(&given, item.labels().set(key, value).await);
+        report.add(&given, item.labels().set(key, value).await);
     }
-    assert_eq!(fake.seen().len(), 1);
+    assert_eq!(fake.requests().len(), 1);
     for word in ["", "hats", "hats.example.org", "a b", "pods/log"] {
         let nothing = json!({"kind": "APIGroupList", "groups": [], "versions": []});
         let fake = Fake::new([&nothing, &nothing].map(|answer| Answer::json(200, answer)));
-        told.add(&format!("kind {word:?}"), fake.cluster().kind(word).await);
+        report.add(&format!("kind {word:?}"), fake.cluster().kind(word).await);
         let again = Fake::new([&nothing, &nothing].map(|answer| Answer::json(200, answer)));
         let outcome = again.cluster().kind_in("example.org/v1", word).await;
-        told.add(&format!("kind {word:?} of example.org/v1"), outcome);
+        report.add(&format!("kind {word:?} of example.org/v1"), outcome);
     }
-    insta::assert_snapshot!(told.0);
+    insta::assert_snapshot!(report.0);
 }
 
 #[tokio::test]
-async fn answers_that_are_none() {
-    let mut told = Told::default();
+async fn invalid_responses() {
+    let mut report = Report::default();
     let page = "<html><body>Please log in</body></html>";
     let success = r#"{"kind": "Status", "apiVersion": "v1", "status": "Success"}"#;
     let failure = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "code": 500}"#;
@@ -168,18 +168,18 @@ async fn answers_that_are_none() {
         let fake = Fake::new([answer(body), answer(body)]);
         let view = fake.cluster().pods().in_namespace("n").unwrap();
         let begin: String = body.chars().take(60).collect();
-        told.add(&format!("list: {code} {begin}"), view.list().await);
-        told.add(&format!("fetch: {code} {begin}"), view.fetch("a").await);
+        report.add(&format!("list: {code} {begin}"), view.list().await);
+        report.add(&format!("fetch: {code} {begin}"), view.fetch("a").await);
         let line = format!("{body}\n");
         for _ in 0..20 {
             fake.push(answer(&line));
         }
-        told.add(&format!("watch: {code} {begin}"), {
+        report.add(&format!("watch: {code} {begin}"), {
             match view.watch_since("5").await {
                 Ok(mut watch) => watch.next(Some(Duration::from_secs(1))).await.map(drop),
                 Err(error) => Err(error),
             }
         });
     }
-    insta::assert_snapshot!(told.0);
+    insta::assert_snapshot!(report.0);
 }

@@ -6,9 +6,9 @@ use crate::fake::{Answer, End, Fake, event, list, no_watch_lists, pod, status};
 use longshore_client::{Cache, Change, Item, kinds::Pod};
 use serde_json::{Value, json};
 
-const LONG: Option<Duration> = Some(Duration::from_secs(20));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(20));
 
-fn told(change: &Change<Pod>) -> String {
+fn describe(change: &Change<Pod>) -> String {
     match change {
         Change::Upsert(item) => format!("+{}@{}", item.name(), item.version()),
         Change::Gone(item) => format!("-{}@{}", item.name(), item.version()),
@@ -16,7 +16,7 @@ fn told(change: &Change<Pod>) -> String {
 }
 
 #[tokio::test]
-async fn a_cache_tells_differences_alone_after_a_resync() {
+async fn a_cache_reports_only_differences_after_a_resync() {
     let mut reborn = pod("c", 30);
     reborn["metadata"]["uid"] = "another".into();
     let mut managed = pod("a", 1);
@@ -42,13 +42,13 @@ async fn a_cache_tells_differences_alone_after_a_resync() {
     let mut changes = cache.subscribe();
     let mut seen = Vec::new();
     while seen.last().map(String::as_str) != Some("-d@32") {
-        let change = tokio::time::timeout(LONG.unwrap(), changes.next())
+        let change = tokio::time::timeout(TIMEOUT.unwrap(), changes.next())
             .await
             .unwrap()
             .unwrap();
-        seen.push(told(&change));
+        seen.push(describe(&change));
     }
-    // What comes together may be told as its last state.
+    // Changes that arrive together may be merged into the last state.
     seen.retain(|change| change != "+d@29");
     assert_eq!(
         seen,
@@ -76,13 +76,13 @@ async fn a_cache_survives_a_lost_permission_and_ends_on_close() {
     ]);
     let cluster = fake.cluster();
     let mut changes = cluster.pods().cache().await.unwrap().subscribe();
-    let change = tokio::time::timeout(LONG.unwrap(), changes.next())
+    let change = tokio::time::timeout(TIMEOUT.unwrap(), changes.next())
         .await
         .unwrap();
-    assert_eq!(told(&change.unwrap()), "+a@7");
+    assert_eq!(describe(&change.unwrap()), "+a@7");
     cluster.close();
     assert!(
-        tokio::time::timeout(LONG.unwrap(), changes.next())
+        tokio::time::timeout(TIMEOUT.unwrap(), changes.next())
             .await
             .unwrap()
             .is_none()
@@ -113,11 +113,13 @@ async fn until(cache: &Cache<Pod>, mut holds: impl FnMut(&Cache<Pod>) -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(LONG.unwrap(), holding).await.unwrap();
+    tokio::time::timeout(TIMEOUT.unwrap(), holding)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
-async fn a_watch_list_fills_it_and_goes_on_as_the_watch() {
+async fn a_watch_list_fills_the_cache_and_continues_as_its_watch() {
     let web = json!({"app": "web", "tier": "a"});
     let fake = Fake::new([Answer::events(
         &[
@@ -145,8 +147,8 @@ async fn a_watch_list_fills_it_and_goes_on_as_the_watch() {
     assert_eq!(names(&cache.by_label("app", "db")), ["n/one"]);
     let selector = "app in (web,db),!tier".parse().unwrap();
     assert_eq!(names(&cache.matching(&selector)), ["n/one"]);
-    // One connection, and what was taken before stays as it was.
-    let seen = fake.seen();
+    // One connection, and an earlier snapshot does not change.
+    let seen = fake.requests();
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0].query("sendInitialEvents"), Some("true"));
     assert_eq!(seen[0].query("resourceVersionMatch"), Some("NotOlderThan"));
@@ -156,14 +158,14 @@ async fn a_watch_list_fills_it_and_goes_on_as_the_watch() {
 }
 
 #[tokio::test]
-async fn watch_lists_are_tried_once_where_they_are_refused_or_unknown() {
+async fn watch_lists_are_tried_once_where_they_are_rejected_or_unknown() {
     let old = |events: &[Value], end| Answer::events(events, end);
     let added = event("ADDED", &pod("a", 1));
     for first in [
         no_watch_lists(),
         Answer::status(400, "BadRequest", "unknown parameter"),
-        // A server that does not know the parameter sends what there is, and
-        // then changes, bookmarks, or nothing.
+        // A server that does not know the parameter sends the current objects, then
+        // changes, bookmarks, or nothing.
         old(
             &[added.clone(), event("MODIFIED", &pod("a", 2))],
             End::Silent,
@@ -176,12 +178,12 @@ async fn watch_lists_are_tried_once_where_they_are_refused_or_unknown() {
         let cluster = fake.cluster();
         let cache = cluster.pods().cache().await.unwrap();
         assert_eq!(names(&cache.items()), ["n/b"]);
-        until(&cache, |_| fake.seen().len() == 3).await;
+        until(&cache, |_| fake.requests().len() == 3).await;
         drop(cache);
         fake.push(list());
         fake.push(list());
         cluster.pods().cache().await.unwrap();
-        let again = &fake.seen()[3..];
+        let again = &fake.requests()[3..];
         let tried = again
             .iter()
             .any(|seen| seen.query("sendInitialEvents").is_some());
@@ -190,7 +192,7 @@ async fn watch_lists_are_tried_once_where_they_are_refused_or_unknown() {
 }
 
 #[tokio::test]
-async fn a_broken_watch_list_is_no_reason_to_give_them_up() {
+async fn a_broken_watch_list_is_retried() {
     let added = event("ADDED", &pod("a", 1));
     for broken in [
         Answer::events(std::slice::from_ref(&added), End::Broken),
@@ -216,7 +218,7 @@ async fn a_broken_watch_list_is_no_reason_to_give_them_up() {
 }
 
 #[tokio::test]
-async fn what_has_no_name_cannot_be_cached() {
+async fn objects_without_a_name_cannot_be_cached() {
     let mut wrong = pod("wrong", 2);
     wrong["metadata"]["name"] = 7.into();
     let fake = Fake::new([
@@ -248,7 +250,7 @@ async fn pages_of_a_snapshot_that_expires_are_read_again_at_once() {
     let cache = fake.cluster().pods().cache().await.unwrap();
     assert_eq!(names(&cache.items()), ["n/b"]);
     fake.opened(1).await;
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(
         (seen[3].query("limit"), seen[3].query("continue")),
         (None, None)
@@ -257,7 +259,7 @@ async fn pages_of_a_snapshot_that_expires_are_read_again_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_holds_a_snapshot_stops_nobody() {
+async fn a_reader_that_holds_a_snapshot_blocks_nothing() {
     let mut events: Vec<Value> = vec![event("ADDED", &pod("a", 1)), end(2)];
     events.extend((3..500).map(|version| event("MODIFIED", &pod("a", version))));
     let fake = Fake::new([Answer::events(&events, End::Silent)]);

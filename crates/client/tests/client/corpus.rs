@@ -1,5 +1,5 @@
-//! Replays the corpus of the fuzz target `answers` (`cargo xtask fuzz`), so
-//! that what was mended once stays mended.
+//! Replays the corpus of the fuzz target `answers` (`cargo xtask fuzz`), so that fixed bugs
+//! stay fixed.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 mod answers;
 
 #[test]
-fn every_answer_of_the_corpus_keeps_its_property() {
+fn every_response_of_the_corpus_satisfies_its_property() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/answers");
     let mut inputs: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -19,7 +19,7 @@ fn every_answer_of_the_corpus_keeps_its_property() {
     for input in inputs {
         let data = fs::read(&input).unwrap();
         let kept = std::panic::catch_unwind(|| answers::check(&data));
-        assert!(kept.is_ok(), "{} breaks its property", input.display());
+        assert!(kept.is_ok(), "{} violates its property", input.display());
     }
 }
 
@@ -28,8 +28,8 @@ mod noise {
 
     use super::answers;
 
-    /// Near to answers: pieces of them, in any order.
-    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+    /// Fragments of responses, in any order.
+    fn fragments() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             &b"{"[..],
             b"}",
@@ -53,19 +53,19 @@ mod noise {
             b"{\"type\":\"ADDED\",\"object\":",
             b"\"resourceVersion\":\"1\"",
         ]);
-        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+        prop::collection::vec(piece, 0..40).prop_map(|fragments| fragments.concat())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
-        fn pieces_of_answers_break_nothing(data in pieces()) {
+        fn fragments_of_responses_cause_no_panic(data in fragments()) {
             answers::check(&data);
         }
 
         #[test]
-        fn a_changed_byte_breaks_nothing(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
+        fn a_changed_byte_causes_no_panic(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
             let mut data = br#"{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a\u0041","labels":{"a":"b"}},"status":{"phase":"Running"}}]}"#.to_vec();
             let length = data.len();
             data[at.index(length)] = byte;

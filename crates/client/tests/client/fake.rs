@@ -1,4 +1,4 @@
-//! A fake API server: a queue of canned answers, and a record of requests.
+//! A fake API server: a queue of canned responses, and a record of the requests.
 
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 
 type AnswerBody = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// One answer of the fake.
+/// A response of the fake.
 pub enum Answer {
-    /// Code, headers, body.
+    /// Status code, headers, body.
     Plain(u16, Vec<(&'static str, String)>, Bytes),
     /// Lines of a watch; then the connection ends, breaks, or stays silent.
     Lines(Vec<String>, End),
-    /// No connection at all.
+    /// The connection is refused.
     Refused,
 }
 
@@ -90,23 +90,23 @@ pub fn list(version: u64, items: &[Value]) -> Value {
     })
 }
 
-/// The answer of a server without watch lists to the request for one.
+/// The response to a watch list request by a server without watch lists.
 pub fn no_watch_lists() -> Answer {
     let message = "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden";
     Answer::status(422, "Invalid", message)
 }
 
-/// A request as the fake saw it.
+/// A request as the fake received it.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub method: String,
     pub target: String,
     pub content_type: String,
     pub body: Value,
 }
 
-impl Seen {
-    /// A parameter of the query, as it is on the wire.
+impl ReceivedRequest {
+    /// A parameter of the query, as it was sent.
     pub fn query(&self, name: &str) -> Option<&str> {
         let (_, query) = self.target.split_once('?')?;
         query
@@ -122,18 +122,18 @@ impl Seen {
 #[derive(Clone, Default)]
 pub struct Fake {
     answers: Arc<Mutex<VecDeque<Answer>>>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
     /// Held by each silent connection that is open.
     open: Arc<()>,
 }
 
 impl Fake {
-    /// Answers in this order; further requests get a 500.
+    /// Sends these responses in order; further requests get a 500.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
         Self {
             answers,
-            seen: Arc::default(),
+            requests: Arc::default(),
             open: Arc::default(),
         }
     }
@@ -142,7 +142,7 @@ impl Fake {
         self.answers.lock().unwrap().push_back(answer);
     }
 
-    /// Waits until so many silent connections are open.
+    /// Waits until this many silent connections are open.
     pub async fn opened(&self, count: usize) {
         let clones = Arc::strong_count(&self.answers);
         let reached = async {
@@ -155,11 +155,11 @@ impl Fake {
             .unwrap();
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// A cluster on the fake, with waits of a millisecond.
+    /// A cluster on the fake, with retry delays of a millisecond.
     pub fn cluster(&self) -> Cluster {
         let fake = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -176,7 +176,7 @@ impl Fake {
     async fn answer(&self, request: Request<Body>) -> Result<Response<AnswerBody>, std::io::Error> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        self.seen.lock().unwrap().push(Seen {
+        self.requests.lock().unwrap().push(ReceivedRequest {
             method: parts.method.to_string(),
             target: parts.uri.to_string(),
             content_type: parts
@@ -188,7 +188,7 @@ impl Fake {
         });
         let answer = self.answers.lock().unwrap().pop_front();
         let answer =
-            answer.unwrap_or_else(|| Answer::status(500, "InternalError", "no answer left"));
+            answer.unwrap_or_else(|| Answer::status(500, "InternalError", "no response left"));
         match answer {
             Answer::Refused => Err(std::io::Error::other("connection refused")),
             Answer::Plain(code, headers, body) => {

@@ -11,7 +11,7 @@ fn text(body: impl Into<Bytes>) -> Answer {
 }
 
 #[tokio::test]
-async fn a_bad_item_is_an_error_of_that_item() {
+async fn an_invalid_item_is_an_error_of_that_item() {
     let mut wrong = pod("wrong", 2);
     wrong["metadata"]["name"] = json!({"of": "another type"});
     let body = list(9, &[pod("a", 1), wrong, pod("b", 3)]);
@@ -32,16 +32,16 @@ async fn a_bad_item_is_an_error_of_that_item() {
         assert!(matches!(error, Error::Decode { .. }));
         assert!(error.to_string().starts_with(text), "{error}");
     }
-    // What it is can still be looked at, and nothing is done to an object ''.
+    // Its bytes can be read; an operation on an object without a name fails.
     let value: Value = serde_json::from_slice(bad.bytes()).unwrap();
     assert_eq!(value["metadata"]["name"]["of"], "another type");
     assert_eq!((bad.name(), bad.namespace(), bad.version()), ("", None, ""));
     assert!(bad.fetch().await.is_err());
-    assert_eq!(fake.seen().len(), 1);
+    assert_eq!(fake.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_deep_inside_is_an_error_when_it_is_read() {
+async fn an_invalid_nested_value_is_an_error_when_it_is_read() {
     let items = [
         r#"{"metadata":{"name":"a"},"status":{"phase":"Running","x":tru}}"#,
         r#"{"metadata":{"name":"b"},"status":{"phase":"Run]ning"},"spec":[}}"#,
@@ -60,7 +60,7 @@ async fn what_is_deep_inside_is_an_error_when_it_is_read() {
 }
 
 #[tokio::test]
-async fn text_that_is_no_utf8_is_an_error() {
+async fn invalid_utf8_is_an_error() {
     let bad = b"{\"metadata\":{\"name\":\"a\"},\"status\":{\"phase\":\"\xff\"}}";
     let body = [b"{\"items\":[", &bad[..], b"]}"].concat();
     let fake = Fake::new([text(body), text(&bad[..])]);
@@ -71,15 +71,15 @@ async fn text_that_is_no_utf8_is_an_error() {
     assert!(pods.fetch("a").await.is_err());
 }
 
-/// An object of a custom kind with `levels` levels in its spec, as real API
-/// servers take them.
+/// An object of a custom kind with `levels` levels in its spec, as real API servers accept
+/// them.
 fn deep(levels: usize) -> String {
     let (open, close) = ("{\"a\":".repeat(levels), "}".repeat(levels));
     format!(r#"{{"metadata":{{"name":"deep"}},"spec":{open}1{close}}}"#)
 }
 
 #[tokio::test]
-async fn deep_values_are_read_by_path_and_overflow_no_stack() {
+async fn deeply_nested_values_are_read_by_path_without_a_stack_overflow() {
     for levels in [100, 5_000, 9_990] {
         let one = deep(levels);
         let body = format!(r#"{{"items":[{one}]}}"#);
@@ -91,11 +91,11 @@ async fn deep_values_are_read_by_path_and_overflow_no_stack() {
             item.check().unwrap();
             let path = [vec!["spec"], vec!["a"; levels]].concat();
             assert_eq!(item.field::<u8>(&path).unwrap(), Some(1));
-            // serde's limit is 128.
+            // The limit of serde_json is 128.
             assert_eq!(item.raw().is_ok(), levels == 100);
         }
     }
-    // Far beyond what any API server sends.
+    // Far beyond the limits of any API server.
     let (one, open) = (deep(1_000_000), "[".repeat(1_000_000));
     let body = format!(r#"{{"items":[{one},{}]}}"#, deep(1));
     let fake = Fake::new([text(one), text(body), text(open.clone()), text(open)]);
@@ -110,7 +110,7 @@ async fn deep_values_are_read_by_path_and_overflow_no_stack() {
 }
 
 #[tokio::test]
-async fn a_part_that_is_there_twice_is_nobodys() {
+async fn a_duplicate_field_of_an_item_is_an_error() {
     let twice = r#"{"metadata":{"name":"a"},"status":{"phase":"Failed"},"status":{}}"#;
     let inside = r#"{"metadata":{"name":"b"},"status":{"phase":"Failed","phase":"Running"}}"#;
     let body = format!(r#"{{"items":[{twice},{inside}]}}"#);
@@ -118,12 +118,12 @@ async fn a_part_that_is_there_twice_is_nobodys() {
     let pods = fake.cluster().pods().list().await.unwrap();
     let error = pods.items[0].phase().unwrap_err().to_string();
     assert!(error.contains("twice"), "{error}");
-    // Deep inside, where nobody looks for a second one, the first counts.
+    // Duplicates of nested fields are not detected: the first one is used.
     assert_eq!(pods.items[1].phase().unwrap().as_str(), "Failed");
 }
 
 #[tokio::test]
-async fn a_list_cut_anywhere_is_an_error() {
+async fn a_truncated_list_is_an_error() {
     let body = list(9, &[pod("a", 1), pod("b\u{e9}", 2)]).to_string();
     let answers = (0..body.len()).map(|cut| text(body.as_bytes()[..cut].to_vec()));
     let fake = Fake::new(answers);
@@ -147,7 +147,7 @@ async fn a_large_item_among_small_ones() {
 }
 
 #[tokio::test]
-async fn pages_are_as_large_as_wished_and_may_come_from_the_cache() {
+async fn page_size_and_resource_version_are_configurable() {
     let page = |cursor: &str| {
         let mut page = list(9, &[pod("a", 1)]);
         page["metadata"]["continue"] = cursor.into();
@@ -160,7 +160,7 @@ async fn pages_are_as_large_as_wished_and_may_come_from_the_cache() {
     let found: Vec<_> = pods.stream_by(paging).try_collect().await.unwrap();
     assert_eq!(found.len(), 2);
     pods.list().await.unwrap();
-    let seen = fake.seen();
+    let seen = fake.requests();
     let asked: Vec<_> = seen
         .iter()
         .map(|seen| {
@@ -172,7 +172,7 @@ async fn pages_are_as_large_as_wished_and_may_come_from_the_cache() {
 }
 
 #[tokio::test]
-async fn an_expired_snapshot_is_an_error_where_one_moment_is_wanted() {
+async fn an_expired_snapshot_is_an_error_for_a_consistent_list() {
     let mut first = list(9, &[pod("a", 1)]);
     first["metadata"]["continue"] = "x".into();
     let mut expired = status(410, "Expired", "too old");
@@ -183,11 +183,11 @@ async fn an_expired_snapshot_is_an_error_where_one_moment_is_wanted() {
     let items: Vec<_> = fake.cluster().pods().stream_by(paging).collect().await;
     assert_eq!(items.len(), 2);
     assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_gone());
-    assert_eq!(fake.seen().len(), 2);
+    assert_eq!(fake.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn the_next_page_comes_while_this_one_is_used() {
+async fn the_next_page_arrives_while_this_one_is_used() {
     let mut first = list(9, &[pod("a", 1), pod("b", 2)]);
     first["metadata"]["continue"] = "x".into();
     let fake = Fake::new([
@@ -197,18 +197,18 @@ async fn the_next_page_comes_while_this_one_is_used() {
     let mut items = std::pin::pin!(fake.cluster().pods().stream());
     assert_eq!(items.try_next().await.unwrap().unwrap().name(), "a");
     let asked = async {
-        while fake.seen().len() < 2 {
+        while fake.requests().len() < 2 {
             tokio::task::yield_now().await;
         }
     };
-    let patience = std::time::Duration::from_secs(20);
-    tokio::time::timeout(patience, asked).await.unwrap();
+    let timeout = std::time::Duration::from_secs(20);
+    tokio::time::timeout(timeout, asked).await.unwrap();
     let rest: Vec<_> = items.try_collect().await.unwrap();
     assert_eq!(rest.len(), 2);
 }
 
 #[tokio::test]
-async fn the_next_page_is_asked_for_while_this_one_still_comes() {
+async fn the_next_page_is_requested_while_this_one_arrives() {
     let head =
         r#"{"kind":"PodList","metadata":{"resourceVersion":"9","continue":"two"},"items":[{"#;
     let half = Answer::Lines(
@@ -219,10 +219,13 @@ async fn the_next_page_is_asked_for_while_this_one_still_comes() {
     let view = fake.cluster().pods();
     let pages = tokio::spawn(async move { view.list().await });
     let begun = std::time::Instant::now();
-    while fake.seen().len() < 2 {
-        assert!(begun.elapsed().as_secs() < 20, "it is not asked for");
+    while fake.requests().len() < 2 {
+        assert!(
+            begun.elapsed().as_secs() < 20,
+            "the next page is not requested"
+        );
         tokio::task::yield_now().await;
     }
-    assert_eq!(fake.seen()[1].query("continue"), Some("two"));
+    assert_eq!(fake.requests()[1].query("continue"), Some("two"));
     pages.abort();
 }

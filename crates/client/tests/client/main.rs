@@ -1,4 +1,4 @@
-//! The client against answers that are made up.
+//! The client with canned responses.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

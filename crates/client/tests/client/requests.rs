@@ -1,4 +1,4 @@
-//! Requests, refusals, retries and paging, on a fake API server.
+//! Requests, errors, retries and paging, on a fake API server.
 
 use crate::fake::{Answer, Fake, list, pod, status};
 use futures::{FutureExt, StreamExt};
@@ -26,7 +26,7 @@ async fn lists_with_selectors_and_reads_names_and_phases() {
     let names: Vec<&str> = list.items.iter().map(|item| item.name()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(list.items[0].phase().unwrap().as_str(), "Running");
-    let seen = &fake.seen()[0];
+    let seen = &fake.requests()[0];
     assert_eq!(seen.path(), "/api/v1/namespaces/n/pods");
     assert_eq!(seen.query("labelSelector"), Some("app%20in%20%28x%2Cy%29"));
     let fields = "status.phase%3DRunning%2Cmetadata.name%3Da";
@@ -54,7 +54,7 @@ async fn an_item_knows_its_type_and_compares_by_version() {
 }
 
 #[tokio::test]
-async fn refusals_tell_request_message_and_code() {
+async fn errors_contain_request_message_and_code() {
     let fake = Fake::new([
         Answer::status(403, "Forbidden", "pods is forbidden"),
         Answer::status(404, "NotFound", "pods \"x\" not found"),
@@ -85,7 +85,7 @@ async fn refusals_tell_request_message_and_code() {
 }
 
 #[tokio::test]
-async fn creating_fills_in_type_and_namespace() {
+async fn create_sets_type_and_namespace() {
     let fake = Fake::new([
         Answer::json(201, &pod("a", 1)),
         Answer::json(201, &pod("a", 1)),
@@ -102,7 +102,7 @@ async fn creating_fills_in_type_and_namespace() {
     let data = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
     let item = cluster.create(&data, Some("n")).await.unwrap();
     assert_eq!(item.kind().plural, "pods");
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(
         (seen[0].method.as_str(), seen[0].path()),
         ("POST", "/api/v1/namespaces/n/pods")
@@ -113,7 +113,7 @@ async fn creating_fills_in_type_and_namespace() {
 }
 
 #[tokio::test]
-async fn patches_carry_their_media_type() {
+async fn patches_have_their_media_type() {
     let fake = Fake::new((0..5).map(|_| Answer::json(200, &pod("a", 2))));
     let view = fake.cluster().pods().in_namespace("n").unwrap();
     for patch in [
@@ -128,7 +128,7 @@ async fn patches_carry_their_media_type() {
         .unwrap();
     let item = view.fetch("a").await.unwrap();
     assert_eq!(item.version(), "2");
-    let seen = fake.seen();
+    let seen = fake.requests();
     let types: Vec<&str> = seen.iter().map(|seen| seen.content_type.as_str()).collect();
     assert_eq!(
         types,
@@ -150,7 +150,7 @@ async fn patches_carry_their_media_type() {
 }
 
 #[tokio::test]
-async fn labels_are_checked_and_changed_by_patch() {
+async fn labels_are_validated_and_patched() {
     let mut with_labels = pod("a", 1);
     with_labels["metadata"]["labels"] = json!({"app": "web"});
     let fake = Fake::new([
@@ -178,7 +178,7 @@ async fn labels_are_checked_and_changed_by_patch() {
         Err(Error::Invalid(_))
     ));
     assert!(matches!(labels.delete("").await, Err(Error::Invalid(_))));
-    assert_eq!(fake.seen().len(), 1);
+    assert_eq!(fake.requests().len(), 1);
     assert_eq!(
         labels
             .set_many([("a", "1"), ("b", "")])
@@ -188,7 +188,7 @@ async fn labels_are_checked_and_changed_by_patch() {
         "2"
     );
     assert_eq!(labels.delete("app").await.unwrap().version(), "3");
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(
         seen[1].body,
         json!({"metadata": {"labels": {"a": "1", "b": ""}}})
@@ -197,7 +197,7 @@ async fn labels_are_checked_and_changed_by_patch() {
 }
 
 #[tokio::test]
-async fn deleting_what_is_gone_is_no_error() {
+async fn deleting_a_missing_object_is_not_an_error() {
     let fake = Fake::new([
         Answer::status(404, "NotFound", "gone"),
         Answer::status(409, "Conflict", "already terminating"),
@@ -216,11 +216,11 @@ async fn deleting_what_is_gone_is_no_error() {
         ..DeleteOptions::default()
     };
     assert!(pods.delete("a", &only).await.unwrap_err().is_conflict());
-    assert_eq!(fake.seen()[2].body["preconditions"]["uid"], "u");
+    assert_eq!(fake.requests()[2].body["preconditions"]["uid"], "u");
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_for_reads_alone() {
+async fn only_reads_are_retried_when_the_server_is_busy() {
     let busy = || Answer::status(503, "ServiceUnavailable", "starting");
     let fake = Fake::new([
         busy(),
@@ -230,14 +230,14 @@ async fn a_busy_server_is_asked_again_for_reads_alone() {
     ]);
     let view = fake.cluster().pods().in_namespace("n").unwrap();
     assert_eq!(view.fetch("a").await.unwrap().name(), "a");
-    assert_eq!(fake.seen().len(), 3);
+    assert_eq!(fake.requests().len(), 3);
     let error = view.create(&pod("a", 0)).await.unwrap_err();
     assert_eq!(error.code(), Some(503));
-    assert_eq!(fake.seen().len(), 4);
+    assert_eq!(fake.requests().len(), 4);
 }
 
 #[tokio::test]
-async fn a_write_is_repeated_when_the_server_says_so() {
+async fn a_write_is_retried_when_the_server_asks_for_it() {
     let later = Answer::Plain(
         429,
         vec![("retry-after", "0".into())],
@@ -246,21 +246,21 @@ async fn a_write_is_repeated_when_the_server_says_so() {
     let fake = Fake::new([later, Answer::json(201, &pod("a", 1))]);
     let view = fake.cluster().pods().in_namespace("n").unwrap();
     view.create(&pod("a", 0)).await.unwrap();
-    assert_eq!(fake.seen().len(), 2);
+    assert_eq!(fake.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn patience_with_a_busy_server_ends() {
+async fn retries_of_a_busy_server_are_limited() {
     let fake = Fake::new((0..20).map(|_| Answer::status(503, "ServiceUnavailable", "starting")));
     assert_eq!(
         fake.cluster().nodes().list().await.unwrap_err().code(),
         Some(503)
     );
-    assert_eq!(fake.seen().len(), 7);
+    assert_eq!(fake.requests().len(), 7);
 }
 
 #[tokio::test]
-async fn pages_follow_each_other() {
+async fn pages_are_read_in_order() {
     let mut first = list(9, &[pod("a", 1), pod("b", 2)]);
     first["metadata"]["continue"] = "next page".into();
     let mut expired = status(410, "Expired", "the token is too old");
@@ -277,14 +277,14 @@ async fn pages_follow_each_other() {
         .collect()
         .await;
     assert_eq!(names, ["a", "b", "c"]);
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(seen[0].query("continue"), None);
     assert_eq!(seen[1].query("continue"), Some("next%20page"));
     assert_eq!(seen[2].query("continue"), Some("newer"));
 }
 
 #[tokio::test]
-async fn a_whole_list_is_of_one_moment() {
+async fn a_complete_list_is_a_consistent_snapshot() {
     let mut first = list(9, &[pod("a", 1)]);
     first["metadata"]["continue"] = "x".into();
     let second = list(9, &[pod("b", 2)]);
@@ -305,7 +305,7 @@ async fn a_whole_list_is_of_one_moment() {
         assert_eq!((&found_names[..], &*found.version), (&names[..], version));
     }
     let limits: Vec<_> = fake
-        .seen()
+        .requests()
         .iter()
         .map(|seen| seen.query("limit").map(str::to_owned))
         .collect();
@@ -318,7 +318,7 @@ async fn a_whole_list_is_of_one_moment() {
 }
 
 #[tokio::test]
-async fn pages_that_lead_nowhere_are_an_error() {
+async fn a_continue_token_that_repeats_is_an_error() {
     let mut same = list(9, &[pod("a", 1)]);
     same["metadata"]["continue"] = "x".into();
     let fake = Fake::new((0..4).map(|_| Answer::json(200, &same)));
@@ -344,7 +344,7 @@ fn without_a_runtime_there_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_failing_page_is_told_once() {
+async fn a_failing_page_is_reported_once() {
     let mut first = list(9, &[pod("a", 1)]);
     first["metadata"]["continue"] = "x".into();
     let fake = Fake::new([
@@ -357,7 +357,7 @@ async fn a_failing_page_is_told_once() {
 }
 
 #[tokio::test]
-async fn malformed_parts_are_errors_when_asked_for() {
+async fn malformed_fields_are_errors_when_they_are_read() {
     let text = r#"{"items":[{"metadata":{"name":"a","labels":5,"annotations":{"k":"v"}},"status":{"phase":7,"podIP":[tru]}}]}"#;
     let fake = Fake::new([Answer::Plain(200, Vec::new(), text.into())]);
     let list = fake.cluster().pods().list().await.unwrap();
@@ -376,7 +376,7 @@ async fn malformed_parts_are_errors_when_asked_for() {
 }
 
 #[tokio::test]
-async fn an_unreachable_cluster_is_named_with_a_remedy() {
+async fn the_error_of_an_unreachable_cluster_names_it_and_a_remedy() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -400,7 +400,7 @@ async fn a_broken_transport_is_unreachable() {
 }
 
 #[test]
-fn bad_urls_are_refused() {
+fn invalid_urls_are_rejected() {
     for url in ["", "localhost:8001", "ftp://x", "http://"] {
         assert!(
             matches!(Cluster::from_url(url), Err(Error::Config(_))),
@@ -410,7 +410,7 @@ fn bad_urls_are_refused() {
 }
 
 #[tokio::test]
-async fn https_needs_no_prepared_provider() {
+async fn https_needs_no_installed_crypto_provider() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -419,7 +419,7 @@ async fn https_needs_no_prepared_provider() {
 }
 
 #[tokio::test]
-async fn a_closed_cluster_refuses() {
+async fn a_closed_cluster_rejects_requests() {
     let fake = Fake::new([]);
     let cluster = fake.cluster();
     cluster.clone().close();
@@ -428,11 +428,11 @@ async fn a_closed_cluster_refuses() {
         cluster.proxy().get("/version", &[]).await,
         Err(Error::Closed)
     ));
-    assert!(fake.seen().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
-async fn the_proxy_takes_any_success_and_keeps_the_query() {
+async fn the_proxy_accepts_any_success_and_keeps_the_query() {
     let fake = Fake::new([
         Answer::json(200, &json!({"major": "1"})),
         Answer::json(202, &json!({"ok": true})),
@@ -451,13 +451,13 @@ async fn the_proxy_takes_any_success_and_keeps_the_query() {
         proxy.delete("/things/1", &[], None).await.unwrap(),
         serde_json::Value::Null
     );
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(seen[0].target, "/version?a%20b=c%26d");
     assert_eq!(seen[1].body, sent);
 }
 
 #[tokio::test]
-async fn logs_and_bindings_go_to_their_subresources() {
+async fn logs_and_bindings_use_their_subresources() {
     let fake = Fake::new([
         Answer::Lines(
             vec!["one\n".into(), "two\n".into()],
@@ -480,7 +480,7 @@ async fn logs_and_bindings_go_to_their_subresources() {
     let refused = pods.logs("a", &options).await.err().unwrap();
     assert_eq!(refused.code(), Some(400));
     pods.bind("a", "node-1").await.unwrap();
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(
         seen[0].target,
         "/api/v1/namespaces/n/pods/a/log?tailLines=2"
@@ -513,14 +513,14 @@ async fn kinds_are_discovered_once() {
     cluster.kind("Boot").await.unwrap();
     cluster.kind("boots.example.org").await.unwrap();
     cluster.kind("po").await.unwrap();
-    assert_eq!(fake.seen().len(), 3);
+    assert_eq!(fake.requests().len(), 3);
     let unknown = cluster.kind("hats").await.err().unwrap();
     assert!(matches!(unknown, Error::Invalid(_)), "{unknown}");
-    assert_eq!(fake.seen().len(), 5);
+    assert_eq!(fake.requests().len(), 5);
 }
 
 #[tokio::test]
-async fn aggregated_discovery_is_read() {
+async fn aggregated_discovery_is_supported() {
     let core = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": []});
     let groups = json!({"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "example.org"}, "versions": [
         {"version": "v2", "resources": [{"resource": "shoes", "responseKind": {"group": "", "version": "", "kind": "Shoe"}, "scope": "Cluster", "singularResource": "shoe", "shortNames": ["sh"], "subresources": [{"subresource": "scale"}]}]},

@@ -1,4 +1,4 @@
-//! What items of the common kinds tell, and what they say when it is absent.
+//! The accessors of the common kinds, and their errors for absent fields.
 
 use crate::fake::{Answer, Fake};
 use longshore_client::{
@@ -28,7 +28,7 @@ fn absent<T: std::fmt::Debug>(result: longshore_client::Result<T>) -> String {
 }
 
 #[tokio::test]
-async fn pods_tell_their_status() {
+async fn pods_have_status_accessors() {
     let pod: Item<Pod> = item(json!({"spec": {"nodeName": "n1"}, "status": {
         "phase": "Failed", "podIP": "10.0.0.7", "hostIP": "fe80::1", "message": "m", "reason": "Evicted",
         "startTime": "2026-01-02T03:04:05Z",
@@ -82,7 +82,7 @@ async fn pods_tell_their_status() {
 }
 
 #[tokio::test]
-async fn an_empty_pod_says_what_it_lacks() {
+async fn errors_of_an_empty_pod_name_the_missing_field() {
     let pod: Item<Pod> = item(json!({})).await;
     assert_eq!(absent(pod.phase()), "Pod x has no status.phase");
     absent(pod.ip());
@@ -95,7 +95,7 @@ async fn an_empty_pod_says_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn nodes_tell_addresses_and_amounts() {
+async fn nodes_have_accessors_for_addresses_and_resources() {
     let node: Item<Node> = item(json!({"status": {
         "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n1"}, {"type": "Odd", "address": "o"}],
         "capacity": {"cpu": "3500m", "memory": "2Gi", "nvidia.com/gpu": "4"},
@@ -126,7 +126,7 @@ async fn nodes_tell_addresses_and_amounts() {
 }
 
 #[tokio::test]
-async fn jobs_tell_their_progress() {
+async fn jobs_have_accessors_for_their_progress() {
     let job: Item<Job> = item(json!({"spec": {"completions": 4}, "status": {
         "succeeded": 3, "completedIndexes": "0-2",
         "conditions": [{"type": "Complete", "status": "False"}, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}],
@@ -153,7 +153,7 @@ async fn jobs_tell_their_progress() {
 }
 
 #[tokio::test]
-async fn secrets_are_decoded_and_never_quoted() {
+async fn secrets_are_decoded_and_never_printed() {
     let secret: Item<Secret> =
         item(json!({"type": "kubernetes.io/tls", "data": {"a": "aGVsbG8=", "b": ""}})).await;
     let data = secret.data().unwrap();
@@ -180,7 +180,7 @@ async fn secrets_are_decoded_and_never_quoted() {
 }
 
 #[tokio::test]
-async fn services_and_namespaces() {
+async fn services_and_namespaces_have_accessors() {
     let service: Item<Service> = item(
         json!({"spec": {"clusterIP": "None"}, "status": {"loadBalancer":
         {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "lb.example.org"}, {"ip": "1.2.3.4"}]}}}),

@@ -6,14 +6,15 @@ use crate::fake::{Answer, End, Fake, bookmark, event, list, no_watch_lists, pod,
 use longshore_client::{Error, Item, Watch, WatchEvent, kinds::Pod};
 use serde_json::json;
 
-const LONG: Option<Duration> = Some(Duration::from_secs(20));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(20));
 
 async fn next(watch: &mut Watch<Pod>) -> String {
-    let told = |what: &str, item: &Item<Pod>| format!("{what} {}@{}", item.name(), item.version());
-    match watch.next(LONG).await.unwrap() {
-        WatchEvent::Added(item) => told("added", &item),
-        WatchEvent::Modified(item) => told("modified", &item),
-        WatchEvent::Deleted(item) => told("deleted", &item),
+    let describe =
+        |what: &str, item: &Item<Pod>| format!("{what} {}@{}", item.name(), item.version());
+    match watch.next(TIMEOUT).await.unwrap() {
+        WatchEvent::Added(item) => describe("added", &item),
+        WatchEvent::Modified(item) => describe("modified", &item),
+        WatchEvent::Deleted(item) => describe("deleted", &item),
         WatchEvent::Resync(list) => {
             let names: Vec<&str> = list.items.iter().map(Item::name).collect();
             format!("resync {}@{}", names.join(","), list.version)
@@ -22,7 +23,7 @@ async fn next(watch: &mut Watch<Pod>) -> String {
 }
 
 #[tokio::test]
-async fn a_watch_begins_now_and_asks_for_bookmarks() {
+async fn a_watch_starts_at_the_current_version_and_requests_bookmarks() {
     let fake = Fake::new([
         Answer::json(200, &list(5, &[pod("old", 2)])),
         Answer::events(
@@ -40,17 +41,17 @@ async fn a_watch_begins_now_and_asks_for_bookmarks() {
         .unwrap();
     assert_eq!(next(&mut watch).await, "added a@6");
     assert_eq!(next(&mut watch).await, "deleted a@7");
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(seen[1].query("resourceVersion"), Some("5"));
     assert_eq!(seen[1].query("allowWatchBookmarks"), Some("true"));
     assert_eq!(seen[1].query("watch"), Some("true"));
 }
 
 #[tokio::test]
-async fn it_resumes_after_ends_breaks_and_outages() {
+async fn a_watch_resumes_after_ends_breaks_and_outages() {
     let fake = Fake::new([
         Answer::events(&[event("ADDED", &pod("a", 6)), bookmark(9)], End::Clean),
-        // A line cut off by the break is dropped and comes again.
+        // A truncated line is dropped and received again.
         Answer::Lines(
             vec![
                 format!("{}\n", event("ADDED", &pod("b", 10))),
@@ -66,7 +67,7 @@ async fn it_resumes_after_ends_breaks_and_outages() {
     assert_eq!(next(&mut watch).await, "added a@6");
     assert_eq!(next(&mut watch).await, "added b@10");
     assert_eq!(next(&mut watch).await, "added c@11");
-    let seen = fake.seen();
+    let seen = fake.requests();
     let versions: Vec<_> = seen
         .iter()
         .map(|seen| seen.query("resourceVersion").unwrap())
@@ -75,9 +76,9 @@ async fn it_resumes_after_ends_breaks_and_outages() {
 }
 
 #[tokio::test]
-async fn lost_history_is_a_resync() {
+async fn expired_history_is_a_resync() {
     let fake = Fake::new([
-        // At the connection …
+        // In the response …
         Answer::status(410, "Expired", "too old resource version"),
         no_watch_lists(),
         Answer::json(200, &list(20, &[pod("x", 15)])),
@@ -99,13 +100,13 @@ async fn lost_history_is_a_resync() {
     assert_eq!(next(&mut watch).await, "resync y@30");
     assert_eq!(next(&mut watch).await, "added z@31");
     assert_eq!(
-        fake.seen().last().unwrap().query("resourceVersion"),
+        fake.requests().last().unwrap().query("resourceVersion"),
         Some("30")
     );
 }
 
 #[tokio::test]
-async fn a_silent_connection_is_given_up() {
+async fn a_silent_connection_is_replaced() {
     let fake = Fake::new([
         Answer::events(&[], End::Silent),
         Answer::events(&[event("ADDED", &pod("a", 6))], End::Silent),
@@ -115,7 +116,7 @@ async fn a_silent_connection_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_timeout_loses_nothing() {
+async fn a_timeout_loses_no_event() {
     let fake = Fake::new([
         Answer::events(&[], End::Silent),
         Answer::events(&[event("ADDED", &pod("a", 6))], End::Silent),
@@ -127,19 +128,19 @@ async fn a_timeout_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_lost_permission_ends_it_with_an_error() {
+async fn a_lost_permission_ends_the_watch_with_an_error() {
     let fake = Fake::new([
         Answer::events(&[event("ADDED", &pod("a", 6))], End::Clean),
         Answer::status(403, "Forbidden", "no more"),
     ]);
     let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
     assert_eq!(next(&mut watch).await, "added a@6");
-    assert!(watch.next(LONG).await.unwrap_err().is_forbidden());
-    assert!(matches!(watch.next(LONG).await, Err(Error::Closed)));
+    assert!(watch.next(TIMEOUT).await.unwrap_err().is_forbidden());
+    assert!(matches!(watch.next(TIMEOUT).await, Err(Error::Closed)));
 }
 
 #[tokio::test]
-async fn credentials_are_tried_once_more() {
+async fn rejected_credentials_are_retried_once() {
     let unauthorized = || Answer::status(401, "Unauthorized", "who are you");
     let fake = Fake::new([
         Answer::events(&[], End::Clean),
@@ -150,16 +151,19 @@ async fn credentials_are_tried_once_more() {
     ]);
     let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
     assert_eq!(next(&mut watch).await, "added a@6");
-    assert!(watch.next(LONG).await.unwrap_err().is_unauthorized());
+    assert!(watch.next(TIMEOUT).await.unwrap_err().is_unauthorized());
 }
 
 #[tokio::test]
-async fn malformed_events_are_an_error_at_last() {
+async fn repeated_malformed_events_are_an_error() {
     let bad = || Answer::Lines(vec!["{\"type\":\n".into()], End::Silent);
     let fake = Fake::new([bad(), bad(), bad(), bad()]);
     let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
-    assert!(matches!(watch.next(LONG).await, Err(Error::Decode { .. })));
-    assert_eq!(fake.seen().len(), 4);
+    assert!(matches!(
+        watch.next(TIMEOUT).await,
+        Err(Error::Decode { .. })
+    ));
+    assert_eq!(fake.requests().len(), 4);
 }
 
 #[tokio::test]
@@ -202,7 +206,7 @@ async fn dropping_frees_the_connection() {
 }
 
 #[tokio::test]
-async fn waiting_ends_with_the_condition_or_the_last_state() {
+async fn wait_returns_when_the_condition_holds_or_with_the_last_state() {
     let mut pending = pod("a", 6);
     pending["status"] = json!({"phase": "Pending", "reason": "Slow"});
     let fake = Fake::new([
@@ -217,7 +221,7 @@ async fn waiting_ends_with_the_condition_or_the_last_state() {
     let pods = fake.cluster().pods().in_namespace("n").unwrap();
     let running = |pod: &Item<Pod>| pod.phase().is_ok_and(|phase| phase.as_str() == "Running");
     assert_eq!(
-        pods.wait("a", running, LONG.unwrap())
+        pods.wait("a", running, TIMEOUT.unwrap())
             .await
             .unwrap()
             .version(),
@@ -233,17 +237,17 @@ async fn waiting_ends_with_the_condition_or_the_last_state() {
         "{text}"
     );
     assert_eq!(
-        fake.seen()[0].query("fieldSelector"),
+        fake.requests()[0].query("fieldSelector"),
         Some("metadata.name%3Da")
     );
 }
 
 #[tokio::test]
-async fn waiting_for_the_end() {
+async fn wait_for_deletion() {
     let fake = Fake::new([
         Answer::json(200, &list(5, &[pod("a", 4)])),
         Answer::events(&[event("DELETED", &pod("a", 6))], End::Silent),
     ]);
     let pods = fake.cluster().pods().in_namespace("n").unwrap();
-    pods.wait_gone("a", LONG.unwrap()).await.unwrap();
+    pods.wait_gone("a", TIMEOUT.unwrap()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A newcomer's first session with kubectl: every pinned version, old and new.
+//! Typical first commands of a new user, with all pinned kubectl versions.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ spec:
 async fn with_each_kubectl(session: impl AsyncFn(&Kubectl, &str)) {
     let server = Server::start().await;
     for kubectl in Kubectl::all(&server.kubeconfig()) {
-        // A namespace each, so that they are in nobody's way.
+        // Each kubectl uses its own namespace.
         let namespace = kubectl.name();
         kubectl.ok(&["create", "namespace", &namespace]).await;
         session(&kubectl, &namespace).await;
@@ -45,7 +45,7 @@ async fn with_each_kubectl(session: impl AsyncFn(&Kubectl, &str)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_and_namespaces_are_shown() {
+async fn nodes_and_namespaces_are_listed() {
     with_each_kubectl(async |kubectl, namespace| {
         let shown = kubectl.ok(&["get", "nodes,ns"]).await;
         let node = shown
@@ -68,7 +68,7 @@ async fn nodes_and_namespaces_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_runs_prints_and_goes() {
+async fn a_job_runs_and_is_deleted() {
     with_each_kubectl(async |kubectl, namespace| {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.ok(&[words, &n].concat()).await;
@@ -103,7 +103,7 @@ async fn a_job_runs_prints_and_goes() {
         let described = run(&["describe", "job", "hello"]).await;
         assert!(described.contains("1 Succeeded"), "{described}");
         run(&["delete", "job", "hello"]).await;
-        // Its pods go with it, soon after.
+        // The pods of the job are deleted after it.
         for _ in 0..300 {
             if run(&["get", "pods", "--output=name"]).await.is_empty() {
                 break;
@@ -119,7 +119,7 @@ async fn a_job_runs_prints_and_goes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_shows_a_pod_from_its_start_to_its_end() {
     with_each_kubectl(async |kubectl, namespace| {
-        let mut watch = kubectl.follow(&["get", "pods", "--watch", "-n", namespace]);
+        let mut watch = kubectl.spawn(&["get", "pods", "--watch", "-n", namespace]);
         kubectl
             .ok(&[
                 "-n",
@@ -170,7 +170,7 @@ async fn applying_twice_changes_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mistake_is_refused_before_anything_is_stored() {
+async fn apply_rejects_an_unknown_field() {
     with_each_kubectl(async |kubectl, namespace| {
         let wrong = CONFIG_MAP.replace("\ndata:", "\ndtaa:");
         let ran = kubectl
@@ -187,7 +187,7 @@ async fn a_mistake_is_refused_before_anything_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cron_job_runs_and_goes_with_its_jobs() {
+async fn deleting_a_cron_job_deletes_its_jobs() {
     with_each_kubectl(async |kubectl, namespace| {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.ok(&[words, &n].concat()).await;
@@ -200,7 +200,7 @@ async fn a_cron_job_runs_and_goes_with_its_jobs() {
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            panic!("waited in vain for {words:?}: {shown}");
+            panic!("timed out waiting for {words:?}: {shown}");
         };
         let create = [&["create", "-f", "-"][..], &n].concat();
         kubectl.ok_with(&create, CRON_JOB).await;
@@ -217,8 +217,8 @@ async fn a_cron_job_runs_and_goes_with_its_jobs() {
         let expected = "SUSPEND ACTIVE LAST SCHEDULE AGE ticks @every 1s <none> False";
         assert!(row.contains(expected), "{shown}");
         let events = run(&["get", "events"]).await;
-        for told in ["Created job ticks-", "Saw completed job: ticks-"] {
-            assert!(events.contains(told), "{told} in:\n{events}");
+        for message in ["Created job ticks-", "Saw completed job: ticks-"] {
+            assert!(events.contains(message), "no {message} in:\n{events}");
         }
 
         run(&["delete", "cronjob", "ticks"]).await;
@@ -228,7 +228,7 @@ async fn a_cron_job_runs_and_goes_with_its_jobs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_is_run_from_an_image_can_be_entered() {
+async fn exec_works_in_a_pod_created_by_run() {
     with_each_kubectl(async |kubectl, namespace| {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.ok(&[&n[..], words].concat()).await;
@@ -252,24 +252,24 @@ async fn a_pod_that_is_run_from_an_image_can_be_entered() {
         let debug = ["debug", "shell", image, "--container=more", "--", "true"];
         let debug = kubectl.run(&[&n[..], &debug].concat()).await;
         assert_eq!(debug.code, Some(1), "{debug:?}");
-        let told = "ephemeral containers are disabled";
-        assert!(debug.stderr.contains(told), "{debug:?}");
+        let message = "ephemeral containers are disabled";
+        assert!(debug.stderr.contains(message), "{debug:?}");
         run(&["delete", "pod", "shell", "--grace-period=1"]).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubectl_warns_of_what_nothing_acts_on_and_its_rollout_waits() {
+async fn kinds_without_a_controller_cause_warnings() {
     with_each_kubectl(async |kubectl, namespace| {
         let n = ["--namespace", namespace];
         let run = async |words: &[&str]| kubectl.run(&[&n[..], words].concat()).await;
-        let told = "Warning: statefulsets.apps are stored, but this cluster does not act on them";
+        let message = "Warning: statefulsets.apps are stored, but this cluster does not act on them";
         let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}}\n";
         let apply = [&n[..], &["apply", "-f", "-"]].concat();
         let made = kubectl.run_with(&apply, set).await;
         assert_eq!(made.code, Some(0), "{made:?}");
-        assert!(made.stderr.contains(told), "{made:?}");
+        assert!(made.stderr.contains(message), "{made:?}");
         let scaled = run(&["scale", "statefulset/web", "--replicas=2"]).await;
         assert_eq!((scaled.code, scaled.stderr.as_str()), (Some(0), ""));
         let waited = run(&["rollout", "status", "statefulset/web", "--timeout=1s"]).await;
@@ -278,8 +278,8 @@ async fn kubectl_warns_of_what_nothing_acts_on_and_its_rollout_waits() {
         assert_eq!(none.stdout, "");
         let autoscaled = run(&["autoscale", "statefulset/web", "--max=3"]).await;
         assert_eq!(autoscaled.code, Some(0), "{autoscaled:?}");
-        let told = "nothing scales by it";
-        assert!(autoscaled.stderr.contains(told), "{autoscaled:?}");
+        let message = "nothing scales by it";
+        assert!(autoscaled.stderr.contains(message), "{autoscaled:?}");
         let top = run(&["top", "pods"]).await;
         assert!(top.stderr.contains("Metrics API not available"), "{top:?}");
 

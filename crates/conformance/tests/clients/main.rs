@@ -1,4 +1,4 @@
-//! Others' clients test the embedded cluster.
+//! Tests of the embedded cluster with third-party clients.
 #![allow(clippy::unwrap_used)]
 
 mod first_steps;

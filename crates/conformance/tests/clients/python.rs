@@ -1,5 +1,5 @@
-//! Python's clients: each script of the folder `python` plays one through, on a
-//! server of its own.
+//! Python clients: each script in the folder `python` tests a client, on a server of its
+//! own.
 
 use std::{env, path::Path, process::Stdio, time::Duration};
 
@@ -10,15 +10,15 @@ use tokio::{
     time::timeout,
 };
 
-/// More than a script gives itself.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Longer than the deadline in the scripts.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
 
 macro_rules! scripts {
     ($($name:ident,)*) => {
         $(
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                play(stringify!($name), Server::bare().await).await;
+                run(stringify!($name), Server::bare().await).await;
             }
         )*
     };
@@ -35,16 +35,16 @@ scripts! {
     lightkube_all,
 }
 
-/// With pods that run.
+/// On a server with a node that runs pods.
 #[tokio::test(flavor = "multi_thread")]
 async fn kubernetes_streams() {
-    play("kubernetes_streams", Server::start().await).await;
+    run("kubernetes_streams", Server::start().await).await;
 }
 
-async fn play(name: &str, server: Server) {
+async fn run(name: &str, server: Server) {
     let python = env::var_os("LONGSHORE_TEST_PYTHON")
         .expect("LONGSHORE_TEST_PYTHON names the Python with the clients: run `cargo xtask test`");
-    // Where they could not be installed; `cargo xtask test` says so.
+    // Empty if the clients could not be installed, which `cargo xtask test` reports.
     if python.is_empty() {
         return server.stop().await;
     }
@@ -66,14 +66,14 @@ async fn play(name: &str, server: Server) {
         errors.read_to_end(&mut text).await.unwrap();
         String::from_utf8_lossy(&text).into_owned()
     });
-    let mut answers = child.stdin.take().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut printed = String::new();
-    let played = timeout(PATIENCE, async {
+    let finished = timeout(SCRIPT_TIMEOUT, async {
         while let Some(line) = lines.next_line().await.unwrap() {
             if line == "expire" {
                 server.expire_history().await;
-                answers.write_all(b"done\n").await.unwrap();
+                stdin.write_all(b"done\n").await.unwrap();
             } else {
                 printed += &line;
                 printed.push('\n');
@@ -81,7 +81,7 @@ async fn play(name: &str, server: Server) {
         }
         child.wait().await.unwrap()
     });
-    let status = played
+    let status = finished
         .await
         .unwrap_or_else(|_| panic!("{name} did not end"));
     let errors = errors.await.unwrap();

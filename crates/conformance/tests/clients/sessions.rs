@@ -1,9 +1,9 @@
-//! Sessions of a person with kubectl: each is played with each pinned kubectl,
-//! and what they print is compared with what was recorded.
+//! Sessions of kubectl commands. Each runs with all pinned kubectl versions, and the
+//! output is compared with recordings.
 //!
-//! The recordings were made with the same kubectls on a real kube-apiserver,
-//! and differ from that only where a newer one answers otherwise. To record on
-//! another cluster, name its kubeconfig in `LONGSHORE_TEST_KUBECONFIG`.
+//! The recordings were made with the same kubectl versions on a real kube-apiserver. They
+//! differ only where a newer kube-apiserver responds differently. To record on another
+//! cluster, set `LONGSHORE_TEST_KUBECONFIG` to its kubeconfig.
 
 use std::{
     env,
@@ -13,7 +13,7 @@ use std::{
 
 use longshore_conformance::{Kubectl, Server};
 
-use crate::transcript::{commands, settled};
+use crate::transcript::{commands, normalize};
 
 macro_rules! sessions {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -22,7 +22,7 @@ macro_rules! sessions {
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 let text = include_str!(concat!("sessions/", stringify!($name), ".md"));
-                play(stringify!($name), text).await;
+                run(stringify!($name), text).await;
             }
         )*
     };
@@ -53,9 +53,9 @@ sessions! {
     watch,
 }
 
-/// Plays a session with each pinned kubectl, each on a cluster of its own.
-async fn play(name: &'static str, text: &'static str) {
-    let mut playing = Vec::new();
+/// Runs a session with all pinned kubectl versions, each on a cluster of its own.
+async fn run(name: &'static str, text: &'static str) {
+    let mut running = Vec::new();
     for binary in Kubectl::binaries() {
         let kubectl = binary.file_name().unwrap().to_string_lossy().into_owned();
         if !kubectl.starts_with("kubectl-v") {
@@ -76,9 +76,9 @@ async fn play(name: &'static str, text: &'static str) {
                 transcript
             }),
         };
-        playing.push((kubectl, transcript));
+        running.push((kubectl, transcript));
     }
-    for (kubectl, transcript) in playing {
+    for (kubectl, transcript) in running {
         let transcript = transcript.await.unwrap();
         insta::with_settings!({
             prepend_module_to_snapshot => false,
@@ -98,7 +98,7 @@ async fn transcript(kubectl: &Kubectl, name: &str, text: &str) -> String {
     let mut transcript = String::new();
     for command in commands(text) {
         let ran = kubectl.shell(&command).await;
-        transcript += &format!("$ {command}\n{}", settled(&ran.stdout, &suffix));
+        transcript += &format!("$ {command}\n{}", normalize(&ran.stdout, &suffix));
         if ran.code != Some(0) {
             transcript += &format!("[exit {}]\n", ran.code.unwrap_or(-1));
         }
@@ -107,7 +107,7 @@ async fn transcript(kubectl: &Kubectl, name: &str, text: &str) -> String {
     transcript
 }
 
-/// Removes what a session left on a cluster that stays.
+/// Deletes the objects of a session on a persistent cluster.
 async fn clear(kubectl: &Kubectl) {
     let kinds = "pods,jobs,deploy,rs,sts,ds,cm,svc,secrets";
     let force = ["--force", "--grace-period=0", "--wait=false"];
@@ -116,8 +116,8 @@ async fn clear(kubectl: &Kubectl) {
         .await;
 }
 
-/// Five letters that no other namespace has, also of runs before; always as
-/// many, so that columns are as wide.
+/// A suffix that no other namespace has, including those of earlier runs. Its length is
+/// constant, so that columns have the same width.
 fn unique() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -1,21 +1,21 @@
-//! A case of the corpus: an object to create, and what is done to it then.
+//! A case of the corpus: an object to create and the steps that follow.
 
-use longshore_conformance::{Answer, ApiTest, PatchType};
+use longshore_conformance::{ApiTest, PatchType, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::normal;
+use crate::normalize;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// Group and version, and the plural: `apps/v1 deployments`.
+    /// API version and plural: `apps/v1 deployments`.
     r#in: String,
     create: Value,
     #[serde(default)]
     then: Vec<Step>,
-    /// For objects that belong to no namespace; their names begin with `$NS`.
+    /// Whether the object is cluster-scoped; its name starts with `$NS`.
     #[serde(default)]
     wide: bool,
 }
@@ -25,23 +25,23 @@ pub(crate) struct Case {
 enum Step {
     /// A merge patch.
     Patch(Value),
-    /// A merge patch of the status.
+    /// A merge patch of the status subresource.
     Status(Value),
-    /// A merge patch of the approval.
+    /// A merge patch of the approval subresource.
     Approval(Value),
-    /// A whole new object; without a version.
+    /// An update without a resource version.
     Put(Value),
-    /// A whole new namespace, with its finalizers.
+    /// An update of the finalize subresource of a namespace.
     Finalize(Value),
     Delete(Value),
 }
 
 impl Case {
-    /// What the server answers, step by step.
+    /// The responses of the server to all steps.
     pub(crate) async fn run(&self, test: &ApiTest) -> Value {
         let (group_version, plural) = self.r#in.split_once(' ').unwrap();
         let path = if self.wide {
-            test.wide(group_version, plural)
+            test.cluster_path(group_version, plural)
         } else {
             test.path(group_version, plural)
         };
@@ -56,9 +56,9 @@ impl Case {
             .to_owned();
         let one = format!("{path}/{name}");
         object["apiVersion"] = json!(group_version);
-        let mut answers = vec![test.post(&path, &object).await];
+        let mut responses = vec![test.post(&path, &object).await];
         for step in &self.then {
-            let answer = match step {
+            let response = match step {
                 Step::Patch(patch) => test.patch(&one, PatchType::Merge, &fill(patch)).await,
                 Step::Status(patch) | Step::Approval(patch) => {
                     let part = match step {
@@ -79,16 +79,17 @@ impl Case {
                 }
                 Step::Delete(options) => test.delete_with(&one, &fill(options)).await,
             };
-            answers.push(answer);
+            responses.push(response);
         }
-        if answers[0].code == 201 {
-            // The next case may use the name again.
+        if responses[0].code == 201 {
+            // The next case may use the same name.
             let bare = json!({"metadata": {"finalizers": null}});
             test.patch(&one, PatchType::Merge, &bare).await;
             let at_once = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
             test.delete_with(&one, &at_once).await;
         }
-        let shown = |answer: &Answer| normal::answer(answer, test.namespace(), &self.r#in);
-        answers.iter().map(shown).collect()
+        let shown =
+            |response: &Response| normalize::response(response, test.namespace(), &self.r#in);
+        responses.iter().map(shown).collect()
     }
 }

@@ -1,14 +1,14 @@
-//! Objects of every built-in kind (rules 10, 15, 28, 29, 32): what the server
-//! stores of them and what it refuses, as a real one did.
+//! Objects of every built-in kind (rules 10, 15, 28, 29, 32). The server must store and
+//! reject the same as a real one.
 //!
-//! `corpus/*.yaml` holds cases, each an object to create and what is done to
-//! it afterwards. `golden/*.json` holds what the Kubernetes of today answered; written
-//! anew with `LONGSHORE_RECORD=1 cargo xtask test --cluster real`. An old server is not
-//! asked: too much has changed since.
+//! `corpus/*.yaml` contains the cases, each with an object to create and the steps that
+//! follow. `golden/*.json` contains the responses of the current Kubernetes version;
+//! `LONGSHORE_RECORD=1 cargo xtask test --cluster real` records them again. The tests do
+//! not run on the old server because too much has changed since.
 #![allow(clippy::unwrap_used)]
 
 mod case;
-mod normal;
+mod normalize;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use case::Case;
 
-/// What a case was answered, step by step.
+/// The responses to all steps, by case.
 type Golden = BTreeMap<String, Value>;
 
 fn folder(name: &str) -> PathBuf {
@@ -33,27 +33,31 @@ fn read(file: &str) -> Golden {
     }
 }
 
-fn write(place: PathBuf, answers: &Golden) {
-    let text = serde_json::to_string_pretty(answers).unwrap() + "\n";
+fn write(place: PathBuf, responses: &Golden) {
+    let text = serde_json::to_string_pretty(responses).unwrap() + "\n";
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     fs::write(place, text).unwrap();
 }
 
-/// Runs a file of the corpus and compares.
+/// Runs the cases of a file and compares the responses.
 async fn test(group: &str) {
     let text = fs::read_to_string(folder("corpus").join(format!("{group}.yaml"))).unwrap();
     let mut cases: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text).unwrap();
     cases.apply_merge().unwrap();
     let cases: Vec<Case> = serde_json::from_value(serde_json::to_value(cases).unwrap()).unwrap();
     let test = ApiTest::start().await;
-    if test.lacks("what is defaulted and validated today") {
+    if test.skip_on_old("the defaults and validation of current versions") {
         return;
     }
-    let mut answers = Golden::new();
+    let mut responses = Golden::new();
     for case in &cases {
-        let answer = case.run(&test).await;
-        let twice = answers.insert(case.name.clone(), answer);
-        assert!(twice.is_none(), "{group}: two cases are {:?}", case.name);
+        let response = case.run(&test).await;
+        let duplicate = responses.insert(case.name.clone(), response);
+        assert!(
+            duplicate.is_none(),
+            "{group}: two cases are named {:?}",
+            case.name
+        );
     }
     let recording = std::env::var_os("LONGSHORE_RECORD").is_some();
     if recording {
@@ -67,15 +71,18 @@ async fn test(group: &str) {
         } else {
             std::env::temp_dir().join(name)
         };
-        return write(place, &answers);
+        return write(place, &responses);
     }
     let golden = read(&format!("{group}.json"));
     let mut wrong = Vec::new();
-    for (name, answer) in &answers {
+    for (name, response) in &responses {
         let expected = golden.get(name);
-        if expected != Some(answer) {
+        if expected != Some(response) {
             let expected = expected.cloned().unwrap_or_default();
-            wrong.push(format!("{name}: {}", normal::difference(&expected, answer)));
+            wrong.push(format!(
+                "{name}: {}",
+                normalize::difference(&expected, response)
+            ));
         }
     }
     assert!(wrong.is_empty(), "{group}:\n{}", wrong.join("\n"));

@@ -1,5 +1,5 @@
-//! Points 1 and 49: the ways to a cluster that a kubeconfig may describe, and
-//! credentials that no longer serve.
+//! Points 1 and 49: the connection and authentication methods of a kubeconfig, and
+//! expired credentials.
 
 use std::{os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -14,19 +14,19 @@ use tokio::{
     sync::mpsc,
 };
 
-/// A server that lets in who shows its token, and what its kubeconfig tells.
-struct Door {
+/// A server with token authentication, and the contents of its kubeconfig.
+struct AuthServer {
     server: Server,
     cluster: Value,
     token: String,
 }
 
-impl Door {
-    /// `None` where a test cannot know the token.
-    async fn find() -> Option<Self> {
+impl AuthServer {
+    /// Returns `None` on servers whose token the test cannot read.
+    async fn start() -> Option<Self> {
         if ApiTest::start()
             .await
-            .is_without("a token that the tests know")
+            .skip_on_real("a static token that the tests can read")
         {
             return None;
         }
@@ -53,8 +53,7 @@ impl Door {
         std::fs::read_to_string(self.server.folder().join(name)).unwrap_or_default()
     }
 
-    /// A client whose kubeconfig has these fields of the cluster more, and this
-    /// user.
+    /// A client whose kubeconfig has these additional cluster fields and this user.
     async fn client(&self, more: Value, user: &Value) -> longshore::client::Result<Cluster> {
         let mut cluster = self.cluster.clone();
         for (key, value) in more.as_object().unwrap() {
@@ -64,14 +63,14 @@ impl Door {
         Cluster::from_kubeconfig(Some(&path), None).await
     }
 
-    async fn opens(&self, more: Value) -> longshore::client::Result<usize> {
+    async fn count_namespaces(&self, more: Value) -> longshore::client::Result<usize> {
         let client = self.client(more, &json!({"token": self.token})).await?;
         Ok(client.namespaces().list().await?.items.len())
     }
 
-    /// A user whose token is told by a program: that of the file `token`. It
-    /// counts its runs, and notes what it was told.
-    fn program(&self) -> Value {
+    /// A user with a credential plugin that returns the token in the file `token`. The
+    /// plugin counts its runs and saves its input in the file `info`.
+    fn credential_plugin(&self) -> Value {
         let folder = self.server.folder();
         let script = r#"#!/bin/sh
 cd "$1" && echo run >> runs && printf '%s' "$KUBERNETES_EXEC_INFO" > info && echo "noise: $(cat token)" >&2
@@ -109,32 +108,35 @@ fn kubeconfig(cluster: &Value, user: &Value) -> String {
 }
 
 #[tokio::test]
-async fn point_01_a_program_tells_the_token() {
-    let Some(door) = Door::find().await else {
+async fn point_01_a_credential_plugin_provides_the_token() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    door.write("token", &door.token);
-    let client = door.client(json!({}), &door.program()).await.unwrap();
+    auth.write("token", &auth.token);
+    let client = auth
+        .client(json!({}), &auth.credential_plugin())
+        .await
+        .unwrap();
     assert!(!client.namespaces().list().await.unwrap().items.is_empty());
-    assert_eq!(door.runs(), 1);
-    let info: Value = serde_json::from_str(&door.read("info")).unwrap();
+    assert_eq!(auth.runs(), 1);
+    let info: Value = serde_json::from_str(&auth.read("info")).unwrap();
     assert_eq!(info["kind"], "ExecCredential");
-    let told = &info["spec"]["cluster"];
-    assert_eq!(told["server"], door.cluster["server"]);
+    let cluster = &info["spec"]["cluster"];
+    assert_eq!(cluster["server"], auth.cluster["server"]);
     let authority = "certificate-authority-data";
-    assert_eq!(told[authority], door.cluster[authority]);
-    door.server.stop().await;
+    assert_eq!(cluster[authority], auth.cluster[authority]);
+    auth.server.stop().await;
 }
 
 #[tokio::test]
-async fn point_01_a_program_that_fails_is_told_without_its_words() {
-    let Some(door) = Door::find().await else {
+async fn point_01_a_credential_plugin_failure_is_reported_without_its_output() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    door.write("token", "s3cret");
-    let mut user = door.program();
+    auth.write("token", "s3cret");
+    let mut user = auth.credential_plugin();
     user["exec"]["env"][0]["value"] = "fail".into();
-    let error = door.client(json!({}), &user).await.unwrap_err().to_string();
+    let error = auth.client(json!({}), &user).await.unwrap_err().to_string();
     assert!(
         error.contains("/program\" failed with exit status: 3: run it by hand"),
         "{error}"
@@ -143,83 +145,86 @@ async fn point_01_a_program_that_fails_is_told_without_its_words() {
 
     user["exec"]["command"] = "no-such-program".into();
     user["exec"]["installHint"] = "it is in the package credentials".into();
-    let error = door.client(json!({}), &user).await.unwrap_err().to_string();
-    let told = "the credential program \"no-such-program\" cannot be started: \
+    let error = auth.client(json!({}), &user).await.unwrap_err().to_string();
+    let expected = "the credential program \"no-such-program\" cannot be started: \
                 No such file or directory (os error 2); it is in the package credentials";
-    assert!(error.ends_with(told), "{error}");
+    assert!(error.ends_with(expected), "{error}");
 
-    // What it prints is none of an error's business either.
+    // The error does not contain the standard output, either.
     let printed = json!({"exec": {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "echo",
         "args": ["s3cret"],
         "interactiveMode": "Never",
     }});
-    let error = door.client(json!({}), &printed).await.unwrap_err();
+    let error = auth.client(json!({}), &printed).await.unwrap_err();
     let error = error.to_string();
     assert!(
         error.ends_with("\"echo\" wrote something else than an ExecCredential: run it by hand"),
         "{error}"
     );
-    door.server.stop().await;
+    auth.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn point_49_many_that_are_refused_ask_for_credentials_once() {
-    let Some(door) = Door::find().await else {
+async fn point_49_concurrent_unauthorized_requests_refresh_credentials_once() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    door.write("token", "stale");
-    let client = door.client(json!({}), &door.program()).await.unwrap();
-    assert_eq!(door.runs(), 1);
-    // As long as nothing better comes, the refusal is told, without the token.
+    auth.write("token", "stale");
+    let client = auth
+        .client(json!({}), &auth.credential_plugin())
+        .await
+        .unwrap();
+    assert_eq!(auth.runs(), 1);
+    // While the plugin returns the same token, the error is returned, without the token.
     let error = client.namespaces().list().await.unwrap_err();
     assert!(error.is_unauthorized(), "{error}");
     let shown = format!("{error} {error:?} {client:?}");
     assert!(!shown.contains("stale"), "{shown}");
-    let before = door.runs();
+    let before = auth.runs();
 
-    door.write("token", &door.token);
+    auth.write("token", &auth.token);
     let all = (0..20).map(|_| {
         let client = client.clone();
         async move { client.namespaces().list().await }
     });
     try_join_all(all).await.unwrap();
-    assert_eq!(door.runs(), before + 1);
+    assert_eq!(auth.runs(), before + 1);
     let shown = format!("{client:?}");
-    assert!(!shown.contains(&door.token), "{shown}");
-    door.server.stop().await;
+    assert!(!shown.contains(&auth.token), "{shown}");
+    auth.server.stop().await;
 }
 
-/// Whoever took the inner client is no worse off.
+/// This also holds for the inner client.
 #[tokio::test]
-async fn point_49_credentials_that_expire_are_asked_for_again() {
-    let Some(door) = Door::find().await else {
+async fn point_49_expired_credentials_are_refreshed() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    let mut user = door.program();
-    // Its first answer expires at once.
+    let mut user = auth.credential_plugin();
+    // The first token has already expired.
     user["exec"]["env"][0]["value"] = "expire".into();
-    door.write("token", &door.token);
-    let client = door.client(json!({}), &user).await.unwrap();
+    auth.write("token", &auth.token);
+    let client = auth.client(json!({}), &user).await.unwrap();
     for request in 2..4 {
         client.namespaces().list().await.unwrap();
-        assert_eq!(door.runs(), request);
+        assert_eq!(auth.runs(), request);
     }
     let inner = client.kube_client();
     inner.apiserver_version().await.unwrap();
-    assert_eq!(door.runs(), 4);
-    door.server.stop().await;
+    assert_eq!(auth.runs(), 4);
+    auth.server.stop().await;
 }
 
 #[tokio::test]
-async fn point_49_a_file_with_the_token_is_read_again() {
-    let Some(door) = Door::find().await else {
+async fn point_49_a_token_file_is_reloaded() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    let file = door.write("token", "stale");
+    let file = auth.write("token", "stale");
     let user = json!({"tokenFile": file});
-    let client = door.client(json!({}), &user).await.unwrap();
+    let client = auth.client(json!({}), &user).await.unwrap();
     assert!(
         client
             .namespaces()
@@ -228,40 +233,42 @@ async fn point_49_a_file_with_the_token_is_read_again() {
             .unwrap_err()
             .is_unauthorized()
     );
-    door.write("token", &door.token);
+    auth.write("token", &auth.token);
     client.namespaces().list().await.unwrap();
-    door.server.stop().await;
+    auth.server.stop().await;
 }
 
 #[tokio::test]
-async fn point_01_certificates_and_their_names() {
-    let Some(door) = Door::find().await else {
+async fn point_01_certificates_are_verified() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
     assert!(
-        door.opens(json!({"tls-server-name": "localhost"}))
+        auth.count_namespaces(json!({"tls-server-name": "localhost"}))
             .await
             .unwrap()
             > 0
     );
-    let other = door.opens(json!({"tls-server-name": "example.org"})).await;
+    let other = auth
+        .count_namespaces(json!({"tls-server-name": "example.org"}))
+        .await;
     let other = other.unwrap_err().to_string();
     assert!(
         other.starts_with("cannot reach the cluster at https://127.0.0.1:")
             && other.contains("certificate not valid for name \"example.org\""),
         "{other}"
     );
-    // Without the authority nobody vouches for the server.
-    let unknown = door
-        .opens(json!({"certificate-authority-data": null}))
+    // Without the certificate authority the server is not trusted.
+    let unknown = auth
+        .count_namespaces(json!({"certificate-authority-data": null}))
         .await
         .unwrap_err()
         .to_string();
     assert!(unknown.contains("certificate"), "{unknown}");
     let unchecked = json!({"certificate-authority-data": null, "insecure-skip-tls-verify": true});
-    assert!(door.opens(unchecked).await.unwrap() > 0);
-    let broken = door
-        .opens(json!({"certificate-authority-data": "bm9uZQ=="}))
+    assert!(auth.count_namespaces(unchecked).await.unwrap() > 0);
+    let broken = auth
+        .count_namespaces(json!({"certificate-authority-data": "bm9uZQ=="}))
         .await
         .unwrap_err()
         .to_string();
@@ -271,7 +278,7 @@ async fn point_01_certificates_and_their_names() {
         ),
         "{broken}"
     );
-    door.server.stop().await;
+    auth.server.stop().await;
 }
 
 /// The lines of a request's head.
@@ -290,43 +297,48 @@ async fn head(stream: &mut BufStream<TcpStream>) -> Vec<String> {
 fn has_header(head: &[String], name: &str, value: &str) -> bool {
     head.iter()
         .filter_map(|line| line.split_once(": "))
-        .any(|(key, told)| key.eq_ignore_ascii_case(name) && told == value)
+        .any(|(key, found)| key.eq_ignore_ascii_case(name) && found == value)
 }
 
-/// A proxy that tells the head of each request, and connects.
+/// A proxy that sends the head of each request to the receiver, and connects.
 async fn proxy() -> (String, mpsc::UnboundedReceiver<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let (tell, told) = mpsc::unbounded_channel();
+    let (sender, heads) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let tell = tell.clone();
+            let sender = sender.clone();
             tokio::spawn(async move {
                 let mut stream = BufStream::new(stream);
                 let lines = head(&mut stream).await;
                 let target = lines[0].split(' ').nth(1).unwrap().to_owned();
-                tell.send(lines).unwrap();
-                let mut there = TcpStream::connect(target).await.unwrap();
+                sender.send(lines).unwrap();
+                let mut upstream = TcpStream::connect(target).await.unwrap();
                 stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
                 stream.flush().await.unwrap();
-                // Either side may hang up first.
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut there).await;
+                // Either side may close the connection first.
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut upstream).await;
             });
         }
     });
-    (address, told)
+    (address, heads)
 }
 
 #[tokio::test]
-async fn point_01_a_proxy_on_the_way() {
-    let Some(door) = Door::find().await else {
+async fn point_01_requests_use_the_proxy_of_the_kubeconfig() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
-    let (address, mut told) = proxy().await;
+    let (address, mut heads) = proxy().await;
     let url = format!("http://ann:s3cret@{address}");
-    assert!(door.opens(json!({"proxy-url": url})).await.unwrap() > 0);
-    let head = told.recv().await.unwrap();
-    let server = door.cluster["server"].as_str().unwrap();
+    assert!(
+        auth.count_namespaces(json!({"proxy-url": url}))
+            .await
+            .unwrap()
+            > 0
+    );
+    let head = heads.recv().await.unwrap();
+    let server = auth.cluster["server"].as_str().unwrap();
     let authority = server.strip_prefix("https://").unwrap();
     assert_eq!(head[0], format!("CONNECT {authority} HTTP/1.1"));
     let credentials = has_header(&head, "proxy-authorization", "Basic YW5uOnMzY3JldA==");
@@ -337,7 +349,10 @@ async fn point_01_a_proxy_on_the_way() {
     drop(listener);
     for scheme in ["http", "socks5"] {
         let url = format!("{scheme}://ann:s3cret@{dead}");
-        let error = door.opens(json!({"proxy-url": url})).await.unwrap_err();
+        let error = auth
+            .count_namespaces(json!({"proxy-url": url}))
+            .await
+            .unwrap_err();
         let error = error.to_string();
         assert!(
             error.starts_with("cannot reach the cluster at https://127.0.0.1:"),
@@ -345,16 +360,16 @@ async fn point_01_a_proxy_on_the_way() {
         );
         assert!(!error.contains("s3cret"), "{error}");
     }
-    let odd = door
-        .opens(json!({"proxy-url": "ftp://ann:s3cret@there"}))
+    let odd = auth
+        .count_namespaces(json!({"proxy-url": "ftp://ann:s3cret@there"}))
         .await;
     let odd = odd.unwrap_err().to_string();
-    let told = "the proxy ftp://there is of no known kind: it must be http, https or socks5";
-    assert!(odd.ends_with(told), "{odd}");
-    door.server.stop().await;
+    let expected = "the proxy ftp://there is of no known kind: it must be http, https or socks5";
+    assert!(odd.ends_with(expected), "{odd}");
+    auth.server.stop().await;
 }
 
-/// A server without TLS that lists no namespaces to whoever shows the token.
+/// A server without TLS that returns an empty list of namespaces if the token is correct.
 async fn plain_server(token: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -373,10 +388,10 @@ async fn plain_server(token: String) -> String {
                 ("401 Unauthorized", String::new())
             };
             let length = body.len();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 {line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
             );
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
             stream.flush().await.unwrap();
         }
     });
@@ -384,8 +399,8 @@ async fn plain_server(token: String) -> String {
 }
 
 #[tokio::test]
-async fn point_01_tokens_of_an_identity_provider() {
-    let Some(door) = Door::find().await else {
+async fn point_01_oidc_tokens_are_used_until_they_expire() {
+    let Some(auth) = AuthServer::start().await else {
         return;
     };
     let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -398,15 +413,15 @@ async fn point_01_tokens_of_an_identity_provider() {
     let more = json!({"server": server, "certificate-authority-data": null});
     let user =
         |token: &str| json!({"auth-provider": {"name": "oidc", "config": {"id-token": token}}});
-    let client = door.client(more.clone(), &user(&fresh)).await.unwrap();
+    let client = auth.client(more.clone(), &user(&fresh)).await.unwrap();
     assert!(client.namespaces().list().await.unwrap().items.is_empty());
 
     let stale = token(1);
-    let outcome = match door.client(more, &user(&stale)).await {
+    let outcome = match auth.client(more, &user(&stale)).await {
         Ok(client) => client.namespaces().list().await.map(|_| ()),
         Err(error) => Err(error),
     };
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("OIDC") && !error.contains(&stale), "{error}");
-    door.server.stop().await;
+    auth.server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The same without `async`: points that a script meets.
+//! The blocking client.
 
 use std::{
     io::{Read, Write},
@@ -12,16 +12,16 @@ use longshore::{
 use longshore_conformance::{ApiTest, Server};
 use serde_json::json;
 
-use crate::common::SOON;
+use crate::common::TIMEOUT;
 
-/// A server, and a blocking client of it; the runtime drives the server.
-struct Script {
+/// A server and a blocking client. The runtime runs the server.
+struct BlockingTest {
     cluster: Cluster,
     test: ApiTest,
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Script {
+impl BlockingTest {
     fn start() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let test = runtime.block_on(ApiTest::start());
@@ -47,32 +47,32 @@ impl Script {
 
 #[test]
 fn point_21_blocking_items_are_read_and_changed() {
-    let script = Script::start();
-    let map = script.map("a");
+    let blocking = BlockingTest::start();
+    let map = blocking.map("a");
     assert_eq!(map.data().unwrap()["k"], "v");
     let changed = map.labels().set("x", "1").unwrap();
     assert_eq!(changed.labels().get("x"), Some("1"));
     assert_eq!(map.fetch().unwrap(), changed);
     let noted = changed.annotations().set("note", "text").unwrap();
     assert_eq!(noted.annotations().len(), 1);
-    let updated = script.maps().update("a", |object| {
+    let updated = blocking.maps().update("a", |object| {
         object["data"]["k"] = "w".into();
         Ok(())
     });
     assert_eq!(updated.unwrap().data().unwrap()["k"], "w");
-    let waited = script.maps().wait("a", until::ready, SOON).unwrap();
+    let waited = blocking.maps().wait("a", until::ready, TIMEOUT).unwrap();
     waited.delete(&DeleteOptions::default()).unwrap();
-    waited.wait_gone(SOON).unwrap();
-    assert!(script.maps().find("a").unwrap().is_none());
+    waited.wait_gone(TIMEOUT).unwrap();
+    assert!(blocking.maps().find("a").unwrap().is_none());
 }
 
 #[test]
 fn point_14_blocking_lists_and_pages() {
-    let script = Script::start();
+    let blocking = BlockingTest::start();
     for name in ["a", "b", "c"] {
-        script.map(name);
+        blocking.map(name);
     }
-    let maps = script.maps().filter("own").unwrap();
+    let maps = blocking.maps().filter("own").unwrap();
     let list = maps.list().unwrap();
     let names: Vec<&str> = list.items.iter().map(|item| item.name()).collect();
     assert_eq!(names, ["a", "b", "c"]);
@@ -81,20 +81,20 @@ fn point_14_blocking_lists_and_pages() {
     let cache = maps.cache().unwrap();
     assert_eq!(cache.len(), 3);
     let mut changes = cache.subscribe();
-    script.map("d");
-    while changes.next(Some(SOON)).unwrap().item().name() != "d" {}
+    blocking.map("d");
+    while changes.next(Some(TIMEOUT)).unwrap().item().name() != "d" {}
 }
 
 #[test]
-fn point_19_blocking_watches_wait_so_long_and_no_longer() {
-    let script = Script::start();
-    let mut watch = script.maps().filter("own").unwrap().watch().unwrap();
+fn point_19_blocking_watches_time_out() {
+    let blocking = BlockingTest::start();
+    let mut watch = blocking.maps().filter("own").unwrap().watch().unwrap();
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
         assert!(watch.next(Some(wait)).unwrap_err().is_timeout());
     }
-    let map = script.map("a");
+    let map = blocking.map("a");
     assert!(matches!(watch.next(None).unwrap(), WatchEvent::Added(item) if item == map));
-    script.map("b");
+    blocking.map("b");
     let event = Iterator::next(&mut watch).unwrap().unwrap();
     assert_eq!(event.item().unwrap().name(), "b");
     watch.close();
@@ -103,16 +103,16 @@ fn point_19_blocking_watches_wait_so_long_and_no_longer() {
 
 #[test]
 fn point_08_blocking_requests_by_path() {
-    let script = Script::start();
-    let version = script.cluster.proxy().get("/version", &[]).unwrap();
+    let blocking = BlockingTest::start();
+    let version = blocking.cluster.proxy().get("/version", &[]).unwrap();
     assert!(version["gitVersion"].as_str().unwrap().starts_with('v'));
-    script.cluster.close();
-    let refused = script.cluster.proxy().get("/version", &[]);
+    blocking.cluster.close();
+    let refused = blocking.cluster.proxy().get("/version", &[]);
     assert!(matches!(refused, Err(Error::Closed)));
 }
 
 #[tokio::test]
-async fn point_31_blocking_calls_in_a_runtime_are_refused() {
+async fn point_31_blocking_calls_in_a_runtime_are_rejected() {
     let refused = Cluster::from_url("http://127.0.0.1:1/")
         .unwrap()
         .pods()
@@ -143,7 +143,7 @@ fn point_45_blocking_sessions_are_read_and_written() {
     });
     let pod = json!({"metadata": {"name": "box"}, "spec": {"containers": [container]}});
     pods.create(&pod).unwrap();
-    let pod = pods.wait("box", until::ready, SOON).unwrap();
+    let pod = pods.wait("box", until::ready, TIMEOUT).unwrap();
 
     let output = pod.output(["sh", "-c", "echo out; exit 3"], None).unwrap();
     assert_eq!((output.code, &output.stdout[..]), (3, &b"out\n"[..]));
@@ -161,14 +161,14 @@ fn point_45_blocking_sessions_are_read_and_written() {
 
     let forward = pod.port_forward(7009).unwrap();
     let begun = std::time::Instant::now();
-    // The program may need a moment until it listens.
+    // The program may not listen yet.
     let text = loop {
         let mut stream = forward.connect().unwrap();
         let _ = stream.write_all(b"again");
         let mut text = String::new();
         match stream.read_to_string(&mut text) {
             Ok(_) => break text,
-            Err(error) => assert!(begun.elapsed() < SOON, "{error}"),
+            Err(error) => assert!(begun.elapsed() < TIMEOUT, "{error}"),
         }
         std::thread::sleep(Duration::from_millis(20));
     };

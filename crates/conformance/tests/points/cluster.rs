@@ -1,4 +1,4 @@
-//! Points 1 to 5: the connection, and making objects.
+//! Points 1 to 5: connections and the creation of objects.
 
 use longshore::{
     Cluster,
@@ -9,10 +9,10 @@ use longshore::{
 };
 use serde_json::json;
 
-use crate::common::{Here, invalid, misplaced};
+use crate::common::{Fixture, invalid, misplaced};
 
 #[tokio::test]
-async fn point_01_urls_with_and_without_a_slash_and_with_a_path() {
+async fn point_01_urls_with_and_without_a_trailing_slash() {
     for (given, shown) in [
         ("http://localhost:8001/", "http://localhost:8001"),
         ("http://localhost:8001", "http://localhost:8001"),
@@ -29,9 +29,9 @@ async fn point_01_urls_with_and_without_a_slash_and_with_a_path() {
 }
 
 #[tokio::test]
-async fn point_01_a_kubeconfig_and_a_context_lead_to_a_cluster() {
-    let here = Here::start().await;
-    let path = here.test.kubeconfig();
+async fn point_01_a_kubeconfig_and_a_context_select_the_cluster() {
+    let fixture = Fixture::start().await;
+    let path = fixture.test.kubeconfig();
     let by_file = Cluster::from_kubeconfig(Some(path), None).await.unwrap();
     assert!(
         by_file
@@ -52,12 +52,12 @@ async fn point_01_a_kubeconfig_and_a_context_lead_to_a_cluster() {
 }
 
 #[tokio::test]
-async fn point_02_a_closed_cluster_refuses_requests() {
-    let here = Here::start().await;
-    let (pods, clone) = (here.cluster.pods(), here.cluster.clone());
+async fn point_02_a_closed_cluster_rejects_requests() {
+    let fixture = Fixture::start().await;
+    let (pods, clone) = (fixture.cluster.pods(), fixture.cluster.clone());
     assert!(!clone.is_closed());
-    here.cluster.close();
-    here.cluster.close();
+    fixture.cluster.close();
+    fixture.cluster.close();
     assert!(clone.is_closed());
     assert!(matches!(pods.list().await, Err(Error::Closed)));
     assert!(matches!(
@@ -67,9 +67,9 @@ async fn point_02_a_closed_cluster_refuses_requests() {
 }
 
 #[tokio::test]
-async fn point_03_every_kind_of_the_ancestor_has_a_global_view() {
-    let here = Here::start().await;
-    let cluster = &here.cluster;
+async fn point_03_every_kind_of_the_python_library_has_a_view() {
+    let fixture = Fixture::start().await;
+    let cluster = &fixture.cluster;
     cluster.nodes().list().await.unwrap();
     cluster.namespaces().list().await.unwrap();
     cluster.pods().list().await.unwrap();
@@ -79,7 +79,7 @@ async fn point_03_every_kind_of_the_ancestor_has_a_global_view() {
     cluster.replicationcontrollers().list().await.unwrap();
     cluster.daemonsets().list().await.unwrap();
     cluster.deployments().list().await.unwrap();
-    // And of those that came later.
+    // Kinds that the Python library does not have.
     cluster.jobs().list().await.unwrap();
     cluster.statefulsets().list().await.unwrap();
     cluster.configmaps().list().await.unwrap();
@@ -92,26 +92,26 @@ async fn point_03_every_kind_of_the_ancestor_has_a_global_view() {
 }
 
 #[tokio::test]
-async fn point_03_any_kind_by_its_words() {
-    let here = Here::start().await;
+async fn point_03_kinds_are_found_by_any_of_their_names() {
+    let fixture = Fixture::start().await;
     for word in ["deploy", "Deployment", "deployments.apps", "deployments"] {
-        let view = here.cluster.kind(word).await.unwrap();
+        let view = fixture.cluster.kind(word).await.unwrap();
         assert_eq!(view.kind().gvk.kind, "Deployment", "{word}");
     }
-    let sets = here
+    let sets = fixture
         .cluster
         .kind_in("apps/v1", "StatefulSet")
         .await
         .unwrap();
     assert_eq!(sets.kind().plural, "statefulsets");
-    let refused = invalid(here.cluster.kind("shoe").await);
+    let refused = invalid(fixture.cluster.kind("shoe").await);
     assert!(refused.contains("has no kind \"shoe\""), "{refused}");
 }
 
 #[tokio::test]
-async fn point_03_a_kind_in_each_of_its_versions() {
-    let here = Here::start().await;
-    let group = format!("{}.example.com", here.namespace());
+async fn point_03_a_kind_is_available_in_each_served_version() {
+    let fixture = Fixture::start().await;
+    let group = format!("{}.example.com", fixture.namespace());
     let version = |name: &str| {
         json!({
             "name": name, "served": true, "storage": name == "v1",
@@ -127,26 +127,26 @@ async fn point_03_a_kind_in_each_of_its_versions() {
             "versions": [version("v1beta1"), version("v1")],
         },
     });
-    let definition = here.cluster.create(&definition, None).await.unwrap();
+    let definition = fixture.cluster.create(&definition, None).await.unwrap();
     let limit = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     let word = format!("hats.{group}");
-    // Servers serve a new kind a little later than they have it.
-    while here.cluster.kind(&word).await.is_err() && tokio::time::Instant::now() < limit {
+    // Servers serve a new kind some time after its creation.
+    while fixture.cluster.kind(&word).await.is_err() && tokio::time::Instant::now() < limit {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    let preferred = here.cluster.kind(&word).await.unwrap();
+    let preferred = fixture.cluster.kind(&word).await.unwrap();
     assert_eq!(preferred.kind().gvk.version, "v1");
     for version in ["v1", "v1beta1"] {
         let api_version = format!("{group}/{version}");
-        let hats = here.cluster.kind_in(&api_version, "Hat").await.unwrap();
+        let hats = fixture.cluster.kind_in(&api_version, "Hat").await.unwrap();
         assert_eq!(hats.kind().api_version(), api_version);
-        hats.in_namespace(here.namespace())
+        hats.in_namespace(fixture.namespace())
             .unwrap()
             .list()
             .await
             .unwrap();
     }
-    let other = here.cluster.kind_in(&format!("{group}/v2"), "Hat").await;
+    let other = fixture.cluster.kind_in(&format!("{group}/v2"), "Hat").await;
     let text = invalid(other);
     assert!(
         text.ends_with(&format!("it has it in {group}/v1, {group}/v1beta1")),
@@ -156,12 +156,12 @@ async fn point_03_a_kind_in_each_of_its_versions() {
 }
 
 #[tokio::test]
-async fn point_04_create_gives_the_new_item_of_the_kind() {
-    let here = Here::start().await;
+async fn point_04_create_returns_the_new_item() {
+    let fixture = Fixture::start().await;
     let data = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}});
-    let item = here
+    let item = fixture
         .cluster
-        .create(&data, Some(here.namespace()))
+        .create(&data, Some(fixture.namespace()))
         .await
         .unwrap();
     assert!(
@@ -170,16 +170,20 @@ async fn point_04_create_gives_the_new_item_of_the_kind() {
         item.name()
     );
     assert_eq!(item.kind().gvk.kind, "ConfigMap");
-    assert_eq!(item.namespace(), Some(here.namespace()));
-    let read = here.view::<ConfigMap>().fetch(item.name()).await.unwrap();
+    assert_eq!(item.namespace(), Some(fixture.namespace()));
+    let read = fixture
+        .view::<ConfigMap>()
+        .fetch(item.name())
+        .await
+        .unwrap();
     assert_eq!(read.uid(), item.uid());
 }
 
 #[tokio::test]
-async fn point_04_data_without_a_kind_or_of_another_namespace_is_refused() {
-    let here = Here::start().await;
+async fn point_04_data_without_a_kind_or_for_another_namespace_is_rejected() {
+    let fixture = Fixture::start().await;
     let create =
-        async |data: serde_json::Value, namespace| here.cluster.create(&data, namespace).await;
+        async |data: serde_json::Value, namespace| fixture.cluster.create(&data, namespace).await;
     let named = json!({"name": "a"});
     let no_kind = create(json!({"apiVersion": "v1", "metadata": named}), None).await;
     assert_eq!(
@@ -207,8 +211,8 @@ async fn point_04_data_without_a_kind_or_of_another_namespace_is_refused() {
 }
 
 #[tokio::test]
-async fn point_04_manifests_of_several_documents() {
-    let here = Here::start().await;
+async fn point_04_manifests_may_have_several_documents() {
+    let fixture = Fixture::start().await;
     let text = "
 apiVersion: v1
 kind: ConfigMap
@@ -220,42 +224,50 @@ kind: Secret
 metadata: {name: b}
 stringData: {key: value}
 ";
-    let made = here
+    let made = fixture
         .cluster
-        .create_manifest(text, Some(here.namespace()))
+        .create_manifest(text, Some(fixture.namespace()))
         .await
         .unwrap();
     assert_eq!(
         made.iter().map(|item| item.name()).collect::<Vec<_>>(),
         ["a", "b"]
     );
-    let map = here.view::<ConfigMap>().fetch("a").await.unwrap();
+    let map = fixture.view::<ConfigMap>().fetch("a").await.unwrap();
     assert_eq!(map.data().unwrap()["x"], "yes");
-    let secret = here.view::<Secret>().fetch("b").await.unwrap();
+    let secret = fixture.view::<Secret>().fetch("b").await.unwrap();
     assert_eq!(secret.data().unwrap()["key"], b"value");
-    // Nothing of a text that cannot be read is made.
+    // No object of an invalid manifest is created.
     let broken = text.replace("name: a", "name: c") + "---\nkind: [";
     let refused = invalid(
-        here.cluster
-            .create_manifest(&broken, Some(here.namespace()))
+        fixture
+            .cluster
+            .create_manifest(&broken, Some(fixture.namespace()))
             .await,
     );
     assert!(
         refused.starts_with("document 3 of the manifest is no YAML"),
         "{refused}"
     );
-    assert!(here.view::<ConfigMap>().find("c").await.unwrap().is_none());
+    assert!(
+        fixture
+            .view::<ConfigMap>()
+            .find("c")
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test]
 async fn point_05_kinds_by_name_at_run_time() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
     let kind: BuiltinKind = "ConfigMap".parse().unwrap();
-    let view = here
+    let view = fixture
         .cluster
         .view_of(kind)
-        .in_namespace(here.namespace())
+        .in_namespace(fixture.namespace())
         .unwrap();
     let same = view.fetch("a").await.unwrap();
     assert_eq!((same.uid(), same.version()), (map.uid(), map.version()));

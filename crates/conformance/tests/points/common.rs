@@ -1,4 +1,4 @@
-//! A server, a client of it, a namespace.
+//! Common parts: a server, a client, a namespace.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use longshore::{
 use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
-/// Long enough for anything that happens at all.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// Longer than any single operation takes.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The server under test, our client's connection to it, and a namespace.
-pub(crate) struct Here {
+/// The server under test, a client of it, and a namespace.
+pub(crate) struct Fixture {
     pub(crate) test: ApiTest,
     pub(crate) cluster: Cluster,
 }
 
-impl Here {
+impl Fixture {
     pub(crate) async fn start() -> Self {
-        Self::of(ApiTest::start().await).await
+        Self::with_test(ApiTest::start().await).await
     }
 
-    /// With the server to itself, to make it forget its history.
-    pub(crate) async fn alone() -> Self {
-        Self::of(ApiTest::alone().await).await
+    /// Without other tests on the server, to compact its history.
+    pub(crate) async fn exclusive() -> Self {
+        Self::with_test(ApiTest::exclusive().await).await
     }
 
-    async fn of(test: ApiTest) -> Self {
+    async fn with_test(test: ApiTest) -> Self {
         let cluster = Cluster::from_kubeconfig(Some(test.kubeconfig()), None)
             .await
             .unwrap();
@@ -39,13 +39,13 @@ impl Here {
         self.test.namespace()
     }
 
-    /// The view of a kind in the test's namespace.
+    /// A view of a kind in the test's namespace.
     pub(crate) fn view<K: Kind + Default>(&self) -> View<K> {
         let view = self.cluster.view::<K>();
         view.in_namespace(self.namespace()).unwrap()
     }
 
-    /// A ConfigMap with a label of the same name.
+    /// A ConfigMap with a label whose value is its name.
     pub(crate) async fn config_map(&self, name: &str) -> Item<ConfigMap> {
         let data = json!({
             "metadata": {"name": name, "labels": {"called": name}}, "data": {"key": "value"},
@@ -53,7 +53,7 @@ impl Here {
         self.view().create(&data).await.unwrap()
     }
 
-    /// An object whose status is as given.
+    /// Creates an object and sets its status.
     pub(crate) async fn with_status<K: Kind + Default>(
         &self,
         name: &str,
@@ -79,29 +79,29 @@ pub(crate) fn workload(replicas: u32) -> Value {
     })
 }
 
-/// The field that a status error names.
+/// The field named in a status error.
 #[track_caller]
 pub(crate) fn absent<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
     match outcome {
         Err(Error::Status { field, .. }) => field,
-        other => panic!("an absent status field is expected: {other:?}"),
+        other => panic!("expected a missing status field: {other:?}"),
     }
 }
 
-/// What an argument is refused with, before any request.
+/// The message of an invalid-argument error.
 #[track_caller]
 pub(crate) fn invalid<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
     match outcome {
         Err(Error::Invalid(text)) => text,
-        other => panic!("a refused argument is expected: {other:?}"),
+        other => panic!("expected an invalid argument: {other:?}"),
     }
 }
 
-/// What a namespace is refused with.
+/// The message of a namespace error.
 #[track_caller]
 pub(crate) fn misplaced<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
     match outcome {
         Err(Error::Namespace(text)) => text,
-        other => panic!("a refused namespace is expected: {other:?}"),
+        other => panic!("expected a namespace error: {other:?}"),
     }
 }

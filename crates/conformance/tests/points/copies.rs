@@ -1,4 +1,4 @@
-//! Point 45: copies into containers and out of them.
+//! Point 45: copies to and from containers.
 
 use std::{
     fs,
@@ -14,9 +14,9 @@ use std::{
 use longshore::client::{Copied, CopyOptions, Error, Result};
 use serde_json::json;
 
-use crate::sessions::{Stage, lacks_a_node};
+use crate::sessions::{RunningPod, lacks_a_node};
 
-/// Why a copy failed, without what was to be copied.
+/// The reason for a failed copy, without the paths.
 fn problem(outcome: Result<Copied>) -> String {
     match outcome.unwrap_err() {
         Error::Copy { problem, .. } => problem,
@@ -24,76 +24,80 @@ fn problem(outcome: Result<Copied>) -> String {
     }
 }
 
-/// A folder in a pod, and one here.
-struct Places {
-    stage: Stage,
-    here: tempfile::TempDir,
-    there: String,
+/// A folder in a pod and a local one.
+struct Folders {
+    running: RunningPod,
+    local: tempfile::TempDir,
+    remote: String,
 }
 
-impl Places {
+impl Folders {
     async fn new() -> Self {
-        let stage = Stage::sleeping().await;
-        let output = stage.pod.output(["mktemp", "-d"], None).await.unwrap();
-        let there = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        let here = tempfile::tempdir().unwrap();
-        Self { stage, here, there }
+        let running = RunningPod::sleeping().await;
+        let output = running.pod.output(["mktemp", "-d"], None).await.unwrap();
+        let remote = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        let local = tempfile::tempdir().unwrap();
+        Self {
+            running,
+            local,
+            remote,
+        }
     }
 
     async fn shell(&self, script: &str) -> String {
-        let script = format!("cd {} && {script}", self.there);
-        let output = self.stage.pod.output(["sh", "-c", &script], None).await;
+        let script = format!("cd {} && {script}", self.remote);
+        let output = self.running.pod.output(["sh", "-c", &script], None).await;
         let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.code, 0, "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.code, 0, "{stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn here(&self, path: &str) -> PathBuf {
-        self.here.path().join(path)
+    fn local(&self, path: &str) -> PathBuf {
+        self.local.path().join(path)
     }
 
     async fn fetch(&self, from: &str, to: &str) -> Result<Copied> {
-        let from = format!("{}/{from}", self.there);
+        let from = format!("{}/{from}", self.remote);
         let options = CopyOptions::default();
-        self.stage
+        self.running
             .pod
-            .copy_out(&from, &self.here(to), &options)
+            .copy_out(&from, &self.local(to), &options)
             .await
     }
 
     async fn send(&self, from: &str, to: &str) -> Result<Copied> {
-        let to = format!("{}/{to}", self.there);
+        let to = format!("{}/{to}", self.remote);
         let options = CopyOptions::default();
-        self.stage
+        self.running
             .pod
-            .copy_in(&self.here(from), &to, &options)
+            .copy_in(&self.local(from), &to, &options)
             .await
     }
 
     async fn end(self) {
         self.shell("rm -rf ..?* .[!.]* *").await;
-        self.stage.server.stop().await;
+        self.running.server.stop().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn point_45_copies_out_are_whole_and_stay_in_their_place() {
+async fn point_45_files_are_copied_out_and_stay_within_the_target_folder() {
     if lacks_a_node().await {
         return;
     }
-    let places = Places::new().await;
-    places
+    let folders = Folders::new().await;
+    folders
         .shell(
             "mkdir -p tree/deep && head -c 3000000 /dev/urandom > tree/big && echo hi > tree/deep/-x \
              && chmod 750 tree/deep/-x && touch -d @1000000000 tree/deep/-x && ln -s deep/-x tree/in \
              && ln -s /etc/passwd tree/out && ln tree/deep/-x tree/same && mkfifo tree/pipe && ln -s tree top",
         )
         .await;
-    let sum = places.shell("cksum < tree/big").await;
+    let sum = folders.shell("cksum < tree/big").await;
 
-    let copied = places.fetch("tree", "").await.unwrap();
-    assert_eq!(copied.path, places.here("tree"));
+    let copied = folders.fetch("tree", "").await.unwrap();
+    assert_eq!(copied.path, folders.local("tree"));
     assert_eq!((copied.moved.files, copied.moved.bytes), (4, 3_000_006));
     let mut left_out: Vec<_> = copied
         .moved
@@ -110,28 +114,28 @@ async fn point_45_copies_out_are_whole_and_stay_in_their_place() {
         ]
     );
     let big = std::process::Command::new("cksum")
-        .stdin(fs::File::open(places.here("tree/big")).unwrap())
+        .stdin(fs::File::open(folders.local("tree/big")).unwrap())
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(big.stdout).unwrap(), sum);
-    let found = fs::metadata(places.here("tree/in")).unwrap();
+    let found = fs::metadata(folders.local("tree/in")).unwrap();
     assert_eq!(found.permissions().mode() & 0o7777, 0o750);
     assert_eq!(
         found.modified().unwrap(),
         UNIX_EPOCH + Duration::from_secs(1_000_000_000)
     );
     assert_eq!(
-        fs::read_to_string(places.here("tree/same")).unwrap(),
+        fs::read_to_string(folders.local("tree/same")).unwrap(),
         "hi\n"
     );
 
-    // A folder that is there is not mixed with another; a file is replaced.
-    assert!(problem(places.fetch("tree", "").await).contains("is a folder that is there already"));
-    let renamed = places.fetch("tree", "other").await.unwrap();
-    assert_eq!(renamed.path, places.here("other"));
-    fs::write(places.here("-x"), "old").unwrap();
-    places.fetch("tree/deep/-x", "").await.unwrap();
-    assert_eq!(fs::read_to_string(places.here("-x")).unwrap(), "hi\n");
+    // An existing folder is not merged with the copy; an existing file is replaced.
+    assert!(problem(folders.fetch("tree", "").await).contains("is a folder that is there already"));
+    let renamed = folders.fetch("tree", "other").await.unwrap();
+    assert_eq!(renamed.path, folders.local("other"));
+    fs::write(folders.local("-x"), "old").unwrap();
+    folders.fetch("tree/deep/-x", "").await.unwrap();
+    assert_eq!(fs::read_to_string(folders.local("-x")).unwrap(), "hi\n");
 
     for (from, to, words) in [
         ("none", "", "none"),
@@ -140,35 +144,35 @@ async fn point_45_copies_out_are_whole_and_stay_in_their_place() {
         ("tree/..", "", "name the file or folder itself"),
         ("tree", "no/such/place", "no/such is not there"),
     ] {
-        let told = problem(places.fetch(from, to).await);
-        assert!(told.contains(words), "{from}: {told}");
+        let message = problem(folders.fetch(from, to).await);
+        assert!(message.contains(words), "{from}: {message}");
     }
-    // Nothing is left of what failed.
-    let mut names: Vec<_> = fs::read_dir(places.here.path())
+    // Failed copies leave no files.
+    let mut names: Vec<_> = fs::read_dir(folders.local.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
     names.sort();
     assert_eq!(names, ["-x", "other", "tree"]);
-    places.end().await;
+    folders.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn point_45_copies_in_arrive_under_their_names() {
+async fn point_45_files_are_copied_into_containers() {
     if lacks_a_node().await {
         return;
     }
-    let places = Places::new().await;
-    fs::create_dir_all(places.here("data/deep")).unwrap();
-    fs::write(places.here("data/deep/file"), vec![7; 3_000_000]).unwrap();
-    fs::write(places.here("data/run.sh"), "echo it runs").unwrap();
+    let folders = Folders::new().await;
+    fs::create_dir_all(folders.local("data/deep")).unwrap();
+    fs::write(folders.local("data/deep/file"), vec![7; 3_000_000]).unwrap();
+    fs::write(folders.local("data/run.sh"), "echo it runs").unwrap();
     fs::set_permissions(
-        places.here("data/run.sh"),
+        folders.local("data/run.sh"),
         fs::Permissions::from_mode(0o755),
     )
     .unwrap();
-    symlink("run.sh", places.here("data/link")).unwrap();
-    std::os::unix::net::UnixListener::bind(places.here("data/socket")).unwrap();
+    symlink("run.sh", folders.local("data/link")).unwrap();
+    std::os::unix::net::UnixListener::bind(folders.local("data/socket")).unwrap();
 
     let seen = Arc::new(AtomicU64::new(0));
     let progress = {
@@ -179,27 +183,30 @@ async fn point_45_copies_in_arrive_under_their_names() {
         container: Some("main".to_owned()),
         progress: Some(progress),
     };
-    let pod = &places.stage.pod;
+    let pod = &folders.running.pod;
     let copied = pod
-        .copy_in(&places.here("data"), &places.there, &options)
+        .copy_in(&folders.local("data"), &folders.remote, &options)
         .await
         .unwrap();
-    assert_eq!(copied.path, Path::new(&places.there).join("data"));
+    assert_eq!(copied.path, Path::new(&folders.remote).join("data"));
     assert_eq!((copied.moved.files, copied.moved.left_out.len()), (3, 1));
     assert_eq!(
         (copied.moved.bytes, seen.load(Ordering::Relaxed)),
         (3_000_012, 3_000_012)
     );
     assert_eq!(
-        places
+        folders
             .shell("./data/link; wc -c < data/deep/file; ls data")
             .await,
         "it runs\n3000000\ndeep\nlink\nrun.sh\n"
     );
-    // Under another name, beside and over what is there.
-    places.send("data", "again").await.unwrap();
-    places.send("data/run.sh", "again/deep/file").await.unwrap();
-    assert_eq!(places.shell("cat again/deep/file").await, "echo it runs");
+    // To a new name, and over an existing file.
+    folders.send("data", "again").await.unwrap();
+    folders
+        .send("data/run.sh", "again/deep/file")
+        .await
+        .unwrap();
+    assert_eq!(folders.shell("cat again/deep/file").await, "echo it runs");
 
     for (from, to, words) in [
         ("none", "", "No such file"),
@@ -207,15 +214,15 @@ async fn point_45_copies_in_arrive_under_their_names() {
         ("data", "new/", "no such folder is in the container"),
         ("data", "data/..none/", "no such folder is in the container"),
     ] {
-        let told = problem(places.send(from, to).await);
-        assert!(told.contains(words), "{from}: {told}");
+        let message = problem(folders.send(from, to).await);
+        assert!(message.contains(words), "{from}: {message}");
     }
-    places.end().await;
+    folders.end().await;
 }
 
-/// A container is not trusted: here its `tar` is not.
+/// Containers are not trusted: here, `tar` returns invalid archives.
 #[tokio::test(flavor = "multi_thread")]
-async fn point_45_copies_out_of_hostile_containers() {
+async fn point_45_archives_of_untrusted_containers_are_checked() {
     if lacks_a_node().await {
         return;
     }
@@ -224,8 +231,8 @@ async fn point_45_copies_out_of_hostile_containers() {
         "command": ["/bin/sleep", "1000"],
         "env": [{"name": "PATH", "value": tools.path()}],
     });
-    let stage = Stage::start(container).await;
-    let here = tempfile::tempdir().unwrap();
+    let running = RunningPod::start(container).await;
+    let local = tempfile::tempdir().unwrap();
     let copy = async |script: &str| {
         let tar = tools.path().join("tar");
         if script.is_empty() {
@@ -235,10 +242,10 @@ async fn point_45_copies_out_of_hostile_containers() {
             fs::set_permissions(&tar, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let options = CopyOptions::default();
-        let outcome = stage.pod.copy_out("/data", here.path(), &options).await;
-        let told = problem(outcome);
-        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{told}");
-        told
+        let outcome = running.pod.copy_out("/data", local.path(), &options).await;
+        let message = problem(outcome);
+        assert_eq!(fs::read_dir(local.path()).unwrap().count(), 0, "{message}");
+        message
     };
     let make =
         |name: &str| format!("cd $(mktemp -d); echo x > x; tar -cPf - --transform 's,x,{name},' x");
@@ -258,8 +265,8 @@ async fn point_45_copies_out_of_hostile_containers() {
         ),
         ("yes >&2 & yes; wait".to_owned(), "y\ny\n"),
     ] {
-        let told = copy(&script).await;
-        assert!(told.contains(words), "{script}: {told}");
+        let message = copy(&script).await;
+        assert!(message.contains(words), "{script}: {message}");
     }
-    stage.server.stop().await;
+    running.server.stop().await;
 }

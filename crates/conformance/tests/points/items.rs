@@ -6,17 +6,17 @@ use longshore::client::{
 };
 use serde_json::json;
 
-use crate::common::{Here, SOON, invalid, workload};
+use crate::common::{Fixture, TIMEOUT, invalid, workload};
 
 #[tokio::test]
-async fn point_21_items_are_snapshots_and_changes_give_the_newest() {
-    let here = Here::start().await;
-    let first = here.config_map("a").await;
+async fn point_21_items_are_snapshots_and_changes_return_the_latest_version() {
+    let fixture = Fixture::start().await;
+    let first = fixture.config_map("a").await;
     let second = first.labels().set("x", "1").await.unwrap();
     assert_eq!(first.labels().get("x"), None);
     assert_eq!(second.labels().get("x"), Some("1"));
     assert_ne!(first.version(), second.version());
-    // A change does not depend on the version of the snapshot.
+    // A change does not require the latest resource version.
     let third = first.labels().set("y", "2").await.unwrap();
     assert_eq!(
         (third.labels().get("x"), third.labels().get("y")),
@@ -25,10 +25,10 @@ async fn point_21_items_are_snapshots_and_changes_give_the_newest() {
 }
 
 #[tokio::test]
-async fn point_22_an_item_knows_where_it_is_from() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
-    assert_eq!(map.cluster().url(), here.cluster.url());
+async fn point_22_an_item_has_its_cluster_and_kind() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
+    assert_eq!(map.cluster().url(), fixture.cluster.url());
     assert_eq!(map.kind(), ConfigMap.info());
     assert_eq!(map.meta().name, "a");
     let raw = map.raw().unwrap();
@@ -36,8 +36,8 @@ async fn point_22_an_item_knows_where_it_is_from() {
         (&raw["apiVersion"], &raw["kind"]),
         (&json!("v1"), &json!("ConfigMap"))
     );
-    // Items of lists come without them on the wire.
-    let listed = here
+    // List responses omit both fields from their items.
+    let listed = fixture
         .view::<ConfigMap>()
         .filter("called")
         .unwrap()
@@ -48,9 +48,9 @@ async fn point_22_an_item_knows_where_it_is_from() {
 }
 
 #[tokio::test]
-async fn point_23_a_spec_and_a_manifest_make_the_object_again() {
-    let here = Here::start().await;
-    let jobs = here.view::<Job>();
+async fn point_23_an_object_is_recreated_from_its_manifest() {
+    let fixture = Fixture::start().await;
+    let jobs = fixture.view::<Job>();
     let data = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"template": {
         "metadata": {"labels": {"app": "z"}}, "spec": workload(1)["template"]["spec"],
     }}});
@@ -62,7 +62,7 @@ async fn point_23_a_spec_and_a_manifest_make_the_object_again() {
     spec["template"] = json!(null);
     assert!(
         job.spec().unwrap()["template"].is_object(),
-        "a copy was changed"
+        "changing a copy changed the item"
     );
     let mut manifest = job.manifest().unwrap();
     assert_eq!(
@@ -79,9 +79,9 @@ async fn point_23_a_spec_and_a_manifest_make_the_object_again() {
 }
 
 #[tokio::test]
-async fn point_24_fetch_gives_the_latest_version() {
-    let here = Here::start().await;
-    let old = here.config_map("a").await;
+async fn point_24_fetch_returns_the_latest_version() {
+    let fixture = Fixture::start().await;
+    let old = fixture.config_map("a").await;
     let new = old.labels().set("x", "1").await.unwrap();
     assert_eq!(old.fetch().await.unwrap(), new);
     old.delete(&DeleteOptions::default()).await.unwrap();
@@ -89,9 +89,9 @@ async fn point_24_fetch_gives_the_latest_version() {
 }
 
 #[tokio::test]
-async fn point_25_delete_and_its_options() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
+async fn point_25_delete_options() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
     let of_another = DeleteOptions {
         uid: Some("other".into()),
         ..DeleteOptions::default()
@@ -104,17 +104,17 @@ async fn point_25_delete_and_its_options() {
         grace_seconds: Some(0),
     };
     map.delete(&exact).await.unwrap();
-    // Gone already is no error.
+    // Deleting a deleted item is not an error.
     map.delete(&DeleteOptions::default()).await.unwrap();
-    map.wait_gone(SOON).await.unwrap();
+    map.wait_gone(TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
-async fn point_27_items_are_equal_by_uid_and_version() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
-    let read = here.view::<ConfigMap>().fetch("a").await.unwrap();
-    let listed = here
+async fn point_27_items_are_compared_by_uid_and_resource_version() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
+    let read = fixture.view::<ConfigMap>().fetch("a").await.unwrap();
+    let listed = fixture
         .view::<ConfigMap>()
         .filter("called")
         .unwrap()
@@ -124,11 +124,11 @@ async fn point_27_items_are_equal_by_uid_and_version() {
     assert_eq!(map, read);
     assert_eq!(map, listed.items[0]);
     assert_ne!(map, map.labels().set("x", "1").await.unwrap());
-    assert_ne!(map, here.config_map("b").await);
+    assert_ne!(map, fixture.config_map("b").await);
 }
 
 #[tokio::test]
-async fn point_28_kinds_are_their_names() {
+async fn point_28_kinds_convert_to_and_from_their_names() {
     assert!(BuiltinKind::ALL.len() >= 18);
     for kind in BuiltinKind::ALL {
         assert_eq!(kind.to_string(), kind.info().gvk.kind);
@@ -138,19 +138,19 @@ async fn point_28_kinds_are_their_names() {
 
 #[tokio::test]
 async fn point_29_metadata() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let data = json!({"metadata": {
         "name": "a", "labels": {"l": "1"}, "annotations": {"n": "2"}, "finalizers": ["example.com/hold"],
     }});
-    let map = here.view::<ConfigMap>().create(&data).await.unwrap();
+    let map = fixture.view::<ConfigMap>().create(&data).await.unwrap();
     let owned = json!({"metadata": {"name": "b", "ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": map.uid(),
     }]}});
-    let owned = here.view::<ConfigMap>().create(&owned).await.unwrap();
+    let owned = fixture.view::<ConfigMap>().create(&owned).await.unwrap();
     let meta = map.meta();
     assert_eq!(
         (meta.name.as_str(), meta.namespace.as_deref()),
-        ("a", Some(here.namespace()))
+        ("a", Some(fixture.namespace()))
     );
     assert_eq!(
         (meta.uid.as_str(), meta.resource_version.as_str()),
@@ -169,20 +169,20 @@ async fn point_29_metadata() {
     );
     assert_eq!(
         map.link(),
-        format!("/api/v1/namespaces/{}/configmaps/a", here.namespace())
+        format!("/api/v1/namespaces/{}/configmaps/a", fixture.namespace())
     );
     map.delete(&DeleteOptions::default()).await.unwrap();
     let going = map.fetch().await.unwrap();
     assert!(going.meta().deletion_timestamp.is_some());
     let release = longshore::client::Patch::merge(json!({"metadata": {"finalizers": null}}));
     going.patch(&release).await.unwrap();
-    map.wait_gone(SOON).await.unwrap();
+    map.wait_gone(TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
-async fn point_29_generation_counts_specs() {
-    let here = Here::start().await;
-    let deployments = here.view::<longshore::client::kinds::Deployment>();
+async fn point_29_spec_changes_increment_the_generation() {
+    let fixture = Fixture::start().await;
+    let deployments = fixture.view::<longshore::client::kinds::Deployment>();
     let data = json!({"metadata": {"name": "a"}, "spec": workload(1)});
     let first = deployments.create(&data).await.unwrap();
     assert_eq!(first.meta().generation, Some(1));
@@ -193,9 +193,9 @@ async fn point_29_generation_counts_specs() {
 }
 
 #[tokio::test]
-async fn point_30_labels_are_set_and_taken_off() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
+async fn point_30_labels_are_set_and_removed() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
     let map = map
         .labels()
         .set_many([("x", "1"), ("example.com/y", "")])
@@ -224,10 +224,10 @@ async fn point_30_labels_are_set_and_taken_off() {
 }
 
 #[tokio::test]
-async fn point_30_wrong_labels_are_refused_before_any_request() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
-    here.cluster.close();
+async fn point_30_invalid_labels_are_rejected_before_any_request() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
+    fixture.cluster.close();
     for (key, value) in [
         ("", "x"),
         ("a b", "x"),
@@ -241,7 +241,7 @@ async fn point_30_wrong_labels_are_refused_before_any_request() {
     invalid(map.labels().delete("a b").await);
     let refused = invalid(map.annotations().set("a b", "x").await);
     assert!(refused.contains("annotation"), "{refused}");
-    // What is valid meets the closed connection.
+    // A valid label leads to a request, which fails on the closed cluster.
     assert!(matches!(
         map.labels().set("a", "b").await,
         Err(Error::Closed)
@@ -249,12 +249,12 @@ async fn point_30_wrong_labels_are_refused_before_any_request() {
 }
 
 #[tokio::test]
-async fn point_31_errors_tell_request_message_and_code() {
-    let here = Here::start().await;
-    here.config_map("a").await;
+async fn point_31_errors_contain_request_message_and_code() {
+    let fixture = Fixture::start().await;
+    fixture.config_map("a").await;
     let data = json!({"metadata": {"name": "a"}});
-    let error = here.view::<ConfigMap>().create(&data).await.unwrap_err();
-    let path = here.test.path("v1", "configmaps");
+    let error = fixture.view::<ConfigMap>().create(&data).await.unwrap_err();
+    let path = fixture.test.path("v1", "configmaps");
     assert_eq!(
         error.to_string(),
         format!("POST {path}: configmaps \"a\" already exists (409 AlreadyExists)")
@@ -269,13 +269,13 @@ async fn point_31_errors_tell_request_message_and_code() {
 }
 
 #[tokio::test]
-async fn point_31_absent_status_fields_and_lost_connections_are_told() {
-    let here = Here::start().await;
+async fn point_31_missing_status_fields_and_connection_errors_are_reported() {
+    let fixture = Fixture::start().await;
     let data = json!({"metadata": {"name": "a"}});
-    let map = here.view::<ConfigMap>().create(&data).await.unwrap();
+    let map = fixture.view::<ConfigMap>().create(&data).await.unwrap();
     assert!(map.conditions().is_err());
     let data = json!({"metadata": {"name": "a"}, "spec": workload(1)});
-    let deployment = here
+    let deployment = fixture
         .view::<longshore::client::kinds::Deployment>()
         .create(&data)
         .await;
@@ -284,8 +284,8 @@ async fn point_31_absent_status_fields_and_lost_connections_are_told() {
         error.to_string(),
         "Deployment a has no status.availableReplicas"
     );
-    let nobody = longshore::Cluster::from_url("http://127.0.0.1:1/").unwrap();
-    let error = nobody.view::<Namespace>().list().await.unwrap_err();
+    let unreachable = longshore::Cluster::from_url("http://127.0.0.1:1/").unwrap();
+    let error = unreachable.view::<Namespace>().list().await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with("cannot reach the cluster at http://127.0.0.1:1"),
@@ -295,15 +295,15 @@ async fn point_31_absent_status_fields_and_lost_connections_are_told() {
 }
 
 #[tokio::test]
-async fn point_31_no_secret_stands_in_an_error() {
-    let here = Here::start().await;
-    let secrets = here.view::<Secret>();
+async fn point_31_errors_contain_no_secrets() {
+    let fixture = Fixture::start().await;
+    let secrets = fixture.view::<Secret>();
     let data = json!({"metadata": {"name": "a"}, "data": {"key": "bm90LWJhc2U2NC1odW50ZXIy!"}});
     let text = secrets.create(&data).await.unwrap_err().to_string();
     assert!(!text.contains("aHVudGVyMg"), "{text}");
     let data = json!({"metadata": {"name": "a"}, "stringData": {"key": "hunter2"}});
     let made = secrets.create(&data).await.unwrap();
-    let shown = format!("{made:?} {:?}", here.cluster);
+    let shown = format!("{made:?} {:?}", fixture.cluster);
     assert!(
         !shown.contains("hunter2") && !shown.contains("aHVudGVyMg"),
         "{shown}"

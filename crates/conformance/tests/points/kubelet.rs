@@ -1,5 +1,5 @@
-//! The node agent as a real server's kubelet: it runs what is bound to its
-//! node, and serves the logs where the server asks for them.
+//! The node agent as the kubelet of a real server: it runs the pods bound to its node,
+//! and serves container logs to the server.
 
 use std::{
     collections::HashMap,
@@ -26,17 +26,17 @@ use tokio_rustls::{
 
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// A node of a cluster. A drop kills it, with all that runs on it.
+/// A node of a cluster. Dropping it kills the node and its pods.
 pub(crate) struct Kubelet {
     _agent: NodeAgent,
     server: JoinHandle<()>,
 }
 
-/// The uids of pods by their names: the server asks by name.
+/// The UIDs of pods by name: the server requests logs by name.
 pub(crate) type Uids = Arc<Mutex<HashMap<String, String>>>;
 
 impl Kubelet {
-    /// Starts it on a folder, which an earlier one may have used.
+    /// Starts the node with a data folder, which an earlier one may have used.
     pub(crate) async fn start(cluster: &Cluster, name: &str, folder: PathBuf, uids: &Uids) -> Self {
         let agent = NodeAgent::start(Options {
             cluster: cluster.clone(),
@@ -44,7 +44,7 @@ impl Kubelet {
             data_dir: folder,
             path_prepend: None,
             access: None,
-            // Small: the log is rotated while it is followed.
+            // Small, so that the log is rotated while the test follows it.
             log_limits: LogLimits {
                 max_size: 2000,
                 max_files: 1000,
@@ -96,7 +96,7 @@ async fn serve(
     reader: LogReader,
     uids: Uids,
 ) {
-    // Its connections end with it.
+    // Dropping the set closes the connections.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         let (acceptor, reader, uids) = (acceptor.clone(), reader.clone(), uids.clone());
@@ -104,12 +104,12 @@ async fn serve(
             let Ok(stream) = acceptor.accept(socket).await else {
                 return;
             };
-            let answer = service_fn(move |request| {
+            let service = service_fn(move |request| {
                 let (reader, uids) = (reader.clone(), uids.clone());
                 async move { Ok::<_, Infallible>(log(&request, &reader, &uids).await) }
             });
             let http = hyper::server::conn::http1::Builder::new();
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }

@@ -1,6 +1,5 @@
-//! The launcher's preflight and explanations, on an embedded server and on a
-//! real one alike. No controller and no node works there: what they would
-//! write is written by hand.
+//! The launcher's preflight and explanations, on embedded and real servers. These have no
+//! controllers and no nodes: the tests write what those would write.
 
 use longshore::{
     client::{
@@ -18,14 +17,14 @@ use longshore::{
 };
 use serde_json::{Value, json};
 
-use crate::{common::Here, rights::as_user};
+use crate::{common::Fixture, permissions::as_user};
 
 const RUN: &str = "digits-x7k2p";
 
-fn run(here: &Here) -> Run {
+fn run(fixture: &Fixture) -> Run {
     Run {
         name: RunName::existing(RUN).unwrap(),
-        namespace: here.namespace().to_owned(),
+        namespace: fixture.namespace().to_owned(),
         schedule: None,
         roles: vec![RunRole {
             name: "worker".into(),
@@ -39,7 +38,7 @@ fn labels() -> Value {
     json!({"longshore.dev/run": RUN, "longshore.dev/role": "worker"})
 }
 
-async fn job(here: &Here) {
+async fn job(fixture: &Fixture) {
     let job = json!({
         "metadata": {"name": format!("{RUN}-worker"), "labels": labels()},
         "spec": {
@@ -49,11 +48,11 @@ async fn job(here: &Here) {
             }},
         },
     });
-    here.view::<Job>().create(&job).await.unwrap();
+    fixture.view::<Job>().create(&job).await.unwrap();
 }
 
-/// The run's only pod, as a kubelet leaves it.
-async fn pod(here: &Here, status: Value) {
+/// The only pod of the run, with the status that a kubelet would write.
+async fn pod(fixture: &Fixture, status: Value) {
     let pod = json!({
         "metadata": {
             "name": format!("{RUN}-worker-0-abcde"), "labels": labels(),
@@ -64,7 +63,7 @@ async fn pod(here: &Here, status: Value) {
             "containers": [{"name": "main", "image": "trainer:1", "resources": {"limits": {"memory": "1Gi"}}}],
         },
     });
-    let pods = here.view::<Pod>();
+    let pods = fixture.view::<Pod>();
     let made = pods.create(&pod).await.unwrap();
     let patch = Patch::merge(json!({ "status": status }));
     made.patch_status(&patch).await.unwrap();
@@ -77,11 +76,11 @@ fn main_container(state: Value) -> Value {
     }])
 }
 
-async fn told(here: &Here) -> Why {
-    why::why(&here.cluster, &run(here)).await.unwrap()
+async fn explain(fixture: &Fixture) -> Why {
+    why::why(&fixture.cluster, &run(fixture)).await.unwrap()
 }
 
-fn plan_of(here: &Here, flags: Flags) -> Plan {
+fn plan_of(fixture: &Fixture, flags: Flags) -> Plan {
     let flags = Flags {
         command: vec!["true".into()],
         launcher_image: Some("registry.example/longshore:1".into()),
@@ -89,11 +88,11 @@ fn plan_of(here: &Here, flags: Flags) -> Plan {
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
     let run = RunName::new("demo", "ab2cd");
-    plan::plan(&spec, &run, here.namespace(), None).unwrap()
+    plan::plan(&spec, &run, fixture.namespace(), None).unwrap()
 }
 
-/// What preflight finds, but for the version: the real server of these tests may be too
-/// old for runs.
+/// The findings of preflight, except the server version: the real server may be too old
+/// for runs.
 async fn check(cluster: &Cluster, plan: &Plan) -> Report {
     let report = preflight::check(cluster, plan, Purpose::Follow).await;
     let mut report = report.unwrap();
@@ -108,16 +107,16 @@ fn words(report: &Report) -> String {
 }
 
 #[tokio::test]
-async fn out_of_memory_is_told_of_a_pods_status() {
-    let here = Here::start().await;
-    job(&here).await;
+async fn out_of_memory_is_detected_from_the_pod_status() {
+    let fixture = Fixture::start().await;
+    job(&fixture).await;
     let ended = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
     pod(
-        &here,
+        &fixture,
         json!({"phase": "Failed", "containerStatuses": main_container(ended)}),
     )
     .await;
-    let why = told(&here).await;
+    let why = explain(&fixture).await;
     assert_eq!((why.state, why.exit_code), (State::Failed, Some(137)));
     assert_eq!(
         why.summary,
@@ -126,7 +125,7 @@ async fn out_of_memory_is_told_of_a_pods_status() {
 }
 
 #[tokio::test]
-async fn an_eviction_and_a_lost_node_are_told() {
+async fn evictions_and_lost_nodes_are_explained() {
     for (status, kind) in [
         (
             json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage. "}),
@@ -137,81 +136,81 @@ async fn an_eviction_and_a_lost_node_are_told() {
             "node-lost",
         ),
     ] {
-        let here = Here::start().await;
-        job(&here).await;
-        pod(&here, status).await;
-        let why = told(&here).await;
+        let fixture = Fixture::start().await;
+        job(&fixture).await;
+        pod(&fixture, status).await;
+        let why = explain(&fixture).await;
         assert_eq!(why.explanation.unwrap().kind.as_str(), kind);
     }
 }
 
 #[tokio::test]
-async fn an_image_is_told_with_the_registrys_words_of_an_event() {
-    let here = Here::start().await;
-    job(&here).await;
+async fn an_image_pull_error_is_explained_from_the_event() {
+    let fixture = Fixture::start().await;
+    job(&fixture).await;
     let waits = json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"trainer:1\""}});
     pod(
-        &here,
+        &fixture,
         json!({"phase": "Pending", "containerStatuses": main_container(waits)}),
     )
     .await;
     let event = json!({
         "metadata": {"name": "pull"}, "type": "Warning", "reason": "Failed",
         "message": "Failed to pull image \"trainer:1\": manifest unknown",
-        "involvedObject": {"kind": "Pod", "namespace": here.namespace(), "name": format!("{RUN}-worker-0-abcde")},
+        "involvedObject": {"kind": "Pod", "namespace": fixture.namespace(), "name": format!("{RUN}-worker-0-abcde")},
         "lastTimestamp": "2026-01-05T10:00:00Z",
     });
-    here.view::<Event>().create(&event).await.unwrap();
-    let why = told(&here).await;
+    fixture.view::<Event>().create(&event).await.unwrap();
+    let why = explain(&fixture).await;
     assert_eq!(why.state, State::Waiting);
     assert_eq!(why.explanation.unwrap().kind.as_str(), "image-not-found");
 }
 
 #[tokio::test]
-async fn a_quota_is_told_of_the_jobs_event() {
-    let here = Here::start().await;
-    job(&here).await;
+async fn an_exceeded_quota_is_explained_from_the_job_event() {
+    let fixture = Fixture::start().await;
+    job(&fixture).await;
     let event = json!({
         "metadata": {"name": "quota"}, "type": "Warning", "reason": "FailedCreate",
         "message": "Error creating: pods \"x\" is forbidden: exceeded quota: compute, requested: cpu=2, used: cpu=3, limited: cpu=4",
-        "involvedObject": {"kind": "Job", "namespace": here.namespace(), "name": format!("{RUN}-worker")},
+        "involvedObject": {"kind": "Job", "namespace": fixture.namespace(), "name": format!("{RUN}-worker")},
         "lastTimestamp": "2026-01-05T10:00:00Z",
     });
-    here.view::<Event>().create(&event).await.unwrap();
+    fixture.view::<Event>().create(&event).await.unwrap();
     assert_eq!(
-        told(&here).await.summary,
+        explain(&fixture).await.summary,
         "worker: the quota \"compute\" leaves no room for cpu: a task needs 2, 3 of 4 are used"
     );
 }
 
 #[tokio::test]
-async fn preflight_finds_nothing_where_all_is_well() {
-    let here = Here::start().await;
-    let plan = plan_of(&here, Flags::default());
-    let report = check(&here.cluster, &plan).await;
+async fn preflight_reports_nothing_for_a_valid_plan() {
+    let fixture = Fixture::start().await;
+    let plan = plan_of(&fixture, Flags::default());
+    let report = check(&fixture.cluster, &plan).await;
     assert_eq!(words(&report), "");
 }
 
 #[tokio::test]
-async fn preflight_names_the_rights_that_are_missing() {
-    let here = Here::start().await;
-    let plan = plan_of(&here, Flags::default());
-    let nobody = as_user(&here, "nobody").await;
-    let report = check(&nobody, &plan).await;
-    // The embedded server stores rules of access and does not enforce them.
-    if !here.test.is_real() {
+async fn preflight_lists_missing_permissions() {
+    let fixture = Fixture::start().await;
+    let plan = plan_of(&fixture, Flags::default());
+    let unprivileged = as_user(&fixture, "unprivileged").await;
+    let report = check(&unprivileged, &plan).await;
+    // The embedded server stores RBAC objects but does not enforce them.
+    if !fixture.test.is_real() {
         assert_eq!(words(&report), "");
         return;
     }
     let text = words(&report);
-    let namespace = here.namespace();
+    let namespace = fixture.namespace();
     assert!(text.contains("create, patch secrets;"), "{text}");
     assert!(
         text.contains(&format!("in the namespace \"{namespace}\"")),
         "{text}"
     );
     assert!(text.contains("--resource=pods/log"), "{text}");
-    // With the rights that it names, all is well.
+    // With the listed permissions, preflight reports nothing.
     let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
     let group = "rbac.authorization.k8s.io";
     for object in [
@@ -229,31 +228,32 @@ async fn preflight_names_the_rights_that_are_missing() {
             "apiVersion": format!("{group}/v1"), "kind": "RoleBinding",
             "metadata": {"name": "longshore", "namespace": namespace},
             "roleRef": {"apiGroup": group, "kind": "Role", "name": "longshore"},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "nobody"}],
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "unprivileged"}],
         }),
     ] {
-        here.cluster.create(&object, None).await.unwrap();
+        fixture.cluster.create(&object, None).await.unwrap();
     }
-    let report = check(&nobody, &plan).await;
+    let report = check(&unprivileged, &plan).await;
     assert_eq!(words(&report), "");
 }
 
 #[tokio::test]
-async fn preflight_reads_quotas() {
-    let here = Here::start().await;
-    here.with_status::<ResourceQuota>(
-        "compute",
-        &json!({"hard": {"requests.cpu": "3", "requests.memory": "1Gi"}}),
-        &json!({"hard": {"requests.cpu": "3"}, "used": {"requests.cpu": "2"}}),
-    )
-    .await;
+async fn preflight_checks_quotas() {
+    let fixture = Fixture::start().await;
+    fixture
+        .with_status::<ResourceQuota>(
+            "compute",
+            &json!({"hard": {"requests.cpu": "3", "requests.memory": "1Gi"}}),
+            &json!({"hard": {"requests.cpu": "3"}, "used": {"requests.cpu": "2"}}),
+        )
+        .await;
     let ask = async |cpu: &str| {
         let flags = Flags {
             cpu: Some(cpu.into()),
             ..Flags::default()
         };
-        let plan = plan_of(&here, flags);
-        check(&here.cluster, &plan).await
+        let plan = plan_of(&fixture, flags);
+        check(&fixture.cluster, &plan).await
     };
     assert_eq!(words(&ask("1").await), "");
     let later = ask("2").await;
@@ -266,12 +266,12 @@ async fn preflight_reads_quotas() {
 }
 
 #[tokio::test]
-async fn preflight_looks_for_a_node_and_for_what_is_referred_to() {
-    let here = Here::start().await;
-    // A resource of this test alone, on a node of this test alone.
-    let name = format!("node-{}", here.namespace());
-    let device = format!("example.com/{}", here.namespace());
-    let nodes = here.cluster.view::<Node>();
+async fn preflight_checks_nodes_and_references() {
+    let fixture = Fixture::start().await;
+    // Only this test uses this resource and this node.
+    let name = format!("node-{}", fixture.namespace());
+    let device = format!("example.com/{}", fixture.namespace());
+    let nodes = fixture.cluster.view::<Node>();
     nodes
         .create(&json!({"metadata": {"name": name}}))
         .await
@@ -297,11 +297,11 @@ async fn preflight_looks_for_a_node_and_for_what_is_referred_to() {
         let plan = plan::plan(
             &spec,
             &RunName::new("demo", "ab2cd"),
-            here.namespace(),
+            fixture.namespace(),
             None,
         );
         let plan = plan.unwrap();
-        let report = check(&here.cluster, &plan).await;
+        let report = check(&fixture.cluster, &plan).await;
         words(&report)
     };
     let one = ask(1).await;

@@ -1,11 +1,11 @@
-//! What the Python library `kube` promised, point by point, of our client: a
-//! test is named `point_NN_what`, after the point's number in
-//! docs/client-points.md. They run on the embedded server and on a real
-//! kube-apiserver alike.
+//! The guarantees of the Rust client, which include those of the Python library `kube`.
+//! The name of a test, `point_NN_what`, contains the number of the point in
+//! docs/client-points.md. The tests run on the embedded server and on real
+//! kube-apiservers.
 #![allow(clippy::unwrap_used)]
 
+mod additions;
 mod auth;
-mod beyond;
 mod blocking;
 mod cluster;
 mod common;
@@ -13,12 +13,12 @@ mod copies;
 mod items;
 mod kubelet;
 mod launcher;
-mod measured;
-mod own;
+mod own_server;
+mod permissions;
 mod proxy;
-mod rights;
 mod sessions;
 mod status;
 mod survival;
+mod telemetry;
 mod views;
-mod watching;
+mod watches;

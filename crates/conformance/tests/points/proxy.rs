@@ -4,16 +4,16 @@ use futures::StreamExt;
 use longshore::client::{Error, Patch};
 use serde_json::json;
 
-use crate::common::Here;
+use crate::common::Fixture;
 
 #[tokio::test]
 async fn point_06_the_pool_is_unusable_after_close() {
-    let here = Here::start().await;
-    let proxy = here.cluster.proxy();
+    let fixture = Fixture::start().await;
+    let proxy = fixture.cluster.proxy();
     for _ in 0..3 {
         proxy.get("/version", &[]).await.unwrap();
     }
-    here.cluster.close();
+    fixture.cluster.close();
     assert!(matches!(
         proxy.get("/version", &[]).await,
         Err(Error::Closed)
@@ -35,9 +35,12 @@ async fn point_07_urls_are_joined() {
 }
 
 #[tokio::test]
-async fn point_08_requests_by_path_and_refusals() {
-    let here = Here::start().await;
-    let (proxy, maps) = (here.cluster.proxy(), here.test.path("v1", "configmaps"));
+async fn point_08_requests_by_path_and_errors() {
+    let fixture = Fixture::start().await;
+    let (proxy, maps) = (
+        fixture.cluster.proxy(),
+        fixture.test.path("v1", "configmaps"),
+    );
     let data = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"x": "1"}},
     });
@@ -72,28 +75,28 @@ async fn point_08_requests_by_path_and_refusals() {
 }
 
 #[tokio::test]
-async fn point_09_results_are_values_of_their_own() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
+async fn point_09_results_are_independent_copies() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
     let mut raw = map.raw().unwrap();
     raw["data"]["key"] = "other".into();
-    // An item is immutable: changing a copy of its text changes nothing.
+    // Items are immutable: changing a copy of the data does not change the item.
     assert_eq!(map.raw().unwrap()["data"]["key"], "value");
 }
 
 #[tokio::test]
 async fn point_10_watches_by_path() {
-    let here = Here::start().await;
-    let maps = here.test.path("v1", "configmaps");
-    let (_, version) = here.test.list(&maps).await;
+    let fixture = Fixture::start().await;
+    let maps = fixture.test.path("v1", "configmaps");
+    let (_, version) = fixture.test.list(&maps).await;
     let query = [
         ("resourceVersion", version.as_str()),
         ("fieldSelector", "metadata.name=b"),
     ];
-    let watch = here.cluster.proxy().watch(&maps, &query).await.unwrap();
+    let watch = fixture.cluster.proxy().watch(&maps, &query).await.unwrap();
     let mut watch = std::pin::pin!(watch);
-    here.config_map("a").await;
-    here.config_map("b").await;
+    fixture.config_map("a").await;
+    fixture.config_map("b").await;
     let event = watch.next().await.unwrap().unwrap();
     assert_eq!(event["type"], "ADDED");
     assert_eq!(event["object"]["metadata"]["name"], "b");

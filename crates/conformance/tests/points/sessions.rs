@@ -1,4 +1,4 @@
-//! Point 45: logs, commands, attached containers, ports.
+//! Point 45: logs, exec, attach, port-forward.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::common::{SOON, invalid};
+use crate::common::{TIMEOUT, invalid};
 
 /// A cluster with a node, and a pod that runs on it.
-pub(crate) struct Stage {
+pub(crate) struct RunningPod {
     pub(crate) server: Server,
     pub(crate) pod: Item<Pod>,
 }
 
-impl Stage {
+impl RunningPod {
     pub(crate) async fn start(container: serde_json::Value) -> Self {
         let server = Server::start().await;
         let cluster = Cluster::from_kubeconfig(Some(&server.kubeconfig()), None)
@@ -41,7 +41,7 @@ impl Stage {
             .await
             .unwrap();
         let runs = |pod: &Item<Pod>| pod.phase().is_ok_and(|phase| phase.as_str() == "Running");
-        let pod = pods.wait("box", runs, SOON).await.unwrap();
+        let pod = pods.wait("box", runs, TIMEOUT).await.unwrap();
         Self { server, pod }
     }
 
@@ -50,9 +50,9 @@ impl Stage {
     }
 }
 
-/// Whether the server has a node to run pods on.
+/// Whether the server has no node that runs pods.
 pub(crate) async fn lacks_a_node() -> bool {
-    ApiTest::start().await.is_without("a node that runs pods")
+    ApiTest::start().await.skip_on_real("a node that runs pods")
 }
 
 #[tokio::test]
@@ -61,15 +61,15 @@ async fn point_45_logs_are_read_and_followed() {
         return;
     }
     let script = "echo one; echo two; sleep 0.2; echo three; sleep 1000";
-    let stage = Stage::start(json!({"command": ["sh", "-c", script]})).await;
+    let running = RunningPod::start(json!({"command": ["sh", "-c", script]})).await;
     let follow = LogOptions {
         follow: true,
         ..LogOptions::default()
     };
-    let mut log = std::pin::pin!(stage.pod.logs(&follow).await.unwrap());
+    let mut log = std::pin::pin!(running.pod.logs(&follow).await.unwrap());
     let mut text = Vec::new();
     while !text.ends_with(b"three\n") {
-        let piece = tokio::time::timeout(SOON, log.try_next()).await.unwrap();
+        let piece = tokio::time::timeout(TIMEOUT, log.try_next()).await.unwrap();
         text.extend_from_slice(&piece.unwrap().unwrap());
     }
     assert_eq!(text, b"one\ntwo\nthree\n");
@@ -77,7 +77,7 @@ async fn point_45_logs_are_read_and_followed() {
         tail_lines: Some(1),
         ..LogOptions::default()
     };
-    let pieces: Vec<_> = stage
+    let pieces: Vec<_> = running
         .pod
         .logs(&last)
         .await
@@ -86,7 +86,7 @@ async fn point_45_logs_are_read_and_followed() {
         .await
         .unwrap();
     assert_eq!(pieces.concat(), b"three\n");
-    stage.server.stop().await;
+    running.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,8 +94,8 @@ async fn point_45_commands_have_streams_and_an_exit_code() {
     if lacks_a_node().await {
         return;
     }
-    let stage = Stage::sleeping().await;
-    let output = stage
+    let running = RunningPod::sleeping().await;
+    let output = running
         .pod
         .output(["sh", "-c", "echo out; echo err >&2; exit 3"], None)
         .await
@@ -104,12 +104,12 @@ async fn point_45_commands_have_streams_and_an_exit_code() {
         (output.code, &output.stdout[..], &output.stderr[..]),
         (3, &b"out\n"[..], &b"err\n"[..])
     );
-    // More than any buffer holds, both ways at once.
+    // More than fits any buffer, in both directions concurrently.
     let options = ExecOptions {
         stdin: true,
         ..ExecOptions::default()
     };
-    let mut session = stage.pod.exec(["cat"], &options).await.unwrap();
+    let mut session = running.pod.exec(["cat"], &options).await.unwrap();
     let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
     let sent: Vec<u8> = (0..8_000_000_u32).map(|n| (n % 251) as u8).collect();
     let expected = sent.clone();
@@ -118,14 +118,14 @@ async fn point_45_commands_have_streams_and_an_exit_code() {
         input.shutdown().await.unwrap();
     });
     let mut got = Vec::new();
-    tokio::time::timeout(SOON, output.read_to_end(&mut got))
+    tokio::time::timeout(TIMEOUT, output.read_to_end(&mut got))
         .await
         .unwrap()
         .unwrap();
     assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
     sending.await.unwrap();
     assert_eq!(session.wait().await.unwrap(), 0);
-    stage.server.stop().await;
+    running.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,13 +133,13 @@ async fn point_45_terminals_have_a_size() {
     if lacks_a_node().await {
         return;
     }
-    let stage = Stage::sleeping().await;
+    let running = RunningPod::sleeping().await;
     let options = ExecOptions {
         stdin: true,
         tty: true,
         ..ExecOptions::default()
     };
-    let mut session = stage.pod.exec(["sh"], &options).await.unwrap();
+    let mut session = running.pod.exec(["sh"], &options).await.unwrap();
     assert!(session.stderr().is_none());
     session.resize(101, 37).await.unwrap();
     let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
@@ -150,22 +150,22 @@ async fn point_45_terminals_have_a_size() {
     let mut text = String::new();
     output.read_to_string(&mut text).await.unwrap();
     assert_eq!(session.wait().await.unwrap(), 5, "{text}");
-    stage.server.stop().await;
+    running.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn point_45_attached_containers() {
+async fn point_45_attach_connects_to_a_container() {
     if lacks_a_node().await {
         return;
     }
     let script = "while read line; do echo got $line; done; exit 4";
     let container = json!({"command": ["sh", "-c", script], "stdin": true, "stdinOnce": true});
-    let stage = Stage::start(container).await;
+    let running = RunningPod::start(container).await;
     let options = ExecOptions {
         stdin: true,
         ..ExecOptions::default()
     };
-    let mut session = stage.pod.attach(&options).await.unwrap();
+    let mut session = running.pod.attach(&options).await.unwrap();
     let (mut input, mut output) = (session.stdin().unwrap(), session.stdout().unwrap());
     input.write_all(b"this\n").await.unwrap();
     let mut line = [0; 9];
@@ -173,23 +173,23 @@ async fn point_45_attached_containers() {
     assert_eq!(&line, b"got this\n");
     drop(input);
     let ended = |pod: &Item<Pod>| pod.phase().is_ok_and(|phase| phase.is_final());
-    // With stdinOnce, the end of the first session is the end of the input.
-    stage.pod.wait(ended, SOON).await.unwrap();
-    stage.server.stop().await;
+    // With stdinOnce, the end of the first session closes the standard input.
+    running.pod.wait(ended, TIMEOUT).await.unwrap();
+    running.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn point_45_what_cannot_be_run_is_told() {
-    let here = crate::common::Here::start().await;
-    if here.test.is_without("a node that runs pods") {
+async fn point_45_invalid_commands_are_reported() {
+    let fixture = crate::common::Fixture::start().await;
+    if fixture.test.skip_on_real("a node that runs pods") {
         return;
     }
-    let stage = Stage::sleeping().await;
+    let running = RunningPod::sleeping().await;
     let options = ExecOptions {
         container: Some("none".into()),
         ..ExecOptions::default()
     };
-    let error = stage.pod.exec(["true"], &options).await.unwrap_err();
+    let error = running.pod.exec(["true"], &options).await.unwrap_err();
     assert_eq!(error.code(), Some(400), "{error}");
     assert!(
         error
@@ -198,12 +198,17 @@ async fn point_45_what_cannot_be_run_is_told() {
         "{error}"
     );
     let nothing: [&str; 0] = [];
-    let refused = invalid(stage.pod.exec(nothing, &ExecOptions::default()).await);
+    let refused = invalid(running.pod.exec(nothing, &ExecOptions::default()).await);
     assert_eq!(refused, "a command is needed: its program and arguments");
-    let pods = stage.pod.cluster().pods().in_namespace("default").unwrap();
+    let pods = running
+        .pod
+        .cluster()
+        .pods()
+        .in_namespace("default")
+        .unwrap();
     let gone = pods.output("none", ["true"], None).await.unwrap_err();
     assert!(gone.is_not_found(), "{gone}");
-    stage.server.stop().await;
+    running.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,33 +221,36 @@ async fn point_45_ports_are_forwarded() {
         "command": ["python3", "-c", script],
         "env": [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
     });
-    let stage = Stage::start(container).await;
-    let forward = stage.pod.port_forward(7007).unwrap();
+    let running = RunningPod::start(container).await;
+    let forward = running.pod.port_forward(7007).unwrap();
     let shout = async || {
         let mut stream = forward.connect().await.unwrap();
         stream.write_all(b"hello").await.unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).await.map(|_| text)
     };
-    // The program may need a moment until it listens.
+    // The program may not listen yet.
     let begun = std::time::Instant::now();
     let text = loop {
         match shout().await {
             Ok(text) => break text,
-            Err(error) => assert!(begun.elapsed() < SOON, "{error}"),
+            Err(error) => assert!(begun.elapsed() < TIMEOUT, "{error}"),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!(text, "HELLO");
-    let nobody = stage
+    let unserved = running
         .pod
         .port_forward(7008)
         .unwrap()
         .connect()
         .await
         .unwrap();
-    let mut nobody = std::pin::pin!(nobody);
-    let error = nobody.read_to_string(&mut String::new()).await.unwrap_err();
+    let mut unserved = std::pin::pin!(unserved);
+    let error = unserved
+        .read_to_string(&mut String::new())
+        .await
+        .unwrap_err();
     assert_eq!(
         error.kind(),
         std::io::ErrorKind::ConnectionRefused,
@@ -259,5 +267,5 @@ async fn point_45_ports_are_forwarded() {
         assert_eq!(text, "AGAIN");
     }
     serving.abort();
-    stage.server.stop().await;
+    running.server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Points 32 to 43: what the kinds tell of their status.
+//! Points 32 to 43: the status of each kind.
 
 use std::net::IpAddr;
 
@@ -12,21 +12,24 @@ use longshore::client::{
 };
 use serde_json::{Value, json};
 
-use crate::common::{Here, absent, workload};
+use crate::common::{Fixture, absent, workload};
 
-async fn node(here: &Here, status: &Value) -> Item<Node> {
-    let nodes = here.cluster.nodes();
-    // Names of cluster-wide objects begin with the test's own.
-    let data = json!({"metadata": {"name": here.namespace()}});
+async fn node(fixture: &Fixture, status: &Value) -> Item<Node> {
+    let nodes = fixture.cluster.nodes();
+    // Names of cluster-scoped objects start with the test's namespace.
+    let data = json!({"metadata": {"name": fixture.namespace()}});
     nodes.create(&data).await.unwrap();
     let patch = Patch::merge(json!({ "status": status }));
-    nodes.patch_status(here.namespace(), &patch).await.unwrap()
+    nodes
+        .patch_status(fixture.namespace(), &patch)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn point_32_addresses_of_nodes() {
-    let here = Here::start().await;
-    let node = node(&here, &json!({"addresses": [
+    let fixture = Fixture::start().await;
+    let node = node(&fixture, &json!({"addresses": [
         {"type": "InternalIP", "address": "10.0.0.7"}, {"type": "ExternalIP", "address": "fe80::1"},
         {"type": "Hostname", "address": "seven"}, {"type": "Pigeon", "address": "coop"},
     ]}))
@@ -62,10 +65,10 @@ async fn point_32_addresses_of_nodes() {
 }
 
 #[tokio::test]
-async fn point_33_what_a_node_has_and_how_it_is() {
-    let here = Here::start().await;
+async fn point_33_capacity_and_conditions_of_nodes() {
+    let fixture = Fixture::start().await;
     let node = node(
-        &here,
+        &fixture,
         &json!({
             "capacity": {"cpu": "1500m", "memory": "2Gi", "pods": "110", "nvidia.com/gpu": "4"},
             "allocatable": {"cpu": "1", "memory": "1500M"},
@@ -87,8 +90,8 @@ async fn point_33_what_a_node_has_and_how_it_is() {
 
 #[tokio::test]
 async fn point_34_phases_of_namespaces() {
-    let here = Here::start().await;
-    let namespaces = here.cluster.namespaces();
+    let fixture = Fixture::start().await;
+    let namespaces = fixture.cluster.namespaces();
     let data = json!({"metadata": {"generateName": "x-"}});
     let namespace: Item<Namespace> = namespaces.create(&data).await.unwrap();
     assert_eq!(namespace.phase().unwrap(), NamespacePhase::Active);
@@ -96,24 +99,24 @@ async fn point_34_phases_of_namespaces() {
     let going = namespaces.find(namespace.name()).await.unwrap();
     if let Some(going) = going {
         assert_eq!(going.phase().unwrap(), NamespacePhase::Terminating);
-        // The server answers 409 to the second; it is no error.
+        // The server returns 409 for the second delete; the client ignores it.
         going.delete(&DeleteOptions::default()).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn point_35_counts_of_replica_sets_and_controllers() {
-    let here = Here::start().await;
+async fn point_35_counts_of_replica_sets_and_replication_controllers() {
+    let fixture = Fixture::start().await;
     let status = json!({
         "availableReplicas": 1, "fullyLabeledReplicas": 3, "observedGeneration": 1,
         "replicas": 4, "readyReplicas": 2,
     });
     let spec = workload(4);
-    let set: Item<ReplicaSet> = here.with_status("a", &spec, &status).await;
+    let set: Item<ReplicaSet> = fixture.with_status("a", &spec, &status).await;
     let mut of_controller = spec.clone();
     of_controller["selector"] = json!({"app": "x"});
     let controller: Item<ReplicationController> =
-        here.with_status("a", &of_controller, &status).await;
+        fixture.with_status("a", &of_controller, &status).await;
     macro_rules! check {
         ($item:ident) => {
             assert_eq!($item.available_replicas().unwrap(), 1);
@@ -125,7 +128,7 @@ async fn point_35_counts_of_replica_sets_and_controllers() {
     }
     check!(set);
     check!(controller);
-    let bare = here.view::<ReplicaSet>();
+    let bare = fixture.view::<ReplicaSet>();
     let bare = bare
         .create(&json!({"metadata": {"name": "b"}, "spec": spec}))
         .await
@@ -135,14 +138,14 @@ async fn point_35_counts_of_replica_sets_and_controllers() {
 
 #[tokio::test]
 async fn point_36_counts_of_daemon_sets() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let mut spec = workload(1);
     spec.as_object_mut().unwrap().remove("replicas");
     let status = json!({
         "currentNumberScheduled": 1, "desiredNumberScheduled": 2, "numberMisscheduled": 3,
         "numberReady": 1,
     });
-    let set: Item<DaemonSet> = here.with_status("a", &spec, &status).await;
+    let set: Item<DaemonSet> = fixture.with_status("a", &spec, &status).await;
     assert_eq!(set.current_number_scheduled().unwrap(), 1);
     assert_eq!(set.desired_number_scheduled().unwrap(), 2);
     assert_eq!(set.number_misscheduled().unwrap(), 3);
@@ -152,12 +155,12 @@ async fn point_36_counts_of_daemon_sets() {
 
 #[tokio::test]
 async fn point_37_counts_of_deployments() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let status = json!({
         "availableReplicas": 2, "observedGeneration": 1, "readyReplicas": 2, "replicas": 4,
         "updatedReplicas": 3,
     });
-    let deployment: Item<Deployment> = here.with_status("a", &workload(4), &status).await;
+    let deployment: Item<Deployment> = fixture.with_status("a", &workload(4), &status).await;
     assert_eq!(deployment.available_replicas().unwrap(), 2);
     assert_eq!(deployment.observed_generation().unwrap(), 1);
     assert_eq!(deployment.observed_replicas().unwrap(), 4);
@@ -172,10 +175,11 @@ async fn point_37_counts_of_deployments() {
     assert_eq!(lacking.unavailable_replicas().unwrap(), 2);
 }
 
-async fn pod(here: &Here, status: &Value) -> Item<Pod> {
-    here.test
+async fn pod(fixture: &Fixture, status: &Value) -> Item<Pod> {
+    fixture
+        .test
         .create(
-            &here.test.path("v1", "serviceaccounts"),
+            &fixture.test.path("v1", "serviceaccounts"),
             &json!({"metadata": {"name": "quiet"}}),
         )
         .await;
@@ -183,13 +187,13 @@ async fn pod(here: &Here, status: &Value) -> Item<Pod> {
         "serviceAccountName": "quiet", "automountServiceAccountToken": false,
         "containers": [{"name": "main", "image": "image"}],
     });
-    here.with_status("a", &spec, status).await
+    fixture.with_status("a", &spec, status).await
 }
 
 #[tokio::test]
 async fn point_38_pods() {
-    let here = Here::start().await;
-    let pod = pod(&here, &json!({
+    let fixture = Fixture::start().await;
+    let pod = pod(&fixture, &json!({
         "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
         "hostIP": "fe80::1", "message": "m", "reason": "r", "startTime": "2026-01-02T03:04:05Z",
         "containerStatuses": [{"name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0}],
@@ -218,8 +222,8 @@ async fn point_38_pods() {
 
 #[tokio::test]
 async fn point_39_containers() {
-    let here = Here::start().await;
-    let pod = pod(&here, &json!({"containerStatuses": [{
+    let fixture = Fixture::start().await;
+    let pod = pod(&fixture, &json!({"containerStatuses": [{
         "name": "main", "image": "image:1", "imageID": "sha256:1", "containerID": "c://1",
         "ready": true, "restartCount": 2, "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}},
         "lastState": {"terminated": {"exitCode": 1}},
@@ -247,10 +251,10 @@ async fn point_39_containers() {
 
 #[tokio::test]
 async fn point_40_states_of_containers() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let one = |name: &str, state: Value| json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
     let pod = pod(
-        &here,
+        &fixture,
         &json!({"containerStatuses": [
             one("w", json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}})),
             one("r", json!({"running": {"startedAt": "2026-01-02T03:04:05Z"}})),
@@ -302,25 +306,25 @@ async fn point_40_states_of_containers() {
 
 #[tokio::test]
 async fn point_41_ingress_of_load_balancers() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let spec = json!({"type": "LoadBalancer", "ports": [{"port": 80}]});
     let status = json!({"loadBalancer": {"ingress": [
         {"ip": "10.1.1.1"}, {"hostname": "lb.example.com"}, {"ip": "fe80::1"},
     ]}});
-    let service: Item<Service> = here.with_status("a", &spec, &status).await;
+    let service: Item<Service> = fixture.with_status("a", &spec, &status).await;
     let points = service.loadbalancer_ingress().unwrap();
     assert!(points.contains(&IngressPoint::Ip("10.1.1.1".parse().unwrap())));
     assert!(points.contains(&IngressPoint::Hostname("lb.example.com".into())));
     assert_eq!(points.len(), 3);
     let plain = json!({"metadata": {"name": "b"}, "spec": {"ports": [{"port": 80}]}});
-    let plain = here.view::<Service>().create(&plain).await.unwrap();
+    let plain = fixture.view::<Service>().create(&plain).await.unwrap();
     assert!(plain.loadbalancer_ingress().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn point_42_secrets() {
-    let here = Here::start().await;
-    let secrets = here.view::<Secret>();
+    let fixture = Fixture::start().await;
+    let secrets = fixture.view::<Secret>();
     let data =
         json!({"metadata": {"name": "a"}, "data": {"k": "AP8="}, "stringData": {"t": "text"}});
     let secret = secrets.create(&data).await.unwrap();
@@ -341,8 +345,8 @@ async fn point_42_secrets() {
 }
 
 #[tokio::test]
-async fn point_43_words_of_newer_servers_are_kept() {
-    let here = Here::start().await;
+async fn point_43_unknown_values_are_kept() {
+    let fixture = Fixture::start().await;
     let phases = [
         ("Running", PodPhase::Running),
         ("Dreaming", PodPhase::Other("Dreaming".into())),
@@ -356,7 +360,7 @@ async fn point_43_words_of_newer_servers_are_kept() {
         NamespacePhase::Terminating
     );
     assert_eq!(SecretType::from("kubernetes.io/tls"), SecretType::Tls);
-    let pods = here
+    let pods = fixture
         .view::<Pod>()
         .fields(FieldSelector::everything().with("status.phase", "Running"));
     assert!(pods.list().await.unwrap().items.is_empty());

@@ -1,7 +1,7 @@
-//! A followed run survives its API server and its node agent, each ended and
-//! started again alone. On a real kube-apiserver the node agent is its kubelet;
-//! an embedded server alone knows nothing of an outside node's logs, so there
-//! only the run's course is followed.
+//! A followed run survives restarts of its API server and of its node agent. With a real
+//! kube-apiserver, the node agent is the kubelet. An embedded server without its own node
+//! cannot serve the logs of external nodes, so there the test follows only the status of
+//! the run.
 
 use std::{
     collections::BTreeMap,
@@ -21,18 +21,18 @@ use longshore::{
 use serde_json::{Value, json};
 
 use crate::{
-    common::Here,
+    common::Fixture,
     kubelet::{Kubelet, Uids},
-    own::OwnServer,
+    own_server::OwnServer,
 };
 
 const RUN: &str = "count-x7k2p";
 const TASKS: u32 = 3;
-/// Long enough for anything that happens at all.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any single step takes.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A run whose objects are written by hand: no controller works here.
-struct Stage {
+/// A run whose objects the test creates: there are no controllers.
+struct ManualRun {
     cluster: Cluster,
     namespace: String,
     node: String,
@@ -40,7 +40,7 @@ struct Stage {
     uids: Uids,
 }
 
-impl Stage {
+impl ManualRun {
     fn labels() -> Value {
         json!({"longshore.dev/run": RUN, "longshore.dev/role": "worker"})
     }
@@ -53,12 +53,12 @@ impl Stage {
         self.cluster.jobs().in_namespace(&self.namespace).unwrap()
     }
 
-    fn end(&self) -> PathBuf {
+    fn exit_code_file(&self) -> PathBuf {
         self.folder.path().join("end")
     }
 
-    /// A file that has as many lines as a task has printed, wherever its log is.
-    fn printed(&self, task: u32, attempt: u32) -> PathBuf {
+    /// A file with as many lines as the task has printed, independent of its log.
+    fn line_count_file(&self, task: u32, attempt: u32) -> PathBuf {
         self.folder.path().join(format!("{task}-{attempt}"))
     }
 
@@ -80,14 +80,14 @@ impl Stage {
         Kubelet::start(&self.cluster, &self.node, folder, &self.uids).await
     }
 
-    /// The pods of all tasks, as the Job controller and the scheduler make them.
-    async fn attempt(&self, attempt: u32) {
+    /// Creates the pods of all tasks as the Job controller and the scheduler would.
+    async fn create_pods(&self, attempt: u32) {
         for task in 0..TASKS {
             let name = format!("{RUN}-worker-{task}-{attempt}");
             let script = format!(
                 "i=0; while ! test -e {end}; do echo \"{attempt} $i\"; echo >> {printed}; i=$((i+1)); sleep 0.02; done; exit $(cat {end})",
-                end = self.end().display(),
-                printed = self.printed(task, attempt).display(),
+                end = self.exit_code_file().display(),
+                printed = self.line_count_file(task, attempt).display(),
             );
             let pod = json!({
                 "metadata": {
@@ -106,23 +106,23 @@ impl Stage {
         }
     }
 
-    /// Waits until all tasks have printed more than now.
-    async fn goes_on(&self, attempt: u32) {
+    /// Waits until all tasks have printed more lines.
+    async fn wait_for_progress(&self, attempt: u32) {
         let read = |path: &Path| {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             text.lines().count()
         };
-        let now = || (0..TASKS).map(|task| read(&self.printed(task, attempt)));
+        let now = || (0..TASKS).map(|task| read(&self.line_count_file(task, attempt)));
         let before: Vec<usize> = now().collect();
         let begin = std::time::Instant::now();
         while !now().zip(&before).all(|(now, before)| now > before + 20) {
-            assert!(begin.elapsed() < PATIENCE, "{before:?}: nothing more");
+            assert!(begin.elapsed() < STEP_TIMEOUT, "{before:?}: no progress");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 }
 
-/// Follows to the end: what each task printed, by attempt.
+/// Follows the run to its end. Returns the lines of each task by attempt.
 async fn follow(mut follow: Follow) -> (BTreeMap<(u32, String), Vec<usize>>, Outcome) {
     let mut lines = BTreeMap::<_, Vec<usize>>::new();
     loop {
@@ -139,26 +139,26 @@ async fn follow(mut follow: Follow) -> (BTreeMap<(u32, String), Vec<usize>>, Out
 }
 
 async fn survives(code: i32) {
-    let here = Here::start().await;
-    let mut server = OwnServer::start(&here.test).await;
+    let fixture = Fixture::start().await;
+    let mut server = OwnServer::start(&fixture.test).await;
     let cluster = server.cluster().await;
-    if !here.test.is_real() {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": here.namespace()}});
+    if !fixture.test.is_real() {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace()}});
         cluster.create(&namespace, None).await.unwrap();
     }
-    let stage = Stage {
+    let manual = ManualRun {
         cluster: cluster.clone(),
-        namespace: here.namespace().to_owned(),
-        node: format!("node-{}", here.namespace()),
+        namespace: fixture.namespace().to_owned(),
+        node: format!("node-{}", fixture.namespace()),
         folder: tempfile::tempdir().unwrap(),
         uids: Uids::default(),
     };
-    let kubelet = stage.kubelet().await;
-    stage.job().await;
-    stage.attempt(0).await;
+    let kubelet = manual.kubelet().await;
+    manual.job().await;
+    manual.create_pods(0).await;
     let run = Run {
         name: RunName::existing(RUN).unwrap(),
-        namespace: stage.namespace.clone(),
+        namespace: manual.namespace.clone(),
         schedule: None,
         roles: vec![RunRole {
             name: "worker".into(),
@@ -167,42 +167,46 @@ async fn survives(code: i32) {
         }],
     };
     let options = FollowOptions {
-        logs: here.test.is_real(),
+        logs: fixture.test.is_real(),
         ..FollowOptions::default()
     };
     let following = Follow::start(&server.cluster().await, &run, options).await;
     let following = tokio::spawn(follow(following.unwrap()));
-    stage.goes_on(0).await;
+    manual.wait_for_progress(0).await;
 
-    // The server is away for a while; the pods know nothing of it.
-    server.end().await;
-    stage.goes_on(0).await;
+    // The server is down for a while; the pods continue.
+    server.stop().await;
+    manual.wait_for_progress(0).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    server.start_again().await;
-    stage.goes_on(0).await;
+    server.restart().await;
+    manual.wait_for_progress(0).await;
 
-    // The node agent is killed, its pods with it; it tells so when it is back,
-    // and the Job controller makes others.
+    // The node agent is killed with its pods. It reports the failed pods after its
+    // restart, and the Job controller creates others.
     drop(kubelet);
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let _kubelet = stage.kubelet().await;
+    let _kubelet = manual.kubelet().await;
     for task in 0..TASKS {
         let name = format!("{RUN}-worker-{task}-0");
         let failed = |pod: &longshore::Item<Pod>| {
             let phase = pod.status_field::<String>(&["phase"]);
             phase.is_ok_and(|phase| phase == "Failed")
         };
-        let pod = stage.pods().wait(&name, failed, PATIENCE).await.unwrap();
+        let pod = manual
+            .pods()
+            .wait(&name, failed, STEP_TIMEOUT)
+            .await
+            .unwrap();
         let text = pod.raw().unwrap().to_string();
         assert!(text.contains("ContainerStatusUnknown"), "{text}");
     }
-    // Creation times are whole seconds.
+    // Creation timestamps have a resolution of one second.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    stage.attempt(1).await;
-    stage.goes_on(1).await;
+    manual.create_pods(1).await;
+    manual.wait_for_progress(1).await;
     assert!(!following.is_finished());
 
-    std::fs::write(stage.end(), code.to_string()).unwrap();
+    std::fs::write(manual.exit_code_file(), code.to_string()).unwrap();
     if code != 0 {
         let now = jiff::Timestamp::now().to_string();
         let why = |kind| {
@@ -217,12 +221,12 @@ async fn survives(code: i32) {
             "startTime": now, "conditions": [why("FailureTarget"), why("Failed")],
         }}));
         let name = format!("{RUN}-worker");
-        stage.jobs().patch_status(&name, &patch).await.unwrap();
+        manual.jobs().patch_status(&name, &patch).await.unwrap();
     }
-    let ended = tokio::time::timeout(PATIENCE, following).await;
+    let ended = tokio::time::timeout(STEP_TIMEOUT, following).await;
     let (lines, outcome) = ended.expect("the run ends").unwrap();
     assert_eq!(outcome.exit_code, code, "{outcome:?}");
-    if here.test.is_real() {
+    if fixture.test.is_real() {
         assert_eq!(lines.len(), 2 * TASKS as usize);
         for ((task, attempt), numbers) in &lines {
             assert!(
@@ -230,24 +234,24 @@ async fn survives(code: i32) {
                 "{task}: {numbers:?}"
             );
             let name = format!("{RUN}-worker-{task}-{attempt}");
-            let log = stage.pods().logs(&name, &LogOptions::default()).await;
+            let log = manual.pods().logs(&name, &LogOptions::default()).await;
             let log: Vec<_> = log.unwrap().try_collect().await.unwrap();
             let log = log.concat();
-            let there = log.iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(numbers.len(), there, "{name}");
+            let logged = log.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(numbers.len(), logged, "{name}");
         }
     }
-    let nodes = stage.cluster.view::<Node>();
-    let _ = nodes.delete(&stage.node, &Default::default()).await;
-    server.end().await;
+    let nodes = manual.cluster.view::<Node>();
+    let _ = nodes.delete(&manual.node, &Default::default()).await;
+    server.stop().await;
 }
 
 #[tokio::test]
-async fn a_run_survives_its_server_and_its_node_and_ends_well() {
+async fn a_run_survives_restarts_of_server_and_node_and_succeeds() {
     survives(0).await;
 }
 
 #[tokio::test]
-async fn a_run_survives_its_server_and_its_node_and_fails() {
+async fn a_run_survives_restarts_of_server_and_node_and_fails() {
     survives(7).await;
 }

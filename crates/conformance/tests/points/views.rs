@@ -9,11 +9,11 @@ use longshore::client::{
 };
 use serde_json::json;
 
-use crate::common::{Here, invalid, misplaced};
+use crate::common::{Fixture, invalid, misplaced};
 
 #[tokio::test]
-async fn point_11_making_a_view_sends_nothing() {
-    // Nobody listens there.
+async fn point_11_creating_a_view_sends_no_request() {
+    // No server listens on this port.
     let cluster = longshore::Cluster::from_url("http://127.0.0.1:1/").unwrap();
     let view = cluster
         .pods()
@@ -25,30 +25,30 @@ async fn point_11_making_a_view_sends_nothing() {
 }
 
 #[tokio::test]
-async fn point_11_nodes_are_in_no_namespace() {
-    let here = Here::start().await;
+async fn point_11_nodes_are_cluster_scoped() {
+    let fixture = Fixture::start().await;
     assert_eq!(
-        misplaced(here.cluster.nodes().in_namespace("a")),
+        misplaced(fixture.cluster.nodes().in_namespace("a")),
         "nodes are in no namespace, so not in \"a\""
     );
     assert_eq!(
-        misplaced(here.cluster.namespaces().in_namespace("a")),
+        misplaced(fixture.cluster.namespaces().in_namespace("a")),
         "namespaces are in no namespace, so not in \"a\""
     );
-    misplaced(here.cluster.pods().in_namespace("A b"));
+    misplaced(fixture.cluster.pods().in_namespace("A b"));
 }
 
 #[tokio::test]
 async fn point_12_a_view_knows_its_cluster_namespace_and_kind() {
-    let here = Here::start().await;
-    let global = here.cluster.view::<Deployment>();
+    let fixture = Fixture::start().await;
+    let global = fixture.cluster.view::<Deployment>();
     assert_eq!(
         (global.namespace(), global.cluster().url()),
-        (None, here.cluster.url())
+        (None, fixture.cluster.url())
     );
-    let view = here.view::<Deployment>();
-    assert_eq!(view.namespace(), Some(here.namespace()));
-    // On the kind as on the view.
+    let view = fixture.view::<Deployment>();
+    assert_eq!(view.namespace(), Some(fixture.namespace()));
+    // The view and the kind have the same properties.
     assert_eq!(view.kind(), Deployment.info());
     let info = view.kind();
     assert_eq!(
@@ -60,10 +60,10 @@ async fn point_12_a_view_knows_its_cluster_namespace_and_kind() {
 }
 
 #[tokio::test]
-async fn point_13_the_newest_version_that_is_served_is_used() {
-    let here = Here::start().await;
-    // A real server of 1.20 has CronJobs in batch/v1beta1 alone.
-    let jobs = here.view::<CronJob>();
+async fn point_13_the_newest_served_version_is_used() {
+    let fixture = Fixture::start().await;
+    // A real server 1.20 serves CronJobs only in batch/v1beta1.
+    let jobs = fixture.view::<CronJob>();
     let made = jobs
         .create(&json!({"metadata": {"name": "a"}, "spec": {
             "schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": {"spec": {
@@ -73,7 +73,7 @@ async fn point_13_the_newest_version_that_is_served_is_used() {
         .await
         .unwrap();
     assert_eq!(made.schedule().unwrap(), "0 0 1 1 *");
-    let served = here
+    let served = fixture
         .test
         .old_or_new("batch/v1beta1", "batch/v1", "CronJobs were in v1beta1");
     assert_eq!(made.raw().unwrap()["apiVersion"], served);
@@ -82,20 +82,20 @@ async fn point_13_the_newest_version_that_is_served_is_used() {
 }
 
 #[tokio::test]
-async fn point_13_a_kind_that_no_version_serves_is_an_error() {
-    let here = Here::start().await;
-    let refused = here.cluster.kind("shoes.example.com").await;
+async fn point_13_an_unserved_kind_is_an_error() {
+    let fixture = Fixture::start().await;
+    let refused = fixture.cluster.kind("shoes.example.com").await;
     let text = invalid(refused);
     assert!(text.contains("has no kind \"shoes.example.com\""), "{text}");
 }
 
 #[tokio::test]
-async fn point_14_iterating_gives_every_item_once() {
-    let here = Here::start().await;
+async fn point_14_iteration_returns_every_item_once() {
+    let fixture = Fixture::start().await;
     for i in 0..7 {
-        here.config_map(&format!("m{i}")).await;
+        fixture.config_map(&format!("m{i}")).await;
     }
-    let view = here.view::<ConfigMap>().filter("called").unwrap();
+    let view = fixture.view::<ConfigMap>().filter("called").unwrap();
     let names = |items: Vec<longshore::client::Item<ConfigMap>>| {
         let names: Vec<String> = items.iter().map(|item| item.name().to_owned()).collect();
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), 7, "{names:?}");
@@ -106,23 +106,24 @@ async fn point_14_iterating_gives_every_item_once() {
 }
 
 #[tokio::test]
-async fn point_15_fetch_asks_in_the_views_namespace() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
-    assert_eq!(here.view::<ConfigMap>().fetch("a").await.unwrap(), map);
-    let global = here.cluster.configmaps();
+async fn point_15_fetch_uses_the_views_namespace() {
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
+    assert_eq!(fixture.view::<ConfigMap>().fetch("a").await.unwrap(), map);
+    let global = fixture.cluster.configmaps();
     assert_eq!(
         misplaced(global.fetch("a").await),
         "configmap \"a\" needs a namespace: take the view with in_namespace()"
     );
-    let gone = here.view::<ConfigMap>().fetch("b").await.unwrap_err();
+    let gone = fixture.view::<ConfigMap>().fetch("b").await.unwrap_err();
     assert!(gone.is_not_found(), "{gone}");
     for name in ["", "a/b", "..", "."] {
-        let refused = invalid(here.view::<ConfigMap>().fetch(name).await);
+        let refused = invalid(fixture.view::<ConfigMap>().fetch(name).await);
         assert_eq!(refused, format!("{name:?} is no name of a configmap"));
     }
     assert!(
-        here.cluster
+        fixture
+            .cluster
             .view::<Node>()
             .find("none")
             .await
@@ -133,9 +134,9 @@ async fn point_15_fetch_asks_in_the_views_namespace() {
 
 #[tokio::test]
 async fn point_16_filters_by_labels_and_fields() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     for name in ["a", "b", "c"] {
-        here.config_map(name).await;
+        fixture.config_map(name).await;
     }
     let names = async |view: longshore::client::View<ConfigMap>| {
         let list = view.list().await.unwrap();
@@ -146,7 +147,7 @@ async fn point_16_filters_by_labels_and_fields() {
             .collect();
         names.concat()
     };
-    let view = here.view::<ConfigMap>();
+    let view = fixture.view::<ConfigMap>();
     assert_eq!(names(view.clone().filter("called=a").unwrap()).await, "a");
     assert_eq!(
         names(view.clone().filter("called in (a, c)").unwrap()).await,

@@ -1,8 +1,8 @@
-//! Small things that the tests of many rules want.
+//! Helpers for the tests of the rules.
 
 use serde_json::{Value, json};
 
-/// An object's version.
+/// The resource version of an object.
 #[track_caller]
 pub(crate) fn version(object: &Value) -> String {
     let version = object["metadata"]["resourceVersion"].as_str();
@@ -11,7 +11,7 @@ pub(crate) fn version(object: &Value) -> String {
         .to_owned()
 }
 
-/// An object's version as the number it is.
+/// The resource version of an object as a number.
 #[track_caller]
 pub(crate) fn number(object: &Value) -> u64 {
     let version = version(object);
@@ -30,7 +30,7 @@ pub(crate) fn names<'a>(items: impl IntoIterator<Item = &'a Value>) -> Vec<Strin
 #[track_caller]
 pub(crate) fn items(list: &Value) -> Vec<String> {
     let items = list["items"].as_array();
-    names(items.unwrap_or_else(|| panic!("no list: {list}")))
+    names(items.unwrap_or_else(|| panic!("not a list: {list}")))
 }
 
 /// A ConfigMap of this name.
@@ -41,7 +41,7 @@ pub(crate) fn config_map(name: &str) -> Value {
     })
 }
 
-/// A pod of this name with one container, on no node.
+/// A pod with this name and one container, bound to no node.
 pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -50,8 +50,7 @@ pub(crate) fn pod(name: &str) -> Value {
     })
 }
 
-/// An object with other values put at JSON pointers; what is on the way there
-/// is made.
+/// Sets values at JSON pointers in an object and creates missing parents.
 pub(crate) fn with(mut object: Value, changes: &[(&str, Value)]) -> Value {
     for (pointer, value) in changes {
         let mut place = &mut object;

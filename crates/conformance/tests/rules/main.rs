@@ -1,8 +1,8 @@
-//! Kubernetes' rules for its API, one test or more for each: a test is named
-//! `rule_NN_what`, after the rule's number in docs/conformance.md.
+//! Tests of the rules of the Kubernetes API. The name of a test, `rule_NN_what`, contains
+//! the number of the rule in docs/conformance.md.
 //!
-//! They are written from the rules, at the level of HTTP, and hold on the
-//! embedded server and on a real kube-apiserver alike.
+//! They are written from the rules, at the HTTP level, and run on the embedded server and
+//! on real kube-apiservers.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Rule 1: one revision for all kinds, which only grows; a write that changes
-//! nothing makes neither a version nor an event.
+//! Rule 1: a single, increasing revision counter for all kinds; a write that changes
+//! nothing creates neither a revision nor an event.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
-async fn rule_01_one_revision_counts_the_writes_of_all_kinds() {
+async fn rule_01_all_kinds_share_one_revision_counter() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let mut last = 0;
@@ -27,7 +27,7 @@ async fn rule_01_one_revision_counts_the_writes_of_all_kinds() {
     let leases = test.path("coordination.k8s.io/v1", "leases");
     grows("another group", number(&test.create(&leases, &lease).await));
     let namespace = json!({"metadata": {"name": format!("{}-b", test.namespace())}});
-    let namespaces = test.wide("v1", "namespaces");
+    let namespaces = test.cluster_path("v1", "namespaces");
     grows(
         "no namespace",
         number(&test.create(&namespaces, &namespace).await),
@@ -46,13 +46,13 @@ async fn rule_01_one_revision_counts_the_writes_of_all_kinds() {
         .await;
     test.delete(&format!("{secrets}/a")).await.ok();
     grows("delete", number(&watch.event_of("DELETED", "a").await));
-    // A list is as new as the newest write of any kind.
+    // The resource version of a list includes the latest write of any kind.
     let (_, now) = test.list(&maps).await;
     assert!(now.parse::<u64>().unwrap() >= last, "{now} after {last}");
 }
 
 #[tokio::test]
-async fn rule_01_a_version_is_a_decimal_number_without_leading_zeros() {
+async fn rule_01_a_resource_version_is_a_decimal_number_without_leading_zeros() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let map = test.create(&maps, &config_map("a")).await;
@@ -67,7 +67,7 @@ async fn rule_01_a_version_is_a_decimal_number_without_leading_zeros() {
 }
 
 #[tokio::test]
-async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
+async fn rule_01_a_write_without_changes_creates_no_revision_and_no_event() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -78,10 +78,10 @@ async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
         .await;
 
     let same = test.put(&one, &map).await.ok();
-    assert_eq!(version(&same), since, "PUT of what is there");
+    assert_eq!(version(&same), since, "PUT of the same object");
     let unversioned = with(map.clone(), &[("/metadata/resourceVersion", json!(""))]);
     let same = test.put(&one, &unversioned).await.ok();
-    assert_eq!(version(&same), since, "PUT without a version");
+    assert_eq!(version(&same), since, "PUT without a resource version");
     let value = json!({"data": {"key": "value"}});
     for (kind, patch) in [
         (PatchType::Merge, json!({})),
@@ -98,7 +98,7 @@ async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
         assert_eq!(version(&same), since, "{kind:?} {patch}");
     }
 
-    // The next event is of the next real change.
+    // The next event is that of the next change.
     let changed = with(map, &[("/data/key", json!("other"))]);
     let changed = test.put(&one, &changed).await.ok();
     let seen = watch.event_of("MODIFIED", "a").await;
@@ -106,7 +106,7 @@ async fn rule_01_a_write_that_changes_nothing_makes_no_version_and_no_event() {
 }
 
 #[tokio::test]
-async fn rule_01_the_same_status_makes_no_version() {
+async fn rule_01_an_unchanged_status_creates_no_revision() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("a")).await;

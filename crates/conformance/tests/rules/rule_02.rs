@@ -1,18 +1,18 @@
-//! Rule 2: which version a GET or LIST answers from.
+//! Rule 2: resource version semantics of GET and LIST.
 
-use longshore_conformance::{Answer, ApiTest};
+use longshore_conformance::{ApiTest, Response};
 
 use crate::common::{config_map, items, number, version};
 
 #[track_caller]
-fn too_large(answer: &Answer) {
-    let status = answer.refused_for(504, "Timeout", &[("ResourceVersionTooLarge", "")]);
+fn too_large(response: &Response) {
+    let status = response.refused_for(504, "Timeout", &[("ResourceVersionTooLarge", "")]);
     assert_eq!(status["details"]["retryAfterSeconds"], 1, "{status}");
-    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(response.header("retry-after"), "1");
 }
 
 #[tokio::test]
-async fn rule_02_without_a_version_reads_are_of_the_latest_state() {
+async fn rule_02_reads_without_a_resource_version_return_the_latest_state() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for name in ["a", "b", "c"] {
@@ -28,15 +28,15 @@ async fn rule_02_without_a_version_reads_are_of_the_latest_state() {
 }
 
 #[tokio::test]
-async fn rule_02_zero_takes_any_state() {
+async fn rule_02_resource_version_zero_accepts_any_state() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
     let list = test.get(&format!("{maps}?resourceVersion=0")).await.ok();
     assert_eq!(list["kind"], "ConfigMapList");
     let version = version(&list);
-    assert_ne!(version, "0", "it says which state it is");
-    // An older state may lack the object.
+    assert_ne!(version, "0", "the list has the revision of its state");
+    // An older state may not contain the object.
     let one = test.get(&format!("{maps}/a?resourceVersion=0")).await;
     assert!([200, 404].contains(&one.code), "{}", one.text());
     let list = test
@@ -48,7 +48,7 @@ async fn rule_02_zero_takes_any_state() {
 }
 
 #[tokio::test]
-async fn rule_02_a_version_means_not_older() {
+async fn rule_02_a_resource_version_means_not_older_than() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let first = test.create(&maps, &config_map("a")).await;
@@ -69,14 +69,14 @@ async fn rule_02_a_version_means_not_older() {
         .await
         .ok();
     assert_eq!(one, second);
-    // Older than the object is no matter: it means "not older than".
+    // A resource version older than the object is valid: it means "not older than".
     let older = version(&first);
     let one = test.get(&format!("{maps}/b?resourceVersion={older}")).await;
     assert_eq!(one.ok(), second);
 }
 
 #[tokio::test]
-async fn rule_02_exact_takes_that_state() {
+async fn rule_02_exact_returns_the_requested_revision() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let first = test.create(&maps, &config_map("a")).await;
@@ -91,7 +91,7 @@ async fn rule_02_exact_takes_that_state() {
         .ok();
     assert_eq!(items(&list), ["a"]);
     assert_eq!(version(&list), then);
-    // With a limit a version alone means the same.
+    // With a limit, a resource version without a match also means "exact".
     let page = test
         .get(&format!("{maps}?resourceVersion={then}&limit=10"))
         .await
@@ -101,7 +101,7 @@ async fn rule_02_exact_takes_that_state() {
 }
 
 #[tokio::test]
-async fn rule_02_a_version_from_the_future_is_too_large() {
+async fn rule_02_a_future_resource_version_is_too_large() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let map = test.create(&maps, &config_map("a")).await;
@@ -113,30 +113,30 @@ async fn rule_02_a_version_from_the_future_is_too_large() {
             .await,
     );
     let exact = format!("{maps}?resourceVersion={future}&resourceVersionMatch=Exact");
-    let answer = test.get(&exact).await;
-    if test.newer("a list at an exact version from the future: 1.20 answers 500") {
-        too_large(&answer);
+    let response = test.get(&exact).await;
+    if test.is_newer("a list at an exact future resource version: 1.20 returns 500") {
+        too_large(&response);
     }
 }
 
 #[tokio::test]
-async fn rule_02_what_is_no_version_is_refused() {
+async fn rule_02_an_invalid_resource_version_is_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
-    let why = "a list from what is no version: 1.20 answers 500";
+    let why = "a list from an invalid resource version: 1.20 returns 500";
     let listed = test.old_or_new(500, 400, why);
     for wrong in ["abc", "-1", "1.5"] {
         for (path, code) in [(maps.clone(), listed), (format!("{maps}/a"), 500)] {
-            let answer = test.get(&format!("{path}?resourceVersion={wrong}")).await;
-            let text = answer.is(code)["message"].to_string();
+            let response = test.get(&format!("{path}?resourceVersion={wrong}")).await;
+            let text = response.is(code)["message"].to_string();
             assert!(text.contains("strconv.ParseUint"), "{text}");
         }
     }
 }
 
 #[tokio::test]
-async fn rule_02_a_match_that_makes_no_sense_is_invalid() {
+async fn rule_02_an_invalid_resource_version_match_is_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for name in ["a", "b"] {
@@ -162,7 +162,7 @@ async fn rule_02_a_match_that_makes_no_sense_is_invalid() {
             ("FieldValueNotSupported", "resourceVersionMatch"),
         ),
     ] {
-        let answer = test.get(&format!("{maps}?{query}")).await;
-        answer.refused_for(422, "Invalid", &[cause]);
+        let response = test.get(&format!("{maps}?{query}")).await;
+        response.refused_for(422, "Invalid", &[cause]);
     }
 }

@@ -1,4 +1,4 @@
-//! Rule 3: lists in chunks, all of one revision.
+//! Rule 3: paginated lists at a single revision.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use longshore_conformance::ApiTest;
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::common::{config_map, items, number, version, with};
 
-/// A test with ConfigMaps of these names, and their path.
-async fn test_with(names: &[&str]) -> (ApiTest, String) {
-    filled(ApiTest::start().await, names).await
+/// A test with ConfigMaps of these names, and the path of the collection.
+async fn test_with_maps(names: &[&str]) -> (ApiTest, String) {
+    with_maps(ApiTest::start().await, names).await
 }
 
-async fn filled(test: ApiTest, names: &[&str]) -> (ApiTest, String) {
+async fn with_maps(test: ApiTest, names: &[&str]) -> (ApiTest, String) {
     let maps = test.path("v1", "configmaps");
     for name in names {
         let map = with(config_map(name), &[("/metadata/labels", json!({"a": "b"}))]);
@@ -38,8 +38,8 @@ fn encode(token: &Value) -> String {
 }
 
 #[tokio::test]
-async fn rule_03_all_pages_are_one_snapshot_while_writes_go_on() {
-    let (test, maps) = test_with(&["a", "b", "c", "d", "e"]).await;
+async fn rule_03_all_pages_are_one_snapshot_despite_concurrent_writes() {
+    let (test, maps) = test_with_maps(&["a", "b", "c", "d", "e"]).await;
     let first = test.get(&format!("{maps}?limit=2")).await.ok();
     assert_eq!(items(&first), ["a", "b"]);
     let revision = version(&first);
@@ -60,7 +60,7 @@ async fn rule_03_all_pages_are_one_snapshot_while_writes_go_on() {
     assert_eq!(items(&third), ["e"]);
     assert_eq!(version(&third), revision);
     assert_eq!(third["metadata"].get("continue"), None, "{third}");
-    // The pages' version is where a watch goes on without a gap.
+    // A watch can continue from the resource version of the pages.
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={revision}"))
         .await;
@@ -71,8 +71,8 @@ async fn rule_03_all_pages_are_one_snapshot_while_writes_go_on() {
 }
 
 #[tokio::test]
-async fn rule_03_pages_go_over_all_namespaces_and_a_limit_may_change() {
-    let (test, maps) = test_with(&["a", "b", "c", "d"]).await;
+async fn rule_03_pages_span_namespaces_and_the_limit_may_change() {
+    let (test, maps) = test_with_maps(&["a", "b", "c", "d"]).await;
     let first = test.get(&format!("{maps}?limit=1")).await.ok();
     assert_eq!(items(&first), ["a"]);
     let next = format!("{maps}?limit=2&continue={}", token(&first));
@@ -81,7 +81,7 @@ async fn rule_03_pages_go_over_all_namespaces_and_a_limit_may_change() {
     let rest = format!("{maps}?continue={}", token(&second));
     assert_eq!(items(&test.get(&rest).await.ok()), ["d"]);
 
-    // Everywhere: this test's objects come in one piece, in order.
+    // Across namespaces, too, objects are in order.
     let label = format!("all={}", test.namespace());
     for name in ["x", "y"] {
         let labels = json!({"all": test.namespace()});
@@ -96,8 +96,8 @@ async fn rule_03_pages_go_over_all_namespaces_and_a_limit_may_change() {
 }
 
 #[tokio::test]
-async fn rule_03_the_token_is_base64url_of_version_revision_and_start() {
-    let (test, maps) = test_with(&["a", "b"]).await;
+async fn rule_03_the_continue_token_is_base64url_of_version_revision_and_start() {
+    let (test, maps) = test_with_maps(&["a", "b"]).await;
     let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let token = decode(&token(&page));
     assert_eq!(token["v"], "meta.k8s.io/v1");
@@ -107,32 +107,32 @@ async fn rule_03_the_token_is_base64url_of_version_revision_and_start() {
 }
 
 #[tokio::test]
-async fn rule_03_no_version_goes_with_a_token_but_none_and_zero() {
-    let (test, maps) = test_with(&["a", "b"]).await;
+async fn rule_03_only_an_empty_or_zero_resource_version_may_accompany_a_continue_token() {
+    let (test, maps) = test_with_maps(&["a", "b"]).await;
     let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let next = format!("{maps}?limit=1&continue={}", token(&page));
     for allowed in ["", "0"] {
-        let answer = test.get(&format!("{next}&resourceVersion={allowed}")).await;
-        assert_eq!(items(&answer.ok()), ["b"], "{allowed:?}");
+        let response = test.get(&format!("{next}&resourceVersion={allowed}")).await;
+        assert_eq!(items(&response.ok()), ["b"], "{allowed:?}");
     }
     let own = version(&page);
     for refused in ["1", &own] {
-        let answer = test.get(&format!("{next}&resourceVersion={refused}")).await;
-        answer.refused(400, "BadRequest");
+        let response = test.get(&format!("{next}&resourceVersion={refused}")).await;
+        response.refused(400, "BadRequest");
     }
 }
 
 #[tokio::test]
-async fn rule_03_garbage_is_no_token() {
-    let (test, maps) = test_with(&["a", "b"]).await;
+async fn rule_03_an_invalid_continue_token_is_rejected() {
+    let (test, maps) = test_with_maps(&["a", "b"]).await;
     let page = test.get(&format!("{maps}?limit=1")).await.ok();
     let good = decode(&token(&page));
     let text = |bytes: &str| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-    for garbage in [
-        "garbage".to_owned(),
+    for invalid in [
+        "invalid".to_owned(),
         "%21%21".to_owned(),
         text(""),
-        text("no JSON"),
+        text("not JSON"),
         text("[]"),
         encode(&with(good.clone(), &[("/v", json!("meta.k8s.io/v2"))])),
         encode(&with(good.clone(), &[("/rv", json!(0))])),
@@ -140,23 +140,23 @@ async fn rule_03_garbage_is_no_token() {
         encode(&with(good.clone(), &[("/start", json!(""))])),
         encode(&with(good, &[("/start", json!("../../secrets"))])),
     ] {
-        if garbage.is_empty() {
-            continue; // no token at all
+        if invalid.is_empty() {
+            continue; // an empty token means no token
         }
-        let answer = test
-            .get(&format!("{maps}?limit=1&continue={garbage}"))
+        let response = test
+            .get(&format!("{maps}?limit=1&continue={invalid}"))
             .await;
-        answer.refused(400, "BadRequest");
+        response.refused(400, "BadRequest");
     }
 }
 
 #[tokio::test]
-async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
-    let test = ApiTest::alone().await;
-    if test.remembers() {
+async fn rule_03_a_compacted_continue_token_expires_and_returns_an_inconsistent_one() {
+    let test = ApiTest::exclusive().await;
+    if test.skip_on_cached_history() {
         return;
     }
-    let (test, maps) = filled(test, &["a", "b", "c"]).await;
+    let (test, maps) = with_maps(test, &["a", "b", "c"]).await;
     let page = test.get(&format!("{maps}?limit=1")).await.ok();
     test.delete(&format!("{maps}/b")).await.ok();
     test.create(&maps, &config_map("d")).await;
@@ -167,7 +167,7 @@ async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
     let other = token(&status);
     assert_eq!(decode(&other)["rv"], -1);
     assert_eq!(decode(&other)["start"], decode(&token(&page))["start"]);
-    // It goes on behind the same name, in the state of now.
+    // The list continues after the same name, in the current state.
     let next = test
         .get(&format!("{maps}?limit=1&continue={other}"))
         .await
@@ -177,23 +177,28 @@ async fn rule_03_a_compacted_token_expires_and_offers_an_inconsistent_one() {
     let last = format!("{maps}?limit=1&continue={}", token(&next));
     let last = test.get(&last).await.ok();
     assert_eq!(items(&last), ["d"]);
-    assert_eq!(version(&last), version(&next), "consistent from here on");
+    assert_eq!(
+        version(&last),
+        version(&next),
+        "the following pages are consistent"
+    );
 }
 
 #[tokio::test]
-async fn rule_03_an_exact_version_that_is_compacted_expires() {
-    let test = ApiTest::alone().await;
-    if test.remembers() {
+async fn rule_03_a_compacted_exact_resource_version_expires() {
+    let test = ApiTest::exclusive().await;
+    if test.skip_on_cached_history() {
         return;
     }
-    let (test, maps) = filled(test, &["a"]).await;
+    let (test, maps) = with_maps(test, &["a"]).await;
     let (_, then) = test.list(&maps).await;
     test.create(&maps, &config_map("b")).await;
     test.expire_history().await;
     let exact = format!("{maps}?resourceVersion={then}&resourceVersionMatch=Exact");
     let status = test.get(&exact).await.refused(410, "Expired");
     assert_eq!(status["metadata"].get("continue"), None, "{status}");
-    // What is asked to be at least as new is there, in any order.
+    // The same resource version without "exact" is valid; the order of the items is not
+    // specified.
     let newer = test.get(&format!("{maps}?resourceVersion={then}")).await;
     let mut newer = items(&newer.ok());
     newer.sort();
@@ -201,8 +206,8 @@ async fn rule_03_an_exact_version_that_is_compacted_expires() {
 }
 
 #[tokio::test]
-async fn rule_03_remaining_items_are_counted_but_with_selectors() {
-    let (test, maps) = test_with(&["a", "b", "c"]).await;
+async fn rule_03_remaining_items_are_counted_unless_a_selector_is_set() {
+    let (test, maps) = test_with_maps(&["a", "b", "c"]).await;
     let first = test.get(&format!("{maps}?limit=1")).await.ok();
     assert_eq!(first["metadata"]["remainingItemCount"], 2);
     let next = format!("{maps}?limit=1&continue={}", token(&first));
@@ -225,8 +230,8 @@ async fn rule_03_remaining_items_are_counted_but_with_selectors() {
 }
 
 #[tokio::test]
-async fn rule_03_a_page_with_a_selector_is_filled_with_what_matches() {
-    let (test, maps) = test_with(&["a", "b", "c", "d"]).await;
+async fn rule_03_a_page_with_a_selector_contains_only_matching_objects() {
+    let (test, maps) = test_with_maps(&["a", "b", "c", "d"]).await;
     let label = json!({"metadata": {"labels": {"mark": "x"}}});
     for name in ["b", "d"] {
         let one = format!("{maps}/{name}");
@@ -242,8 +247,8 @@ async fn rule_03_a_page_with_a_selector_is_filled_with_what_matches() {
 }
 
 #[tokio::test]
-async fn rule_03_without_a_limit_or_below_it_a_list_is_whole() {
-    let (test, maps) = test_with(&["a", "b"]).await;
+async fn rule_03_a_list_within_the_limit_is_complete() {
+    let (test, maps) = test_with_maps(&["a", "b"]).await;
     for query in ["", "?limit=0", "?limit=2", "?limit=100"] {
         let list = test.get(&format!("{maps}{query}")).await.ok();
         assert_eq!(items(&list), ["a", "b"], "{query}");

@@ -1,4 +1,4 @@
-//! Rule 4: where a watch begins, and how it ends.
+//! Rule 4: start and end of watches.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::common::{config_map, number, version, with};
 
 #[tokio::test]
-async fn rule_04_without_a_version_all_objects_are_added_first() {
+async fn rule_04_a_watch_without_a_resource_version_starts_with_added_events() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for name in ["a", "b", "c"] {
@@ -25,7 +25,7 @@ async fn rule_04_without_a_version_all_objects_are_added_first() {
         }
         seen.sort();
         assert_eq!(seen, ["a", "b", "c"], "{start}");
-        // Then what happens.
+        // Changes follow the initial events.
         test.create(&maps, &config_map("d")).await;
         watch.event_of("ADDED", "d").await;
         test.delete(&format!("{maps}/d")).await.ok();
@@ -34,7 +34,7 @@ async fn rule_04_without_a_version_all_objects_are_added_first() {
 }
 
 #[tokio::test]
-async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
+async fn rule_04_a_watch_from_a_resource_version_reports_every_change_once_and_in_order() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("before")).await;
@@ -53,7 +53,7 @@ async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
     let deleted = watch.event_of("DELETED", "a").await;
     assert_eq!(deleted["data"], changed["data"], "its last state");
     assert_eq!(watch.event("ADDED").await, again);
-    // From the middle: only what came after.
+    // From a resource version in between: only later changes.
     let middle = version(&changed);
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={middle}"))
@@ -64,11 +64,11 @@ async fn rule_04_after_a_version_everything_is_told_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn rule_04_a_watch_of_an_empty_collection_begins_at_once() {
+async fn rule_04_a_watch_of_an_empty_collection_starts_immediately() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let (_, since) = test.list(&maps).await;
-    // The head of the answer is here before any event is.
+    // The server sends the response head before the first event.
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
         .await;
@@ -78,7 +78,7 @@ async fn rule_04_a_watch_of_an_empty_collection_begins_at_once() {
 }
 
 #[tokio::test]
-async fn rule_04_a_version_from_the_future_waits() {
+async fn rule_04_a_watch_from_a_future_resource_version_waits() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let map = test.create(&maps, &config_map("a")).await;
@@ -93,13 +93,13 @@ async fn rule_04_a_version_from_the_future_waits() {
 }
 
 #[tokio::test]
-async fn rule_04_a_version_that_is_too_old_gets_one_error_event() {
-    let test = ApiTest::alone().await;
+async fn rule_04_a_compacted_resource_version_yields_one_error_event() {
+    let test = ApiTest::exclusive().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
     test.expire_history().await;
-    // The real server has in memory what etcd has forgotten; the first version
-    // is from before its time.
+    // The watch cache of the real server still contains compacted revisions. Revision 1
+    // is older than the cache.
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion=1"))
         .await;
@@ -122,7 +122,7 @@ async fn rule_04_a_version_that_is_too_old_gets_one_error_event() {
             .unwrap()
             .starts_with("too old resource version: 1 (")
     );
-    // A list tells where to go on.
+    // A watch can continue from the resource version of a new list.
     let (_, since) = test.list(&maps).await;
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={since}"))
@@ -132,7 +132,7 @@ async fn rule_04_a_version_that_is_too_old_gets_one_error_event() {
 }
 
 #[tokio::test]
-async fn rule_04_a_timeout_ends_it_cleanly() {
+async fn rule_04_a_timeout_ends_a_watch_cleanly() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
@@ -144,7 +144,7 @@ async fn rule_04_a_timeout_ends_it_cleanly() {
 }
 
 #[tokio::test]
-async fn rule_04_watch_is_asked_for_in_several_ways() {
+async fn rule_04_the_watch_parameter_has_several_forms() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
@@ -157,7 +157,7 @@ async fn rule_04_watch_is_asked_for_in_several_ways() {
         let list = test.get(&format!("{maps}?{value}")).await.ok();
         assert_eq!(list["kind"], "ConfigMapList");
     }
-    // One object, by its name.
+    // One object, selected by name.
     let one = format!("{maps}?watch=1&fieldSelector=metadata.name%3Db");
     let mut watch = test.watch(&one).await;
     watch.event_of("ADDED", "b").await;
@@ -167,13 +167,13 @@ async fn rule_04_watch_is_asked_for_in_several_ways() {
         test.patch(&one, PatchType::Merge, &patch).await.ok();
     }
     watch.event_of("MODIFIED", "b").await;
-    // An object's own path is read, not watched.
+    // The path of an object is read, not watched.
     let read = test.get(&format!("{maps}/b?watch=1")).await.ok();
     assert_eq!(read["kind"], "ConfigMap");
 }
 
 #[tokio::test]
-async fn rule_04_the_old_watch_paths_serve_as_well() {
+async fn rule_04_the_deprecated_watch_paths_are_served() {
     let test = ApiTest::start().await;
     let namespace = test.namespace();
     let maps = test.path("v1", "configmaps");
@@ -188,7 +188,7 @@ async fn rule_04_the_old_watch_paths_serve_as_well() {
 }
 
 #[tokio::test]
-async fn rule_04_watches_of_all_namespaces_see_each() {
+async fn rule_04_a_watch_across_namespaces_reports_each_namespace() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let label = format!("labelSelector=of%3D{}", test.namespace());
@@ -213,12 +213,12 @@ async fn rule_04_watches_of_all_namespaces_see_each() {
 }
 
 #[tokio::test]
-async fn rule_04_a_version_that_is_no_number_is_refused() {
+async fn rule_04_a_non_numeric_resource_version_is_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for query in ["resourceVersion=abc", "resourceVersion=1.5"] {
-        let answer = test.get(&format!("{maps}?watch=1&{query}")).await;
-        let text = answer.is(500)["message"].to_string();
+        let response = test.get(&format!("{maps}?watch=1&{query}")).await;
+        let text = response.is(500)["message"].to_string();
         assert!(text.contains("strconv.ParseUint"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Rule 5: watches with selectors; deletes have versions of their own.
+//! Rule 5: watches with selectors; deletes have their own resource versions.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
-async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() {
+async fn rule_05_leaving_the_selector_is_deleted_and_entering_it_is_added() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -29,15 +29,26 @@ async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() 
             "{maps}?watch=1&resourceVersion={since}&labelSelector=app%3Dweb"
         ))
         .await;
-    assert_eq!(watch.event("ADDED").await, web, "it enters");
-    assert_eq!(watch.event("MODIFIED").await, changed, "it stays");
+    assert_eq!(
+        watch.event("ADDED").await,
+        web,
+        "the object enters the selection"
+    );
+    assert_eq!(
+        watch.event("MODIFIED").await,
+        changed,
+        "the object stays in the selection"
+    );
     let left = watch.event("DELETED").await;
     let expected = with(
         changed,
         &[("/metadata/resourceVersion", json!(version(&db)))],
     );
-    assert_eq!(left, expected, "its old state, the new version");
-    // What happens outside is not told.
+    assert_eq!(
+        left, expected,
+        "the old state with the new resource version"
+    );
+    // The watch does not send changes outside the selection.
     assert_eq!(watch.event("ADDED").await, back);
     let gone = watch.event("DELETED").await;
     assert_eq!(gone["data"], back["data"]);
@@ -45,7 +56,7 @@ async fn rule_05_what_leaves_the_selector_is_deleted_and_what_enters_is_added() 
 }
 
 #[tokio::test]
-async fn rule_05_the_same_live_and_with_the_first_events() {
+async fn rule_05_selectors_apply_to_initial_and_live_events() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let web = with(
@@ -74,7 +85,7 @@ async fn rule_05_the_same_live_and_with_the_first_events() {
 }
 
 #[tokio::test]
-async fn rule_05_field_selectors_do_the_same() {
+async fn rule_05_field_selectors_filter_events_like_label_selectors() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("a")).await;
@@ -98,7 +109,7 @@ async fn rule_05_field_selectors_do_the_same() {
 }
 
 #[tokio::test]
-async fn rule_05_a_delete_carries_its_own_version() {
+async fn rule_05_a_deleted_event_has_its_own_resource_version() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let made = test.create(&maps, &config_map("a")).await;
@@ -115,8 +126,8 @@ async fn rule_05_a_delete_carries_its_own_version() {
         deleted.clone(),
         &[("/metadata/resourceVersion", json!(since))],
     );
-    assert_eq!(state, made, "otherwise its last state");
-    // A watch from there does not tell it again.
+    assert_eq!(state, made, "the event has the last state");
+    // A watch from this resource version does not send the event again.
     let from = version(&deleted);
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={from}"))
@@ -126,7 +137,7 @@ async fn rule_05_a_delete_carries_its_own_version() {
 }
 
 #[tokio::test]
-async fn rule_05_a_delete_of_a_collection_tells_each() {
+async fn rule_05_deleting_a_collection_sends_one_event_per_object() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for name in ["a", "b"] {

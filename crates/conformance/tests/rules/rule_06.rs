@@ -1,6 +1,6 @@
 //! Rule 6: bookmarks.
 
-use longshore_conformance::{ApiTest, Watching};
+use longshore_conformance::{ApiTest, Watch};
 use serde_json::Value;
 
 use crate::common::{config_map, number, version};
@@ -10,9 +10,9 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds.collect()
 }
 
-/// A short watch with bookmarks from one ConfigMap on, and another ConfigMap
-/// that is made then.
-async fn watch_another(test: &ApiTest, maps: &str, query: &str) -> (Watching, Value) {
+/// A short watch with bookmarks, which starts at one ConfigMap, and a second ConfigMap
+/// created later.
+async fn watch_second_map(test: &ApiTest, maps: &str, query: &str) -> (Watch, Value) {
     let since = version(&test.create(maps, &config_map("a")).await);
     let path = format!(
         "{maps}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=4{query}"
@@ -22,13 +22,13 @@ async fn watch_another(test: &ApiTest, maps: &str, query: &str) -> (Watching, Va
 }
 
 #[tokio::test]
-async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version() {
+async fn rule_06_a_bookmark_precedes_the_timeout_and_has_only_a_resource_version() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let (mut watch, other) = watch_another(&test, &maps, "").await;
+    let (mut watch, other) = watch_second_map(&test, &maps, "").await;
     watch.event_of("ADDED", "b").await;
     let events = watch.rest().await;
-    assert!(!events.is_empty(), "no bookmark came");
+    assert!(!events.is_empty(), "no bookmark was sent");
     for event in &events {
         assert_eq!(event["type"], "BOOKMARK", "{event}");
         let object = event["object"].as_object().unwrap();
@@ -36,16 +36,16 @@ async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version(
         assert_eq!(object["apiVersion"], "v1");
         assert!(number(&event["object"]) >= number(&other), "{event}");
         let metadata = object["metadata"].as_object().unwrap();
-        let said = |fields: &serde_json::Map<String, Value>| {
-            let said = fields.iter().filter(|(_, value)| !value.is_null());
-            said.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        let names = |fields: &serde_json::Map<String, Value>| {
+            let present = fields.iter().filter(|(_, value)| !value.is_null());
+            present.map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
-        assert_eq!(said(metadata), ["resourceVersion"], "{event}");
-        let mut fields = said(object);
+        assert_eq!(names(metadata), ["resourceVersion"], "{event}");
+        let mut fields = names(object);
         fields.sort();
         assert_eq!(fields, ["apiVersion", "kind", "metadata"], "{event}");
     }
-    // A watch goes on from there.
+    // A watch can continue from a bookmark.
     let from = version(&events[events.len() - 1]["object"]);
     let mut watch = test
         .watch(&format!("{maps}?watch=1&resourceVersion={from}"))
@@ -55,7 +55,7 @@ async fn rule_06_a_bookmark_comes_before_the_deadline_and_says_only_the_version(
 }
 
 #[tokio::test]
-async fn rule_06_without_asking_there_are_none() {
+async fn rule_06_no_bookmarks_unless_requested() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &config_map("a")).await;
@@ -68,13 +68,13 @@ async fn rule_06_without_asking_there_are_none() {
 }
 
 #[tokio::test]
-async fn rule_06_a_bookmark_tells_the_version_of_other_kinds_events_too() {
+async fn rule_06_a_bookmark_includes_changes_outside_the_selector() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    // Nothing of what happens matches the selector.
-    let (mut watch, other) = watch_another(&test, &maps, "&labelSelector=none").await;
+    // No change matches the selector.
+    let (mut watch, other) = watch_second_map(&test, &maps, "&labelSelector=none").await;
     let events = watch.rest().await;
-    assert!(!events.is_empty(), "no bookmark came");
+    assert!(!events.is_empty(), "no bookmark was sent");
     assert_eq!(kinds(&events), vec!["BOOKMARK"; events.len()]);
     let last = &events[events.len() - 1]["object"];
     assert!(number(last) >= number(&other), "{last}");

@@ -1,4 +1,4 @@
-//! Rule 8: PUT, and who may still write what has changed meanwhile.
+//! Rule 8: PUT, stale resource versions, UID mismatches.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::common::{config_map, number, pod, version, with};
 
 #[tokio::test]
-async fn rule_08_a_stale_version_conflicts() {
+async fn rule_08_a_stale_resource_version_conflicts() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -23,14 +23,14 @@ async fn rule_08_a_stale_version_conflicts() {
     );
     let kept = test.get(&one).await.ok();
     assert_eq!(kept, second);
-    // One from the future is as wrong.
+    // A future resource version conflicts, too.
     let future = (number(&second) + 1_000_000).to_string();
     let future = with(first, &[("/metadata/resourceVersion", json!(future))]);
     test.put(&one, &future).await.refused(409, "Conflict");
 }
 
 #[tokio::test]
-async fn rule_08_a_stale_version_conflicts_in_the_status_too() {
+async fn rule_08_a_stale_resource_version_conflicts_in_the_status() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let first = test.create(&pods, &pod("a")).await;
@@ -41,7 +41,7 @@ async fn rule_08_a_stale_version_conflicts_in_the_status_too() {
 }
 
 #[tokio::test]
-async fn rule_08_another_uid_conflicts() {
+async fn rule_08_a_different_uid_conflicts() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -54,7 +54,7 @@ async fn rule_08_another_uid_conflicts() {
         message.contains("Precondition failed: UID in precondition:"),
         "{message}"
     );
-    // A successor of the same name has another uid, too.
+    // A new object with the same name also has a different UID.
     test.delete(&one).await.ok();
     test.create(&maps, &config_map("a")).await;
     let unversioned = with(map, &[("/metadata/resourceVersion", json!(""))]);
@@ -62,7 +62,7 @@ async fn rule_08_another_uid_conflicts() {
 }
 
 #[tokio::test]
-async fn rule_08_without_a_version_the_last_one_wins() {
+async fn rule_08_without_a_resource_version_the_last_write_wins() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -78,7 +78,7 @@ async fn rule_08_without_a_version_the_last_one_wins() {
         let written = test.put(&one, &map).await.ok();
         assert_eq!(written["data"], map["data"]);
     }
-    // Of every kind that a user writes most.
+    // The same for other common kinds.
     for (group_version, plural, object) in [
         (
             "v1",
@@ -97,13 +97,13 @@ async fn rule_08_without_a_version_the_last_one_wins() {
 }
 
 #[tokio::test]
-async fn rule_08_a_lease_must_be_versioned() {
+async fn rule_08_a_lease_update_requires_a_resource_version() {
     let test = ApiTest::start().await;
     let leases = test.path("coordination.k8s.io/v1", "leases");
     let lease = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}});
     let made = test.create(&leases, &lease).await;
-    let answer = test.put(&format!("{leases}/a"), &lease).await;
-    answer.refused_for(
+    let response = test.put(&format!("{leases}/a"), &lease).await;
+    response.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "metadata.resourceVersion")],
@@ -112,7 +112,7 @@ async fn rule_08_a_lease_must_be_versioned() {
 }
 
 #[tokio::test]
-async fn rule_08_the_body_names_what_the_path_names() {
+async fn rule_08_name_and_namespace_must_match_the_path() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -125,20 +125,20 @@ async fn rule_08_the_body_names_what_the_path_names() {
     );
     let elsewhere = with(map.clone(), &[("/metadata/namespace", json!("default"))]);
     test.put(&one, &elsewhere).await.refused(400, "BadRequest");
-    // A name that is left out is the path's on PUT? No: it must be there.
+    // PUT requires the name.
     let nameless = with(map.clone(), &[("/metadata/name", json!(""))]);
     test.put(&one, &nameless).await.refused(400, "BadRequest");
-    // The namespace may be left out.
+    // The namespace is optional.
     let placeless = with(map, &[("/metadata/namespace", json!(""))]);
     test.put(&one, &placeless).await.ok();
 }
 
 #[tokio::test]
-async fn rule_08_what_is_not_there_is_not_found() {
+async fn rule_08_a_missing_object_is_not_found() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let answer = test.put(&format!("{maps}/a"), &config_map("a")).await;
-    let status = answer.refused(404, "NotFound");
+    let response = test.put(&format!("{maps}/a"), &config_map("a")).await;
+    let status = response.refused(404, "NotFound");
     assert_eq!(
         status["details"],
         json!({"name": "a", "kind": "configmaps"})
@@ -147,7 +147,7 @@ async fn rule_08_what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn rule_08_what_the_server_keeps_is_not_overwritten() {
+async fn rule_08_server_managed_metadata_is_not_overwritten() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let made = test.create(&maps, &config_map("a")).await;
@@ -175,7 +175,7 @@ async fn rule_08_what_the_server_keeps_is_not_overwritten() {
         );
     }
     assert_ne!(version(&written), version(&made));
-    // A deletion does not begin by writing it down.
+    // An update cannot mark an object for deletion.
     let ended = with(
         made,
         &[
@@ -184,11 +184,11 @@ async fn rule_08_what_the_server_keeps_is_not_overwritten() {
             ("/metadata/deletionGracePeriodSeconds", json!(5)),
         ],
     );
-    let answer = test.put(&format!("{maps}/a"), &ended).await;
+    let response = test.put(&format!("{maps}/a"), &ended).await;
     let invalid = |field| ("FieldValueInvalid", field);
     let causes = [
         "metadata.deletionTimestamp",
         "metadata.deletionGracePeriodSeconds",
     ];
-    answer.refused_for(422, "Invalid", &causes.map(invalid));
+    response.refused_for(422, "Invalid", &causes.map(invalid));
 }

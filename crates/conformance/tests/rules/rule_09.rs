@@ -1,4 +1,4 @@
-//! Rule 9: POST.
+//! Rule 9: POST, duplicates, namespaces, generated names.
 
 use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::common::{config_map, pod, with};
 
 #[tokio::test]
-async fn rule_09_an_object_is_made_and_answered_whole() {
+async fn rule_09_create_returns_the_complete_object() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let answer = test.post(&maps, &config_map("a")).await;
-    let made = answer.is(201);
-    assert_eq!(answer.header("content-type"), "application/json");
+    let response = test.post(&maps, &config_map("a")).await;
+    let made = response.is(201);
+    assert_eq!(response.header("content-type"), "application/json");
     assert_eq!(
         (&made["kind"], &made["apiVersion"]),
         (&json!("ConfigMap"), &json!("v1"))
@@ -22,23 +22,23 @@ async fn rule_09_an_object_is_made_and_answered_whole() {
         assert!(made["metadata"][field].is_string(), "{field}: {made}");
     }
     assert_eq!(test.get(&format!("{maps}/a")).await.ok(), made);
-    // Kind and version may be left out.
+    // Kind and API version are optional.
     let bare = json!({"metadata": {"name": "b"}});
     assert_eq!(test.create(&maps, &bare).await["kind"], "ConfigMap");
 }
 
 #[tokio::test]
-async fn rule_09_a_version_is_refused() {
+async fn rule_09_a_resource_version_is_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let versioned = with(
         config_map("a"),
         &[("/metadata/resourceVersion", json!("5"))],
     );
-    let answer = test.post(&maps, &versioned).await;
-    assert_ne!(answer.code, 201, "{}", answer.text());
-    if test.newer("a Status with a reason for it: 1.20 answers 500") {
-        let status = answer.is(answer.code);
+    let response = test.post(&maps, &versioned).await;
+    assert_ne!(response.code, 201, "{}", response.text());
+    if test.is_newer("the Status has a reason: 1.20 returns 500") {
+        let status = response.is(response.code);
         assert_eq!(
             status["message"],
             "resourceVersion should not be set on objects to be created"
@@ -50,7 +50,7 @@ async fn rule_09_a_version_is_refused() {
 }
 
 #[tokio::test]
-async fn rule_09_a_duplicate_exists_already() {
+async fn rule_09_a_duplicate_already_exists() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let made = test.create(&maps, &config_map("a")).await;
@@ -62,14 +62,14 @@ async fn rule_09_a_duplicate_exists_already() {
         json!({"name": "a", "kind": "configmaps"})
     );
     assert_eq!(test.get(&format!("{maps}/a")).await.ok(), made);
-    // The same name in another kind or namespace is another object.
+    // The same name of another kind is another object.
     let secrets = test.path("v1", "secrets");
     test.create(&secrets, &json!({"metadata": {"name": "a"}}))
         .await;
 }
 
 #[tokio::test]
-async fn rule_09_the_namespace_of_body_and_path_are_one() {
+async fn rule_09_the_namespace_must_match_the_path() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let elsewhere = with(
@@ -108,15 +108,15 @@ async fn rule_09_a_missing_namespace_is_not_found() {
         status["details"],
         json!({"name": missing, "kind": "namespaces"})
     );
-    // Reading there is no error: nothing is found.
+    // A list in a missing namespace is empty.
     let list = test.get(&maps).await.ok();
     assert_eq!(list["items"], json!([]));
 }
 
-/// Makes a namespace that is being deleted: a finalizer of its spec holds it.
+/// Creates a namespace in the phase Terminating: a finalizer blocks its deletion.
 async fn terminating(test: &ApiTest) -> String {
     let name = format!("{}-ending", test.namespace());
-    let namespaces = test.wide("v1", "namespaces");
+    let namespaces = test.cluster_path("v1", "namespaces");
     let namespace = json!({
         "metadata": {"name": name, "finalizers": ["example.com/hold"]},
     });
@@ -126,12 +126,12 @@ async fn terminating(test: &ApiTest) -> String {
 }
 
 #[tokio::test]
-async fn rule_09_a_terminating_namespace_takes_nothing_new() {
+async fn rule_09_a_terminating_namespace_rejects_new_objects() {
     let test = ApiTest::start().await;
     let name = terminating(&test).await;
     let maps = format!("/api/v1/namespaces/{name}/configmaps");
-    let answer = test.post(&maps, &config_map("a")).await;
-    let status = answer.refused_for(
+    let response = test.post(&maps, &config_map("a")).await;
+    let status = response.refused_for(
         403,
         "Forbidden",
         &[("NamespaceTerminating", "metadata.namespace")],
@@ -152,7 +152,7 @@ async fn rule_09_a_terminating_namespace_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn rule_09_the_server_says_what_is_its_own_to_say() {
+async fn rule_09_server_managed_metadata_is_ignored() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let long_ago = json!("2001-02-03T04:05:06Z");
@@ -180,7 +180,7 @@ async fn rule_09_the_server_says_what_is_its_own_to_say() {
 }
 
 #[tokio::test]
-async fn rule_09_a_status_is_not_made_with_the_object() {
+async fn rule_09_create_ignores_the_status() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let running = with(
@@ -215,7 +215,7 @@ async fn rule_09_names_are_generated() {
     names.dedup();
     assert_eq!(names.len(), 5);
 
-    // Cut to 58, so that it stays below 64.
+    // The prefix is truncated to 58 characters, so that the name has at most 63.
     let long = "x".repeat(100);
     let made = test.create(&maps, &generated(&long)).await;
     let name = made["metadata"]["name"].as_str().unwrap();
@@ -223,34 +223,34 @@ async fn rule_09_names_are_generated() {
     assert!(name.starts_with(&"x".repeat(58)));
     assert_eq!(made["metadata"]["generateName"], long);
 
-    // A name that is given counts.
+    // A given name takes precedence.
     let both = json!({"metadata": {"generateName": "x-", "name": "given"}});
     assert_eq!(test.create(&maps, &both).await["metadata"]["name"], "given");
 }
 
 #[tokio::test]
-async fn rule_09_a_name_there_must_be_and_a_good_one() {
+async fn rule_09_a_valid_name_is_required() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let answer = test.post(&maps, &json!({"data": {}})).await;
-    let status = answer.refused_for(422, "Invalid", &[("FieldValueRequired", "metadata.name")]);
+    let response = test.post(&maps, &json!({"data": {}})).await;
+    let status = response.refused_for(422, "Invalid", &[("FieldValueRequired", "metadata.name")]);
     assert_eq!(
         status["message"],
         "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"
     );
     assert_eq!(status["details"]["kind"], "ConfigMap");
     for bad in ["UPPER", "under_score", "-dash", "dot.", &"x".repeat(254)] {
-        let answer = test.post(&maps, &config_map(bad)).await;
-        answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.name")]);
+        let response = test.post(&maps, &config_map(bad)).await;
+        response.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.name")]);
     }
     for bad in ["a/b", "..", "a%b"] {
-        let answer = test.post(&maps, &config_map(bad)).await;
-        answer.refused(422, "Invalid");
+        let response = test.post(&maps, &config_map(bad)).await;
+        response.refused(422, "Invalid");
     }
 }
 
 #[tokio::test]
-async fn rule_09_the_body_is_of_the_paths_kind() {
+async fn rule_09_the_kind_must_match_the_path() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for (kind, version) in [
@@ -263,16 +263,16 @@ async fn rule_09_the_body_is_of_the_paths_kind() {
         });
         test.post(&maps, &other).await.refused(400, "BadRequest");
     }
-    // What cannot be created there at all.
+    // Paths that do not support POST.
     let one = format!("{maps}/a");
     test.post(&one, &config_map("a"))
         .await
         .refused(405, "MethodNotAllowed");
-    let wide = test.wide("v1", "configmaps");
-    let answer = test.post(&wide, &config_map("a")).await;
+    let wide = test.cluster_path("v1", "configmaps");
+    let response = test.post(&wide, &config_map("a")).await;
     assert!(
-        [400, 404, 405, 422].contains(&answer.code),
+        [400, 404, 405, 422].contains(&response.code),
         "{}",
-        answer.text()
+        response.text()
     );
 }

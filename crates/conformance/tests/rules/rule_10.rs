@@ -1,4 +1,4 @@
-//! Rule 10: the generation, which counts what somebody wants.
+//! Rule 10: the generation, which counts changes of the desired state.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn generation(object: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
+async fn rule_10_spec_and_annotation_changes_increment_a_deployments_generation() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
@@ -26,7 +26,7 @@ async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
     assert_eq!(
         merge(&one, json!({"spec": {"replicas": 3}})).await,
         2,
-        "the same"
+        "no change"
     );
     assert_eq!(
         merge(&one, json!({"metadata": {"labels": {"a": "b"}}})).await,
@@ -48,7 +48,7 @@ async fn rule_10_a_deployments_generation_counts_spec_and_annotations() {
 }
 
 #[tokio::test]
-async fn rule_10_other_kinds_count_their_spec_only() {
+async fn rule_10_only_spec_changes_increment_the_generation_of_other_kinds() {
     let test = ApiTest::start().await;
     let template = deployment("a")["spec"]["template"].clone();
     let selector = json!({"matchLabels": {"app": "a"}});
@@ -89,21 +89,21 @@ async fn rule_10_other_kinds_count_their_spec_only() {
 }
 
 #[tokio::test]
-async fn rule_10_kinds_without_a_spec_have_what_they_are_given() {
+async fn rule_10_kinds_without_a_spec_keep_the_given_generation() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let given = with(config_map("a"), &[("/metadata/generation", json!(5))]);
     let made = test.create(&maps, &given).await;
-    assert_eq!(generation(&made), 5, "what is given is kept: {made}");
+    assert_eq!(generation(&made), 5, "the given generation is kept: {made}");
     let pods = test.path("v1", "pods");
     let made = test.create(&pods, &pod("a")).await;
-    if test.newer("pods count their generation since 1.34") {
+    if test.is_newer("pods have a generation since 1.34") {
         assert_eq!(generation(&made), 1);
     }
 }
 
 #[tokio::test]
-async fn rule_10_the_beginning_of_a_deletion_counts_once() {
+async fn rule_10_marking_for_deletion_increments_the_generation_once() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
@@ -116,5 +116,5 @@ async fn rule_10_the_beginning_of_a_deletion_counts_once() {
     assert_eq!(generation(&pending), 2);
     assert!(pending["metadata"]["deletionTimestamp"].is_string());
     let again = test.delete(&one).await.ok();
-    assert_eq!(generation(&again), 2, "once");
+    assert_eq!(generation(&again), 2, "a second delete");
 }

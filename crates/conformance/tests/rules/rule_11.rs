@@ -1,4 +1,4 @@
-//! Rule 11: DELETE, its options, grace and finalizers.
+//! Rule 11: DELETE: grace periods, finalizers, preconditions.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn held(object: Value) -> Value {
     with(object, &[("/metadata/finalizers", json!([HOLD]))])
 }
 
-/// Makes a pod of this name that is bound to a node, so that it has a grace.
+/// Creates a pod that is bound to a node, so that it has a grace period.
 async fn bound(test: &ApiTest, name: &str) -> String {
     let pods = test.path("v1", "pods");
     test.create(&pods, &with(pod(name), &[("/spec/nodeName", json!("n"))]))
@@ -20,7 +20,7 @@ async fn bound(test: &ApiTest, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn rule_11_what_nothing_holds_goes_at_once_with_a_success() {
+async fn rule_11_deletion_without_finalizers_is_immediate_and_returns_success() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -47,7 +47,7 @@ async fn rule_11_what_nothing_holds_goes_at_once_with_a_success() {
 }
 
 #[tokio::test]
-async fn rule_11_finalizers_hold_it_until_they_are_gone() {
+async fn rule_11_finalizers_block_deletion_until_removed() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -60,14 +60,14 @@ async fn rule_11_finalizers_hold_it_until_they_are_gone() {
     );
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 0);
     assert!(number(&pending) > number(&made));
-    // Again: the same, and no new event.
+    // A second delete changes nothing and sends no event.
     let again = test.delete(&one).await.ok();
     assert_eq!(
         again["metadata"]["deletionTimestamp"],
         pending["metadata"]["deletionTimestamp"]
     );
     assert_eq!(version(&again), version(&pending));
-    // It is there, and can be written.
+    // The object still exists and can be changed.
     let mut watch = test
         .watch(&format!(
             "{maps}?watch=1&resourceVersion={}",
@@ -77,15 +77,15 @@ async fn rule_11_finalizers_hold_it_until_they_are_gone() {
     let patch = json!({"data": {"key": "still"}});
     test.patch(&one, PatchType::Merge, &patch).await.ok();
     watch.event_of("MODIFIED", "a").await;
-    // No new finalizer now.
+    // Finalizers can no longer be added.
     let more = json!({"metadata": {"finalizers": [HOLD, "example.com/more"]}});
-    let answer = test.patch(&one, PatchType::Merge, &more).await;
-    answer.refused_for(
+    let response = test.patch(&one, PatchType::Merge, &more).await;
+    response.refused_for(
         422,
         "Invalid",
         &[("FieldValueForbidden", "metadata.finalizers")],
     );
-    // The deletion cannot be taken back.
+    // The deletion cannot be cancelled.
     let alive = json!({"metadata": {"deletionTimestamp": null}});
     let kept = test.patch(&one, PatchType::Merge, &alive).await.ok();
     assert!(kept["metadata"]["deletionTimestamp"].is_string());
@@ -99,7 +99,7 @@ async fn rule_11_finalizers_hold_it_until_they_are_gone() {
 }
 
 #[tokio::test]
-async fn rule_11_an_update_without_finalizers_ends_it_too() {
+async fn rule_11_an_update_that_removes_finalizers_completes_the_deletion() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -111,7 +111,7 @@ async fn rule_11_an_update_without_finalizers_ends_it_too() {
 }
 
 #[tokio::test]
-async fn rule_11_a_running_pod_has_its_grace() {
+async fn rule_11_a_running_pod_has_a_grace_period() {
     let test = ApiTest::start().await;
     let one = bound(&test, "a").await;
     let pending = test.delete(&one).await.ok();
@@ -124,14 +124,14 @@ async fn rule_11_a_running_pod_has_its_grace() {
     let made = pending["metadata"]["creationTimestamp"].as_str().unwrap();
     let made = made.parse::<jiff::Timestamp>().unwrap().as_second();
     assert!((29..=60).contains(&(at(&pending) - made)), "{pending}");
-    // It can shrink.
+    // The grace period can be shortened.
     let shorter = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 5}))
         .await
         .ok();
     assert_eq!(shorter["metadata"]["deletionGracePeriodSeconds"], 5);
     assert!(at(&shorter) < at(&pending));
-    // But not grow.
+    // It cannot be extended.
     let longer = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 100}))
         .await
@@ -139,7 +139,7 @@ async fn rule_11_a_running_pod_has_its_grace() {
     assert_eq!(longer["metadata"]["deletionGracePeriodSeconds"], 5);
     assert_eq!(at(&longer), at(&shorter));
     test.get(&one).await.ok();
-    // The node says that it is over.
+    // The node ends the grace period.
     let over = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 0}))
         .await;
@@ -148,13 +148,13 @@ async fn rule_11_a_running_pod_has_its_grace() {
 }
 
 #[tokio::test]
-async fn rule_11_the_end_of_a_grace_is_seen_before_the_object_goes() {
+async fn rule_11_a_modified_event_precedes_the_deleted_event() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let made = test.create(&pods, &pod("a")).await;
     let one = format!("{pods}/a");
-    let answer = test.delete(&one).await.ok();
-    assert_eq!(answer["metadata"]["deletionGracePeriodSeconds"], 0);
+    let response = test.delete(&one).await.ok();
+    assert_eq!(response["metadata"]["deletionGracePeriodSeconds"], 0);
     let since = version(&made);
     let mut watch = test
         .watch(&format!("{pods}?watch=1&resourceVersion={since}"))
@@ -165,16 +165,16 @@ async fn rule_11_the_end_of_a_grace_is_seen_before_the_object_goes() {
     for seen in [&ended, &gone] {
         assert_eq!(
             seen["metadata"]["deletionTimestamp"],
-            answer["metadata"]["deletionTimestamp"]
+            response["metadata"]["deletionTimestamp"]
         );
     }
-    let why = "the answer has the version of the delete: 1.20 has the one before it";
+    let why = "the response has the resource version of the delete: in 1.20, the one before it";
     let version = test.old_or_new(number(&ended), number(&gone), why);
-    assert_eq!(number(&answer), version);
+    assert_eq!(number(&response), version);
 }
 
 #[tokio::test]
-async fn rule_11_some_kinds_answer_with_what_they_deleted() {
+async fn rule_11_deleting_some_kinds_returns_the_object() {
     let test = ApiTest::start().await;
     for (path, object) in [
         (test.path("v1", "pods"), pod("a")),
@@ -194,7 +194,7 @@ async fn rule_11_some_kinds_answer_with_what_they_deleted() {
 }
 
 #[tokio::test]
-async fn rule_11_the_grace_is_the_pods_own_or_the_requests() {
+async fn rule_11_the_grace_period_is_the_pods_own_or_the_requests() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let own = json!({"nodeName": "n", "terminationGracePeriodSeconds": 7});
@@ -220,7 +220,7 @@ async fn rule_11_the_grace_is_the_pods_own_or_the_requests() {
 }
 
 #[tokio::test]
-async fn rule_11_unscheduled_and_finished_pods_have_no_grace() {
+async fn rule_11_unscheduled_and_finished_pods_have_no_grace_period() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("unscheduled")).await;
@@ -238,7 +238,7 @@ async fn rule_11_unscheduled_and_finished_pods_have_no_grace() {
 }
 
 #[tokio::test]
-async fn rule_11_finalizers_and_grace_are_both_waited_for() {
+async fn rule_11_deletion_waits_for_finalizers_and_the_grace_period() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let object = with(held(pod("a")), &[("/spec/nodeName", json!("n"))]);
@@ -246,7 +246,7 @@ async fn rule_11_finalizers_and_grace_are_both_waited_for() {
     let one = format!("{pods}/a");
     let pending = test.delete(&one).await.ok();
     assert_eq!(pending["metadata"]["deletionGracePeriodSeconds"], 30);
-    // Finalizers gone first: the grace holds it.
+    // Without finalizers, the grace period still delays the deletion.
     let free = json!({"metadata": {"finalizers": null}});
     test.patch(&one, PatchType::Merge, &free).await.ok();
     test.get(&one).await.ok();
@@ -254,7 +254,7 @@ async fn rule_11_finalizers_and_grace_are_both_waited_for() {
         .await
         .ok();
     test.get(&one).await.refused(404, "NotFound");
-    // The grace over first: the finalizers hold it.
+    // After the grace period, finalizers still block the deletion.
     test.create(&pods, &object).await;
     test.delete(&one).await.ok();
     let over = test
@@ -268,7 +268,7 @@ async fn rule_11_finalizers_and_grace_are_both_waited_for() {
 }
 
 #[tokio::test]
-async fn rule_11_preconditions_must_hold() {
+async fn rule_11_preconditions_are_checked() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -298,7 +298,7 @@ async fn rule_11_preconditions_must_hold() {
 }
 
 #[tokio::test]
-async fn rule_11_the_bodys_options_win() {
+async fn rule_11_options_in_the_body_override_the_query() {
     let test = ApiTest::start().await;
     let one = bound(&test, "a").await;
     let options = json!({
@@ -310,23 +310,23 @@ async fn rule_11_the_bodys_options_win() {
 }
 
 #[tokio::test]
-async fn rule_11_options_that_make_no_sense_are_refused() {
+async fn rule_11_invalid_options_are_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
     test.create(&maps, &config_map("a")).await;
     let wrong = json!({"kind": "ConfigMap", "apiVersion": "v1"});
-    let answer = test.delete_with(&one, &wrong).await;
-    if test.newer("options of another kind: 1.20 answers 500") {
-        answer.refused(400, "BadRequest");
+    let response = test.delete_with(&one, &wrong).await;
+    if test.is_newer("options of another kind: 1.20 returns 500") {
+        response.refused(400, "BadRequest");
     }
-    let answer = test
-        .call("DELETE", &one)
+    let response = test
+        .request("DELETE", &one)
         .body("application/json", "{not json")
         .send()
         .await;
-    if test.newer("options that are no JSON: 1.20 answers 500") {
-        answer.refused(400, "BadRequest");
+    if test.is_newer("options that are not JSON: 1.20 returns 500") {
+        response.refused(400, "BadRequest");
     }
     test.get(&one).await.ok();
 }
@@ -346,15 +346,15 @@ async fn rule_11_a_collection_is_deleted_by_selector() {
     test.patch(&format!("{maps}/b"), PatchType::Merge, &hold)
         .await
         .ok();
-    let answer = test
+    let response = test
         .delete(&format!("{maps}?labelSelector=app%3Dweb"))
         .await
         .ok();
-    assert_eq!(answer["kind"], "ConfigMapList");
+    assert_eq!(response["kind"], "ConfigMapList");
     let left = test.get(&maps).await.ok();
     assert_eq!(crate::common::items(&left), ["b", "c"]);
     assert!(left["items"][0]["metadata"]["deletionTimestamp"].is_string());
-    // A collection that does not exist or is empty: nothing to do.
+    // Deleting an empty collection succeeds.
     let secrets = test.path("v1", "secrets");
     test.delete(&secrets).await.ok();
 }

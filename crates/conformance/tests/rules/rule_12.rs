@@ -1,5 +1,5 @@
-//! Rule 12: what becomes of the dependents: finalizers that the garbage
-//! collector works on.
+//! Rule 12: propagation of deletes to dependents, by finalizers that the garbage
+//! collector handles.
 
 use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn finalizers(object: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn rule_12_background_is_the_default_and_leaves_no_finalizer() {
+async fn rule_12_background_is_the_default_and_adds_no_finalizer() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     for options in [
@@ -30,7 +30,7 @@ async fn rule_12_background_is_the_default_and_leaves_no_finalizer() {
 }
 
 #[tokio::test]
-async fn rule_12_orphan_and_foreground_are_finalizers() {
+async fn rule_12_orphan_and_foreground_add_finalizers() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     for (name, options, finalizer) in [
@@ -47,12 +47,12 @@ async fn rule_12_orphan_and_foreground_are_finalizers() {
         let pending = test.delete_with(&one, &options).await.ok();
         assert_eq!(*finalizers(&pending), json!([finalizer]), "{options}");
     }
-    // In the query as well.
+    // The query parameter has the same effect.
     test.create(&path, &deployment("d")).await;
     let query = format!("{path}/d?propagationPolicy=Foreground");
     let pending = test.delete(&query).await.ok();
     assert_eq!(*finalizers(&pending), json!(["foregroundDeletion"]));
-    // Its own finalizers stay.
+    // Existing finalizers are kept.
     let held = with(
         deployment("e"),
         &[("/metadata/finalizers", json!(["example.com/hold"]))],
@@ -66,7 +66,7 @@ async fn rule_12_orphan_and_foreground_are_finalizers() {
 }
 
 #[tokio::test]
-async fn rule_12_a_later_policy_takes_the_place_of_an_earlier() {
+async fn rule_12_a_later_policy_replaces_an_earlier_one() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     test.create(&path, &deployment("a")).await;
@@ -90,7 +90,7 @@ async fn rule_12_a_later_policy_takes_the_place_of_an_earlier() {
 }
 
 #[tokio::test]
-async fn rule_12_a_finalizer_of_the_object_is_its_policy() {
+async fn rule_12_an_existing_finalizer_sets_the_policy() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for finalizer in ["orphan", "foregroundDeletion"] {
@@ -127,7 +127,7 @@ async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
         test.create(&path, &object).await;
         let pending = test.delete(&one).await.ok();
         assert_eq!(*finalizers(&pending), json!(["orphan"]), "{plural}");
-        // Whoever asks for it gets the other.
+        // An explicit policy overrides the default.
         test.create(&path, &with(object, &[("/metadata/name", json!("b"))]))
             .await;
         let other = test
@@ -138,28 +138,28 @@ async fn rule_12_jobs_and_replication_controllers_orphan_by_default() {
 }
 
 #[tokio::test]
-async fn rule_12_orphan_dependents_and_a_policy_contradict() {
+async fn rule_12_orphan_dependents_and_a_policy_are_mutually_exclusive() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
     test.create(&maps, &config_map("a")).await;
     let both = json!({"orphanDependents": true, "propagationPolicy": "Orphan"});
-    let answer = test.delete_with(&one, &both).await;
-    answer.refused_for(
+    let response = test.delete_with(&one, &both).await;
+    response.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "propagationPolicy")],
     );
     let unknown = json!({"propagationPolicy": "Later"});
-    let answer = test.delete_with(&one, &unknown).await;
-    let status = answer.refused(422, "Invalid");
+    let response = test.delete_with(&one, &unknown).await;
+    let status = response.refused(422, "Invalid");
     assert_eq!(status["details"]["causes"][0]["field"], "propagationPolicy");
     test.get(&one).await.ok();
 }
 
 #[tokio::test]
-async fn rule_12_the_collector_takes_the_finalizers_away_by_updates() {
-    // What a garbage collector does after its work is an ordinary write.
+async fn rule_12_the_garbage_collector_removes_finalizers_by_updates() {
+    // The garbage collector removes its finalizer by an ordinary write.
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     test.create(&path, &deployment("a")).await;

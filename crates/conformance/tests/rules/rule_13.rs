@@ -1,4 +1,4 @@
-//! Rule 13: dry runs go all the way, and keep nothing.
+//! Rule 13: dry runs validate everything and store nothing.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::json;
@@ -6,34 +6,34 @@ use serde_json::json;
 use crate::common::{config_map, pod, version, with};
 
 #[tokio::test]
-async fn rule_13_a_dry_create_answers_as_if_and_keeps_nothing() {
+async fn rule_13_a_dry_run_create_returns_the_object_and_stores_nothing() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let made = test.create(&format!("{pods}?dryRun=All"), &pod("a")).await;
     assert_eq!(
         made["spec"]["restartPolicy"], "Always",
-        "defaults are filled in"
+        "defaults are applied"
     );
     assert_eq!(made["metadata"]["uid"].as_str().unwrap().len(), 36);
     assert!(made["metadata"]["creationTimestamp"].is_string());
     test.get(&format!("{pods}/a"))
         .await
         .refused(404, "NotFound");
-    // Generated names are, too.
+    // Names are generated.
     let generated = json!({"metadata": {"generateName": "x-"}, "spec": pod("a")["spec"]});
     let made = test.create(&format!("{pods}?dryRun=All"), &generated).await;
     assert_eq!(made["metadata"]["name"].as_str().unwrap().len(), 7);
-    // All checks are made.
+    // The object is validated.
     let invalid = with(pod("a"), &[("/spec/containers", json!([]))]);
-    let answer = test.post(&format!("{pods}?dryRun=All"), &invalid).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueRequired", "spec.containers")]);
+    let response = test.post(&format!("{pods}?dryRun=All"), &invalid).await;
+    response.refused_for(422, "Invalid", &[("FieldValueRequired", "spec.containers")]);
     test.create(&pods, &pod("b")).await;
-    let answer = test.post(&format!("{pods}?dryRun=All"), &pod("b")).await;
-    answer.refused(409, "AlreadyExists");
+    let response = test.post(&format!("{pods}?dryRun=All"), &pod("b")).await;
+    response.refused(409, "AlreadyExists");
 }
 
 #[tokio::test]
-async fn rule_13_dry_updates_and_patches_change_nothing() {
+async fn rule_13_dry_run_updates_and_patches_change_nothing() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -62,16 +62,16 @@ async fn rule_13_dry_updates_and_patches_change_nothing() {
         assert_eq!(written["data"]["key"], "changed", "{kind:?}");
         assert_eq!(test.get(&one).await.ok(), made, "{kind:?}");
     }
-    // Versions are checked.
+    // Resource versions are checked.
     let stale = with(made.clone(), &[("/metadata/resourceVersion", json!("1"))]);
     test.put(&dry, &stale).await.refused(409, "Conflict");
-    // The first event is of the first real change.
+    // The first event is that of the first real change.
     let real = test.put(&one, &changed).await.ok();
     assert_eq!(watch.event("MODIFIED").await, real);
 }
 
 #[tokio::test]
-async fn rule_13_dry_deletes_delete_nothing() {
+async fn rule_13_a_dry_run_delete_deletes_nothing() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -87,7 +87,7 @@ async fn rule_13_dry_deletes_delete_nothing() {
 }
 
 #[tokio::test]
-async fn rule_13_other_values_are_invalid() {
+async fn rule_13_other_values_are_rejected() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
@@ -95,29 +95,29 @@ async fn rule_13_other_values_are_invalid() {
     let cause = [("FieldValueNotSupported", "dryRun")];
     for value in ["Some", "all", "true"] {
         let query = format!("dryRun={value}");
-        let answer = test
+        let response = test
             .post(&format!("{maps}?{query}"), &config_map("b"))
             .await;
-        let status = answer.refused_for(422, "Invalid", &cause);
+        let status = response.refused_for(422, "Invalid", &cause);
         let old = format!("[]string{{{value:?}}}");
-        let told = test.old_or_new(old, format!("[{value:?}]"), "values are shown as JSON");
+        let shown = test.old_or_new(old, format!("[{value:?}]"), "values are shown as JSON");
         let expected = format!(
-            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {told}: supported values: \"All\""
+            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {shown}: supported values: \"All\""
         );
         assert_eq!(status["message"], expected);
         assert_eq!(status["details"]["group"], "meta.k8s.io");
         assert_eq!(status["details"]["kind"], "CreateOptions");
-        let answer = test.put(&format!("{one}?{query}"), &config_map("a")).await;
-        let status = answer.refused_for(422, "Invalid", &cause);
+        let response = test.put(&format!("{one}?{query}"), &config_map("a")).await;
+        let status = response.refused_for(422, "Invalid", &cause);
         assert_eq!(status["details"]["kind"], "UpdateOptions");
         let merge = PatchType::Merge;
-        let answer = test
+        let response = test
             .patch(&format!("{one}?{query}"), merge, &json!({}))
             .await;
-        let status = answer.refused_for(422, "Invalid", &cause);
+        let status = response.refused_for(422, "Invalid", &cause);
         assert_eq!(status["details"]["kind"], "PatchOptions");
-        let answer = test.delete(&format!("{one}?{query}")).await;
-        answer.refused_for(422, "Invalid", &cause);
+        let response = test.delete(&format!("{one}?{query}")).await;
+        response.refused_for(422, "Invalid", &cause);
     }
     test.get(&format!("{maps}/b"))
         .await

@@ -1,12 +1,12 @@
-//! Rule 14: what becomes of fields that nobody knows, and of those given
-//! twice.
+//! Rule 14: unknown and duplicate fields.
 
-use longshore_conformance::{Answer, ApiTest, PatchType};
+use longshore_conformance::{ApiTest, PatchType, Response};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, with};
 
-const VALIDATION: &str = "fieldValidation is of 1.23: 1.20 drops unknown fields silently";
+const VALIDATION: &str =
+    "fieldValidation requires Kubernetes 1.23: 1.20 drops unknown fields silently";
 
 fn misspelt(name: &str) -> Value {
     with(
@@ -24,8 +24,8 @@ const UNKNOWN: [&str; 2] = [
 ];
 
 #[track_caller]
-fn warned(answer: &Answer, texts: &[&str]) {
-    let mut warnings = answer.headers("warning");
+fn warned(response: &Response, texts: &[&str]) {
+    let mut warnings = response.headers("warning");
     warnings.sort();
     let expected: Vec<String> = texts
         .iter()
@@ -45,9 +45,9 @@ async fn rule_14_unknown_fields_are_dropped() {
 }
 
 #[tokio::test]
-async fn rule_14_by_default_they_are_warned_of() {
+async fn rule_14_unknown_fields_cause_warnings_by_default() {
     let test = ApiTest::start().await;
-    if test.lacks(VALIDATION) {
+    if test.skip_on_old(VALIDATION) {
         return;
     }
     let path = test.path("apps/v1", "deployments");
@@ -56,33 +56,33 @@ async fn rule_14_by_default_they_are_warned_of() {
         ("b", "?fieldValidation=Warn"),
         ("c", "?fieldValidation="),
     ] {
-        let answer = test.post(&format!("{path}{query}"), &misspelt(name)).await;
-        answer.is(201);
-        warned(&answer, &UNKNOWN);
+        let response = test.post(&format!("{path}{query}"), &misspelt(name)).await;
+        response.is(201);
+        warned(&response, &UNKNOWN);
     }
     let one = format!("{path}/a");
-    let answer = test.put(&one, &misspelt("a")).await;
-    answer.ok();
-    warned(&answer, &UNKNOWN);
+    let response = test.put(&one, &misspelt("a")).await;
+    response.ok();
+    warned(&response, &UNKNOWN);
     let patch = json!({"spec": {"replica": 3}});
     for kind in [PatchType::Merge, PatchType::Strategic] {
-        let answer = test.patch(&one, kind, &patch).await;
-        answer.ok();
-        warned(&answer, &UNKNOWN[..1]);
+        let response = test.patch(&one, kind, &patch).await;
+        response.ok();
+        warned(&response, &UNKNOWN[..1]);
     }
 }
 
 #[tokio::test]
-async fn rule_14_strict_refuses_them() {
+async fn rule_14_strict_rejects_unknown_fields() {
     let test = ApiTest::start().await;
-    if test.lacks(VALIDATION) {
+    if test.skip_on_old(VALIDATION) {
         return;
     }
     let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
     let strict = "fieldValidation=Strict";
-    let answer = test.post(&format!("{path}?{strict}"), &misspelt("a")).await;
-    let status = answer.refused(400, "BadRequest");
+    let response = test.post(&format!("{path}?{strict}"), &misspelt("a")).await;
+    let status = response.refused(400, "BadRequest");
     assert_eq!(
         status["message"],
         format!(
@@ -93,88 +93,93 @@ async fn rule_14_strict_refuses_them() {
     test.get(&one).await.refused(404, "NotFound");
     test.create(&format!("{path}?{strict}"), &deployment("a"))
         .await;
-    let answer = test.put(&format!("{one}?{strict}"), &misspelt("a")).await;
-    answer.refused(400, "BadRequest");
+    let response = test.put(&format!("{one}?{strict}"), &misspelt("a")).await;
+    response.refused(400, "BadRequest");
     let patch = json!({"spec": {"replica": 3}});
     for kind in [PatchType::Merge, PatchType::Strategic] {
-        let answer = test.patch(&format!("{one}?{strict}"), kind, &patch).await;
-        let status = answer.refused(422, "Invalid");
+        let response = test.patch(&format!("{one}?{strict}"), kind, &patch).await;
+        let status = response.refused(422, "Invalid");
         let message = status["message"].as_str().unwrap();
         assert!(message.contains(UNKNOWN[0]), "{message}");
     }
 }
 
 #[tokio::test]
-async fn rule_14_ignore_says_nothing() {
+async fn rule_14_ignore_returns_no_warnings() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
-    let answer = test
+    let response = test
         .post(&format!("{path}?fieldValidation=Ignore"), &misspelt("a"))
         .await;
-    answer.is(201);
-    warned(&answer, &[]);
+    response.is(201);
+    warned(&response, &[]);
 }
 
 #[tokio::test]
-async fn rule_14_fields_given_twice_count_as_well() {
+async fn rule_14_duplicate_fields_are_reported() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let twice = |name: &str| {
+    let duplicate = |name: &str| {
         format!(
             r#"{{"metadata": {{"name": "{name}"}}, "data": {{"a": "1"}}, "data": {{"a": "2"}}}}"#
         )
     };
     let post = async |query: &str, body: String| {
-        let call = test.call("POST", &format!("{maps}?fieldValidation={query}"));
-        call.body("application/json", body).send().await
+        let request = test.request("POST", &format!("{maps}?fieldValidation={query}"));
+        request.body("application/json", body).send().await
     };
-    // The last one counts.
-    let made = post("Ignore", twice("a")).await.is(201);
+    // The last value is used.
+    let made = post("Ignore", duplicate("a")).await.is(201);
     assert_eq!(made["data"]["a"], "2");
-    if test.newer(VALIDATION) {
-        let answer = post("Warn", twice("b")).await;
-        answer.is(201);
-        warned(&answer, &[r#"duplicate field "data""#]);
-        let status = post("Strict", twice("c")).await.refused(400, "BadRequest");
+    if test.is_newer(VALIDATION) {
+        let response = post("Warn", duplicate("b")).await;
+        response.is(201);
+        warned(&response, &[r#"duplicate field "data""#]);
+        let status = post("Strict", duplicate("c"))
+            .await
+            .refused(400, "BadRequest");
         let message = status["message"].as_str().unwrap();
         assert!(message.contains(r#"duplicate field "data""#), "{message}");
     }
 }
 
 #[tokio::test]
-async fn rule_14_mistakes_come_in_the_order_of_the_text() {
+async fn rule_14_errors_are_in_document_order() {
     let test = ApiTest::start().await;
-    if test.lacks(VALIDATION) {
+    if test.skip_on_old(VALIDATION) {
         return;
     }
     let sets = test.path("apps/v1", "replicasets");
     let text = r#"{"metadata": {"name": "a"}, "spec": {"y": {"z": 1, "z": 1}, "replicas": 2,
         "replicas": 3, "y": 2, "selector": {"matchLabels": {"a": "b", "a": "c"}},
         "template": {"metadata": {"labels": {"a": "c"}}, "spec": {"w": 1, "containers": []}}}}"#;
-    let call = test.call("POST", &format!("{sets}?fieldValidation=Strict"));
-    let answer = call.body("application/json", text.to_owned()).send().await;
-    let status = answer.refused(400, "BadRequest");
+    let request = test.request("POST", &format!("{sets}?fieldValidation=Strict"));
+    let response = request
+        .body("application/json", text.to_owned())
+        .send()
+        .await;
+    let status = response.refused(400, "BadRequest");
     let expected = r#"strict decoding error: unknown field "spec.y", duplicate field "spec.replicas", duplicate field "spec.selector.matchLabels.a", unknown field "spec.template.spec.w""#;
     let message = status["message"].as_str().unwrap();
     assert!(message.ends_with(expected), "{message}");
 }
 
 #[tokio::test]
-async fn rule_14_other_values_are_invalid() {
+async fn rule_14_other_values_are_rejected() {
     let test = ApiTest::start().await;
-    if test.lacks(VALIDATION) {
+    if test.skip_on_old(VALIDATION) {
         return;
     }
     let maps = test.path("v1", "configmaps");
     let cause = [("FieldValueNotSupported", "fieldValidation")];
-    let answer = test
+    let response = test
         .post(&format!("{maps}?fieldValidation=Some"), &config_map("a"))
         .await;
-    answer.refused_for(422, "Invalid", &cause);
+    response.refused_for(422, "Invalid", &cause);
 }
 
 #[tokio::test]
-async fn rule_14_values_of_the_wrong_type_are_always_refused() {
+async fn rule_14_values_of_the_wrong_type_are_always_rejected() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     for (pointer, value) in [
@@ -186,8 +191,8 @@ async fn rule_14_values_of_the_wrong_type_are_always_refused() {
     ] {
         let wrong = with(deployment("a"), &[(pointer, value)]);
         for query in ["", "?fieldValidation=Ignore"] {
-            let answer = test.post(&format!("{path}{query}"), &wrong).await;
-            let status = answer.refused(400, "BadRequest");
+            let response = test.post(&format!("{path}{query}"), &wrong).await;
+            let status = response.refused(400, "BadRequest");
             let message = status["message"].as_str().unwrap();
             assert!(
                 message.contains("cannot be handled as a Deployment"),
@@ -196,15 +201,15 @@ async fn rule_14_values_of_the_wrong_type_are_always_refused() {
         }
     }
     for body in ["", "{", "[]", "null", "\"text\"", "{} x", "\u{0}"] {
-        let answer = test
-            .call("POST", &path)
+        let response = test
+            .request("POST", &path)
             .body("application/json", body)
             .send()
             .await;
         assert!(
-            (400..500).contains(&answer.code),
+            (400..500).contains(&response.code),
             "{body:?}: {}",
-            answer.text()
+            response.text()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Rule 15: the status and the scale are apart.
+//! Rule 15: status and scale subresources.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn rule_15_the_status_endpoint_changes_only_the_status() {
         written["metadata"]["generation"],
         made["metadata"]["generation"]
     );
-    // There is no other way to use it.
+    // The status endpoint supports neither POST nor DELETE.
     test.post(&status, &made)
         .await
         .refused(405, "MethodNotAllowed");
@@ -56,7 +56,7 @@ async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
         "spec": {"attacher": "example.org", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
     });
     let all = ["labels", "annotations", "finalizers", "ownerReferences"];
-    let attachments = test.wide("storage.k8s.io/v1", "volumeattachments");
+    let attachments = test.cluster_path("storage.k8s.io/v1", "volumeattachments");
     for (path, object, changes) in [
         (test.path("v1", "persistentvolumeclaims"), claim, &all[..]),
         (test.path("v1", "pods"), pod("a"), &all[..3]),
@@ -84,10 +84,10 @@ async fn rule_15_the_status_endpoint_changes_metadata_of_most_kinds() {
             assert_eq!(&written["metadata"][field], expected, "{path} {field}");
         }
         let patch = json!({"metadata": {"labels": {"a": "?"}}});
-        let answer = test.patch(&status, PatchType::Merge, &patch).await;
+        let response = test.patch(&status, PatchType::Merge, &patch).await;
         match changes.contains(&"labels") {
-            true => drop(answer.refused(422, "Invalid")),
-            false => assert_eq!(answer.ok()["metadata"], written["metadata"]),
+            true => drop(response.refused(422, "Invalid")),
+            false => assert_eq!(response.ok()["metadata"], written["metadata"]),
         }
         let patch = json!({"metadata": {"finalizers": null}});
         test.patch(&status, PatchType::Merge, &patch).await.ok();
@@ -108,23 +108,25 @@ async fn rule_15_the_main_endpoint_ignores_the_status() {
     let patched = test.patch(&one, PatchType::Merge, &failed).await.ok();
     assert_eq!(patched["status"], running["status"]);
     assert_eq!(patched["metadata"]["labels"]["a"], "b");
-    // Also when it is left out.
+    // The status is also kept if the update omits it.
     let bare = with(
         patched.clone(),
         &[("/status", json!(null)), ("/metadata/labels/a", json!("c"))],
     );
     let written = test.put(&one, &bare).await.ok();
     assert_eq!(written["status"], running["status"]);
-    // Nothing but the status in it: nothing changes.
+    // A patch that contains only the status changes nothing.
     let only = json!({"status": {"phase": "Failed"}});
     let same = test.patch(&one, PatchType::Merge, &only).await.ok();
-    if test.newer("a status sent to the main endpoint leaves no trace: 1.20 notes its manager") {
+    if test
+        .is_newer("a status sent to the main endpoint is ignored: 1.20 records its field manager")
+    {
         assert_eq!(version(&same), version(&written));
     }
 }
 
 #[tokio::test]
-async fn rule_15_kinds_without_a_status_have_no_such_endpoint() {
+async fn rule_15_kinds_without_a_status_have_no_status_endpoint() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &crate::common::config_map("a")).await;
@@ -140,7 +142,7 @@ fn check_scale(scale: &Value, name: &str, wanted: i64, present: i64) {
         (&json!("Scale"), &json!("autoscaling/v1"))
     );
     assert_eq!(scale["metadata"]["name"], name);
-    // None is left out, as Kubernetes' own types do.
+    // Zero replicas are omitted, as in the types of Kubernetes.
     let spec = if wanted == 0 {
         json!({})
     } else {
@@ -155,7 +157,7 @@ fn check_scale(scale: &Value, name: &str, wanted: i64, present: i64) {
 }
 
 #[tokio::test]
-async fn rule_15_the_scale_is_autoscalings() {
+async fn rule_15_the_scale_is_an_autoscaling_v1_object() {
     let test = ApiTest::start().await;
     for plural in ["deployments", "replicasets", "statefulsets"] {
         let path = test.path("apps/v1", plural);
@@ -181,7 +183,7 @@ async fn rule_15_the_scale_is_autoscalings() {
         assert_eq!(version(&object), version(&written));
         assert!(number(&object) > number(&made));
         assert_eq!(object["metadata"]["generation"], 2);
-        // A stale one conflicts; one without a version does not.
+        // A stale resource version conflicts; a missing one does not.
         test.put(&scale, &four).await.refused(409, "Conflict");
         let five = with(
             four,
@@ -195,7 +197,7 @@ async fn rule_15_the_scale_is_autoscalings() {
         let patched = test.patch(&scale, PatchType::Merge, &patch).await.ok();
         check_scale(&patched, "a", 0, 0);
         let negative = json!({"spec": {"replicas": -1}});
-        let answer = test.patch(&scale, PatchType::Merge, &negative).await;
-        answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "spec.replicas")]);
+        let response = test.patch(&scale, PatchType::Merge, &negative).await;
+        response.refused_for(422, "Invalid", &[("FieldValueInvalid", "spec.replicas")]);
     }
 }

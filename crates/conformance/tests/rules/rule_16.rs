@@ -1,11 +1,11 @@
-//! Rule 16: the kinds of patches.
+//! Rule 16: patch types.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, version, with};
 
-/// A test with the ConfigMap `a`, and its path.
+/// A test with the ConfigMap `a`, and the path of the object.
 async fn test() -> (ApiTest, String) {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
@@ -21,7 +21,7 @@ async fn test() -> (ApiTest, String) {
 }
 
 #[tokio::test]
-async fn rule_16_json_patches_do_each_operation() {
+async fn rule_16_json_patches_support_all_operations() {
     let (test, one) = test().await;
     let patch = async |operations: Value| test.patch(&one, PatchType::Json, &operations).await;
     let done = patch(json!([
@@ -54,7 +54,7 @@ async fn rule_16_json_patches_do_each_operation() {
         done["metadata"]["labels"],
         json!({"app": "web", "a/b": "c"})
     );
-    // Elements are counted from the end, too.
+    // Negative indexes count from the end.
     let done = patch(json!([
         {"op": "add", "path": "/metadata/finalizers", "value": ["a/a", "b/b"]},
         {"op": "add", "path": "/metadata/finalizers/-1", "value": "c/c"},
@@ -66,7 +66,7 @@ async fn rule_16_json_patches_do_each_operation() {
 }
 
 #[tokio::test]
-async fn rule_16_a_json_patch_that_does_not_fit_is_invalid_and_changes_nothing() {
+async fn rule_16_a_failing_json_patch_changes_nothing() {
     let (test, one) = test().await;
     let before = test.get(&one).await.ok();
     for last in [
@@ -76,34 +76,37 @@ async fn rule_16_a_json_patch_that_does_not_fit_is_invalid_and_changes_nothing()
         json!({"op": "move", "from": "/data/none", "path": "/data/x"}),
     ] {
         let patch = json!([{"op": "add", "path": "/data/new", "value": "x"}, last]);
-        let answer = test.patch(&one, PatchType::Json, &patch).await;
-        answer.refused(422, "Invalid");
+        let response = test.patch(&one, PatchType::Json, &patch).await;
+        response.refused(422, "Invalid");
     }
     assert_eq!(test.get(&one).await.ok(), before);
     let patch = json!([{"op": "replace", "path": "/data/none", "value": "x"}]);
     let replaced = test.patch(&one, PatchType::Json, &patch).await.ok();
-    assert_eq!(replaced["data"]["none"], "x", "as by an add");
+    assert_eq!(
+        replaced["data"]["none"], "x",
+        "replace adds a missing value"
+    );
 }
 
 #[tokio::test]
-async fn rule_16_what_is_no_json_patch_is_a_bad_request() {
+async fn rule_16_a_malformed_json_patch_is_a_bad_request() {
     let (test, one) = test().await;
-    for wrong in ["{}", "{\"op\": \"add\"}", "no json", "[1]", "\"text\""] {
-        let answer = test
-            .call("PATCH", &one)
+    for wrong in ["{}", "{\"op\": \"add\"}", "not json", "[1]", "\"text\""] {
+        let response = test
+            .request("PATCH", &one)
             .body(PatchType::Json.media_type(), wrong)
             .send()
             .await;
         assert!(
-            [400, 422].contains(&answer.code),
+            [400, 422].contains(&response.code),
             "{wrong}: {}",
-            answer.text()
+            response.text()
         );
     }
 }
 
 #[tokio::test]
-async fn rule_16_merge_patches_merge_objects_and_replace_the_rest() {
+async fn rule_16_merge_patches_merge_objects_and_replace_other_values() {
     let (test, one) = test().await;
     let patch = json!({
         "data": {"two": null, "three": "3", "none": null},
@@ -121,12 +124,12 @@ async fn rule_16_merge_patches_merge_objects_and_replace_the_rest() {
     assert_eq!(
         done["metadata"]["finalizers"],
         json!(["example.com/b"]),
-        "lists as a whole"
+        "lists are replaced"
     );
 }
 
 #[tokio::test]
-async fn rule_16_strategic_patches_know_the_lists() {
+async fn rule_16_strategic_merge_patches_merge_lists_by_key() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
     let one = format!("{path}/a");
@@ -142,7 +145,7 @@ async fn rule_16_strategic_patches_know_the_lists() {
         .map(|one| one["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["side", "main"]);
-    // The same as a merge patch replaces them all.
+    // The same patch as a merge patch replaces the list.
     let done = test.patch(&one, PatchType::Merge, &patch).await.ok();
     let containers = &done["spec"]["template"]["spec"]["containers"];
     assert_eq!(containers.as_array().unwrap().len(), 1);
@@ -152,23 +155,23 @@ async fn rule_16_strategic_patches_know_the_lists() {
 async fn rule_16_other_types_are_not_supported() {
     let (test, one) = test().await;
     for other in ["application/json", "text/plain", "application/xml", ""] {
-        let answer = test.call("PATCH", &one).body(other, "{}").send().await;
-        answer.refused(415, "UnsupportedMediaType");
+        let response = test.request("PATCH", &one).body(other, "{}").send().await;
+        response.refused(415, "UnsupportedMediaType");
     }
-    // Parameters of the type do not matter.
-    let answer = test
-        .call("PATCH", &one)
+    // Parameters of the content type are ignored.
+    let response = test
+        .request("PATCH", &one)
         .body(
             "application/merge-patch+json; charset=utf-8",
             "{\"data\": {\"x\": \"y\"}}",
         )
         .send()
         .await;
-    assert_eq!(answer.ok()["data"]["x"], "y");
+    assert_eq!(response.ok()["data"]["x"], "y");
 }
 
 #[tokio::test]
-async fn rule_16_a_patch_with_a_stale_version_conflicts() {
+async fn rule_16_a_patch_with_a_stale_resource_version_conflicts() {
     let (test, one) = test().await;
     let before = version(&test.get(&one).await.ok());
     let change = json!({"data": {"one": "changed"}});
@@ -188,15 +191,15 @@ async fn rule_16_a_patch_with_a_stale_version_conflicts() {
     test.patch(&one, PatchType::Json, &stale)
         .await
         .refused(409, "Conflict");
-    // A uid is no precondition of a patch: it is a field that never changes.
+    // The UID is not a precondition of a patch but an immutable field.
     let other = json!({"metadata": {"uid": "11111111-2222-3333-4444-555555555555"}});
-    let answer = test.patch(&one, PatchType::Merge, &other).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.uid")]);
+    let response = test.patch(&one, PatchType::Merge, &other).await;
+    response.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.uid")]);
     assert_eq!(test.get(&one).await.ok(), now);
 }
 
 #[tokio::test]
-async fn rule_16_patches_without_a_version_never_conflict() {
+async fn rule_16_patches_without_a_resource_version_never_conflict() {
     let (test, one) = test().await;
     let test = std::sync::Arc::new(test);
     let tasks: Vec<_> = (0..20)
@@ -216,18 +219,18 @@ async fn rule_16_patches_without_a_version_never_conflict() {
 }
 
 #[tokio::test]
-async fn rule_16_the_result_is_checked_as_any_write() {
+async fn rule_16_the_result_of_a_patch_is_validated() {
     let (test, one) = test().await;
     let merge = async |patch: Value| test.patch(&one, PatchType::Merge, &patch).await;
     merge(json!({"metadata": {"name": "b"}}))
         .await
         .refused(400, "BadRequest");
-    let answer = merge(json!({"metadata": {"namespace": "default"}})).await;
-    answer.refused(400, "BadRequest");
-    let answer = merge(json!({"metadata": {"labels": {"-": "x"}}})).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.labels")]);
-    let answer = merge(json!({"data": {"a": 5}})).await;
-    assert!([400, 422].contains(&answer.code), "{}", answer.text());
+    let response = merge(json!({"metadata": {"namespace": "default"}})).await;
+    response.refused(400, "BadRequest");
+    let response = merge(json!({"metadata": {"labels": {"-": "x"}}})).await;
+    response.refused_for(422, "Invalid", &[("FieldValueInvalid", "metadata.labels")]);
+    let response = merge(json!({"data": {"a": 5}})).await;
+    assert!([400, 422].contains(&response.code), "{}", response.text());
     for (patch, shown, problem) in [
         (
             json!({"data": {"a": ["x", 1.5]}}),
@@ -255,20 +258,20 @@ async fn rule_16_the_result_is_checked_as_any_write() {
             "cannot restore slice from bool",
         ),
     ] {
-        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
-        let status = answer.refused(422, "Invalid");
+        let response = test.patch(&one, PatchType::Strategic, &patch).await;
+        let status = response.refused(422, "Invalid");
         let expected = format!(" \"\" is invalid: patch: Invalid value: \"{shown}\": {problem}");
         assert_eq!(status["message"], expected);
     }
-    let answer = merge(json!({"kind": "Secret"})).await;
-    assert!([400, 422].contains(&answer.code), "{}", answer.text());
+    let response = merge(json!({"kind": "Secret"})).await;
+    assert!([400, 422].contains(&response.code), "{}", response.text());
     let missing = format!("{}/none", test.path("v1", "configmaps"));
-    let answer = test.patch(&missing, PatchType::Merge, &json!({})).await;
-    answer.refused(404, "NotFound");
+    let response = test.patch(&missing, PatchType::Merge, &json!({})).await;
+    response.refused(404, "NotFound");
 }
 
 #[tokio::test]
-async fn rule_16_a_patch_cannot_take_the_name_away() {
+async fn rule_16_a_patch_cannot_remove_the_name() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.create(&maps, &json!({"metadata": {"name": "a"}}))
@@ -280,14 +283,14 @@ async fn rule_16_a_patch_cannot_take_the_name_away() {
         json!({"metadata": null}),
         json!({"$patch": "delete"}),
     ] {
-        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
-        let status = answer.refused(400, "BadRequest");
+        let response = test.patch(&one, PatchType::Strategic, &patch).await;
+        let status = response.refused(400, "BadRequest");
         assert_eq!(
             status["message"],
             "the name of the object (a based on URL) was undeterminable: name must be provided"
         );
     }
-    // The namespace need not be said.
+    // The namespace is optional.
     let patch = json!({"metadata": {"namespace": null}});
     test.patch(&one, PatchType::Merge, &patch).await.ok();
 }

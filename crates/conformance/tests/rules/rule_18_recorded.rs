@@ -1,15 +1,14 @@
-//! Rule 18, as recorded: a sequence of writes by several managers, and what a
-//! real kube-apiserver 1.20 made of each. Every server must answer the same:
-//! code, conflicts, the parts of the object that a step looks at, and who
-//! manages which fields after it.
+//! Rule 18, recorded: a sequence of writes by several managers, and the results of a real
+//! kube-apiserver 1.20. Every server must return the same: the status code, conflicts,
+//! the selected parts of the object, and the managed fields.
 //!
-//! `crates/conformance/recorded/apply.json` has a step a line. Where newer ones answer otherwise, the
-//! step says so under `newer`: who has a bare map had all that is in it until 1.22.
+//! `crates/conformance/recorded/apply.json` has one step per line. Where newer servers differ,
+//! the field `newer` contains their results: until 1.22, owning a map included its contents.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
-/// The entries of `managedFields`, without times.
+/// The entries of `managedFields` without times.
 fn managers(object: &Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array();
     let mut entries: Vec<_> = entries
@@ -43,11 +42,12 @@ fn causes(status: &Value) -> Value {
         .collect()
 }
 
-/// A step, as this server should answer it.
-fn of_this(test: &ApiTest, step: &Value) -> Value {
+/// A step with the results expected of this server.
+fn expected_step(test: &ApiTest, step: &Value) -> Value {
     let mut step = step.clone();
     let newer = step["newer"].as_object().cloned().unwrap_or_default();
-    if !newer.is_empty() && test.newer("a bare map is nothing of what is in it since 1.22") {
+    if !newer.is_empty() && test.is_newer("since 1.22, owning a map does not include its contents")
+    {
         for (key, value) in newer {
             step[key] = value;
         }
@@ -61,7 +61,7 @@ async fn rule_18_a_recorded_sequence_of_applies_and_other_writes() {
     let steps: Vec<Value> =
         serde_json::from_str(include_str!("../../recorded/apply.json")).unwrap();
     for step in &steps {
-        let step = &of_this(&test, step);
+        let step = &expected_step(&test, step);
         let word = |name: &str| step[name].as_str().unwrap_or_default();
         let name = word("name");
         let mut path = word("path").replace("{ns}", test.namespace());
@@ -72,17 +72,19 @@ async fn rule_18_a_recorded_sequence_of_applies_and_other_writes() {
             path.push_str("&force=true");
         }
         let body = &step["body"];
-        let call = match word("method") {
-            "apply" => test.call("PATCH", &path).patch(PatchType::Apply, body),
-            "json" => test.call("PATCH", &path).patch(PatchType::Json, body),
-            "merge" => test.call("PATCH", &path).patch(PatchType::Merge, body),
-            "strategic" => test.call("PATCH", &path).patch(PatchType::Strategic, body),
-            "DELETE" => test.call("DELETE", &path),
-            method => test.call(method, &path).json(body),
+        let request = match word("method") {
+            "apply" => test.request("PATCH", &path).patch(PatchType::Apply, body),
+            "json" => test.request("PATCH", &path).patch(PatchType::Json, body),
+            "merge" => test.request("PATCH", &path).patch(PatchType::Merge, body),
+            "strategic" => test
+                .request("PATCH", &path)
+                .patch(PatchType::Strategic, body),
+            "DELETE" => test.request("DELETE", &path),
+            method => test.request(method, &path).json(body),
         };
-        let answer = call.send().await;
+        let response = request.send().await;
         let code = u16::try_from(step["code"].as_u64().unwrap()).unwrap();
-        let given = answer.is(code);
+        let given = response.is(code);
         if given["kind"] == "Status" {
             assert_eq!(
                 given["reason"].as_str().unwrap_or_default(),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::common::{config_map, items, pod, with};
 
-/// Asserts which objects each selector finds.
+/// Asserts which objects each selector matches.
 async fn find(test: &ApiTest, path: &str, table: &[(&str, &[&str])]) {
     for (selector, expected) in table {
         let encoded = selector.replace('=', "%3D").replace(',', "%2C");
@@ -18,11 +18,11 @@ async fn find(test: &ApiTest, path: &str, table: &[(&str, &[&str])]) {
 }
 
 #[tokio::test]
-async fn rule_19_every_kind_has_name_and_namespace() {
+async fn rule_19_every_kind_supports_name_and_namespace() {
     let test = ApiTest::start().await;
     let here = test.namespace();
-    let in_here = format!("metadata.namespace={here}");
-    let both = format!("metadata.name!=a,{in_here}");
+    let own_namespace = format!("metadata.namespace={here}");
+    let both = format!("metadata.name!=a,{own_namespace}");
     for (group_version, plural) in [
         ("v1", "configmaps"),
         ("v1", "secrets"),
@@ -47,7 +47,7 @@ async fn rule_19_every_kind_has_name_and_namespace() {
                 ("metadata.name!=a", &["b"]),
                 ("metadata.name=none", &[]),
                 ("metadata.name=", &[]),
-                (&in_here, &["a", "b"]),
+                (&own_namespace, &["a", "b"]),
                 ("metadata.namespace=default", &[]),
                 (&both, &["b"]),
                 ("", &["a", "b"]),
@@ -55,13 +55,13 @@ async fn rule_19_every_kind_has_name_and_namespace() {
         )
         .await;
     }
-    let namespaces = test.wide("v1", "namespaces");
+    let namespaces = test.cluster_path("v1", "namespaces");
     let own = format!("metadata.name={here}");
     find(&test, &namespaces, &[(&own, &[here])]).await;
 }
 
 #[tokio::test]
-async fn rule_19_pods_have_many() {
+async fn rule_19_pods_support_many_fields() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let other = with(
@@ -78,7 +78,7 @@ async fn rule_19_pods_have_many() {
     let status = json!({"status": {"phase": "Running", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}]}});
     let one = format!("{pods}/b/status");
     test.patch(&one, PatchType::Merge, &status).await.ok();
-    // Not for a pod that has its node.
+    // Only a pod without a node may be nominated.
     let status = json!({"status": {"nominatedNodeName": "next"}});
     let one = format!("{pods}/a/status");
     test.patch(&one, PatchType::Merge, &status).await.ok();
@@ -102,7 +102,7 @@ async fn rule_19_pods_have_many() {
         ],
     )
     .await;
-    if test.newer("status.podIPs and spec.hostNetwork are selectable since 1.21 and 1.29") {
+    if test.is_newer("status.podIPs and spec.hostNetwork are selectable since 1.21 and 1.29") {
         find(
             &test,
             &pods,
@@ -116,7 +116,7 @@ async fn rule_19_pods_have_many() {
 }
 
 #[tokio::test]
-async fn rule_19_events_have_what_they_are_about() {
+async fn rule_19_events_are_selected_by_the_involved_object() {
     let test = ApiTest::start().await;
     let events = test.path("v1", "events");
     let event = |name: &str, kind: &str| {
@@ -155,7 +155,7 @@ async fn rule_19_events_have_what_they_are_about() {
     .await;
     let here = format!("involvedObject.namespace={}", test.namespace());
     find(&test, &events, &[(&here, &["a", "b"])]).await;
-    if test.newer("reportingComponent is selectable since 1.22") {
+    if test.is_newer("reportingComponent is selectable since 1.22") {
         find(
             &test,
             &events,
@@ -166,7 +166,7 @@ async fn rule_19_events_have_what_they_are_about() {
 }
 
 #[tokio::test]
-async fn rule_19_other_kinds_have_theirs() {
+async fn rule_19_other_kinds_have_their_own_fields() {
     let test = ApiTest::start().await;
     let secrets = test.path("v1", "secrets");
     test.create(&secrets, &json!({"metadata": {"name": "a"}}))
@@ -183,7 +183,7 @@ async fn rule_19_other_kinds_have_theirs() {
     )
     .await;
 
-    let namespaces = test.wide("v1", "namespaces");
+    let namespaces = test.cluster_path("v1", "namespaces");
     let own = format!("metadata.name={},status.phase=Active", test.namespace());
     let here = test.namespace();
     find(&test, &namespaces, &[(&own, &[here])]).await;
@@ -194,7 +194,7 @@ async fn rule_19_other_kinds_have_theirs() {
     )
     .await;
 
-    let nodes = test.wide("v1", "nodes");
+    let nodes = test.cluster_path("v1", "nodes");
     let (up, down) = (format!("{here}-up"), format!("{here}-down"));
     test.create(&nodes, &json!({"metadata": {"name": up}}))
         .await;
@@ -209,7 +209,7 @@ async fn rule_19_other_kinds_have_theirs() {
 }
 
 #[tokio::test]
-async fn rule_19_jobs_by_their_successes() {
+async fn rule_19_jobs_are_selected_by_successes() {
     let test = ApiTest::start().await;
     let jobs = test.path("batch/v1", "jobs");
     let template = with(
@@ -236,7 +236,7 @@ async fn rule_19_jobs_by_their_successes() {
 }
 
 #[tokio::test]
-async fn rule_19_replication_controllers_by_their_replicas() {
+async fn rule_19_replication_controllers_are_selected_by_replicas() {
     let test = ApiTest::start().await;
     let template = crate::common::deployment("a")["spec"]["template"].clone();
     let path = test.path("v1", "replicationcontrollers");
@@ -256,11 +256,11 @@ async fn rule_19_replication_controllers_by_their_replicas() {
         &[("status.replicas=0", &["a"]), ("status.replicas=3", &["b"])],
     )
     .await;
-    // Those of ReplicaSets are not selectable.
+    // The replicas of ReplicaSets are not selectable.
     let sets = test.path("apps/v1", "replicasets");
     let by_replicas = format!("{sets}?fieldSelector=status.replicas%3D0");
-    let answer = test.get(&by_replicas).await;
-    answer.refused(400, "BadRequest");
+    let response = test.get(&by_replicas).await;
+    response.refused(400, "BadRequest");
 }
 
 #[tokio::test]
@@ -299,10 +299,10 @@ async fn rule_19_bad_syntax_is_a_bad_request() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for selector in ["metadata.name", "metadata.name%3Da%5Cx"] {
-        let answer = test.get(&format!("{maps}?fieldSelector={selector}")).await;
-        answer.refused(400, "BadRequest");
+        let response = test.get(&format!("{maps}?fieldSelector={selector}")).await;
+        response.refused(400, "BadRequest");
     }
-    // Escaped letters are part of the value.
+    // Escaped characters are part of the value.
     let list = test
         .get(&format!("{maps}?fieldSelector=metadata.name%3Da%5C%2Cb"))
         .await;
@@ -310,7 +310,7 @@ async fn rule_19_bad_syntax_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn rule_19_deletes_and_watches_select_as_well() {
+async fn rule_19_deletes_and_watches_support_field_selectors() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     for name in ["a", "b", "c"] {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::common::{config_map, items, with};
 
-/// A test with ConfigMaps that carry labels, and their path.
+/// A test with ConfigMaps that have labels, and the path of the collection.
 async fn test() -> (ApiTest, String) {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
@@ -33,7 +33,7 @@ fn encode(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn rule_20_each_operator_selects() {
+async fn rule_20_each_operator_is_supported() {
     let (test, maps) = test().await;
     for (selector, expected) in [
         ("", &["a", "b", "c", "d"][..]),
@@ -102,7 +102,7 @@ async fn rule_20_bad_syntax_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn rule_20_bad_syntax_is_told_in_known_words() {
+async fn rule_20_syntax_errors_have_kubernetes_messages() {
     let (test, maps) = test().await;
     let message = async |parameter: &str, selector: &str| {
         let query = format!("{maps}?{parameter}={}", encode(selector));
@@ -135,8 +135,8 @@ async fn rule_20_bad_syntax_is_told_in_known_words() {
             "{selector:?}"
         );
     }
-    let why = "1.20 words it without the path of the value";
-    let opening = "unable to parse requirement: ";
+    let why = "the message of 1.20 lacks the path of the value";
+    let prefix = "unable to parse requirement: ";
     for (selector, old, new) in [
         (
             "-a=b",
@@ -154,7 +154,7 @@ async fn rule_20_bad_syntax_is_told_in_known_words() {
             "values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators",
         ),
     ] {
-        let expected = format!("{opening}{}", test.old_or_new(old, new, why));
+        let expected = format!("{prefix}{}", test.old_or_new(old, new, why));
         let message = message("labelSelector", selector).await;
         assert!(message.starts_with(&expected), "{selector:?}: {message}");
     }
@@ -182,12 +182,12 @@ async fn rule_20_bad_syntax_is_told_in_known_words() {
 }
 
 #[tokio::test]
-async fn rule_20_and_field_selectors_go_together() {
+async fn rule_20_label_and_field_selectors_can_be_combined() {
     let (test, maps) = test().await;
     let query = format!("{maps}?labelSelector=app&fieldSelector=metadata.name!%3Da");
     assert_eq!(items(&test.get(&query).await.ok()), ["b", "c"]);
     let mut watch = test.watch(&format!("{query}&watch=1")).await;
-    // In any order.
+    // The order of initial events is not specified.
     let both = [watch.event("ADDED").await, watch.event("ADDED").await];
     let mut both = crate::common::names(&both);
     both.sort();

@@ -1,4 +1,4 @@
-//! Rule 21: what a client gets that asks for other forms.
+//! Rule 21: the Accept header, tables, metadata-only responses, compression.
 
 use std::io::Read as _;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::common::{config_map, items, names, pod, version};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
-const ONE: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
-const LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// A test with two ConfigMaps, and their path.
+/// A test with two ConfigMaps, and the path of the collection.
 async fn test() -> (ApiTest, String) {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
@@ -40,16 +40,16 @@ async fn rule_21_accept_is_an_ordered_list() {
             "ConfigMapList",
         ),
         (
-            &format!("application/xml,{LIST}"),
+            &format!("application/xml,{METADATA_LIST}"),
             "PartialObjectMetadataList",
         ),
         ("application/json;q=0.5", "ConfigMapList"),
         ("application/json; charset=utf-8", "ConfigMapList"),
     ] {
-        let answer = test.call("GET", &maps).accept(accept).send().await;
-        assert_eq!(answer.ok()["kind"], kind, "{accept}");
+        let response = test.request("GET", &maps).accept(accept).send().await;
+        assert_eq!(response.ok()["kind"], kind, "{accept}");
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "application/json",
             "{accept}"
         );
@@ -57,26 +57,26 @@ async fn rule_21_accept_is_an_ordered_list() {
 }
 
 #[tokio::test]
-async fn rule_21_what_cannot_be_made_is_not_acceptable() {
+async fn rule_21_unsupported_formats_are_not_acceptable() {
     let (test, maps) = test().await;
     let one = format!("{maps}/a");
     for (path, accept) in [
         (&maps, "application/xml"),
         (&maps, "text/html"),
-        (&maps, ONE),
-        (&one, LIST),
+        (&maps, METADATA),
+        (&one, METADATA_LIST),
         (&maps, "application/json;as=Nothing;v=v1;g=meta.k8s.io"),
         (&maps, "application/json;as=Table;v=v9;g=meta.k8s.io"),
     ] {
-        let answer = test.call("GET", path).accept(accept).send().await;
-        answer.refused(406, "NotAcceptable");
+        let response = test.request("GET", path).accept(accept).send().await;
+        response.refused(406, "NotAcceptable");
     }
 }
 
 #[tokio::test]
 async fn rule_21_a_table_has_columns_and_rows() {
     let (test, maps) = test().await;
-    let table = test.call("GET", &maps).accept(TABLE).send().await.ok();
+    let table = test.request("GET", &maps).accept(TABLE).send().await.ok();
     assert_eq!(
         (&table["kind"], &table["apiVersion"]),
         (&json!("Table"), &json!("meta.k8s.io/v1"))
@@ -113,13 +113,13 @@ async fn rule_21_a_table_has_columns_and_rows() {
 }
 
 #[tokio::test]
-async fn rule_21_a_tables_rows_carry_what_is_asked_for() {
+async fn rule_21_table_rows_include_the_requested_objects() {
     let (test, maps) = test().await;
     let one = format!("{maps}/a");
     let whole = test.get(&one).await.ok();
     let row = async |query: &str| {
         let path = format!("{one}{query}");
-        let table = test.call("GET", &path).accept(TABLE).send().await.ok();
+        let table = test.request("GET", &path).accept(TABLE).send().await.ok();
         assert_eq!(table["rows"].as_array().unwrap().len(), 1);
         table["rows"][0]["object"].clone()
     };
@@ -131,28 +131,28 @@ async fn rule_21_a_tables_rows_carry_what_is_asked_for() {
     assert_eq!(row("?includeObject=Object").await["data"], whole["data"]);
     assert_eq!(row("?includeObject=None").await, Value::Null);
     let path = format!("{one}?includeObject=Some");
-    let answer = test.call("GET", &path).accept(TABLE).send().await;
-    assert!((400..500).contains(&answer.code), "{}", answer.text());
+    let response = test.request("GET", &path).accept(TABLE).send().await;
+    assert!((400..500).contains(&response.code), "{}", response.text());
 }
 
 #[tokio::test]
-async fn rule_21_tables_page_as_lists_do() {
+async fn rule_21_tables_are_paginated_like_lists() {
     let (test, maps) = test().await;
     let path = format!("{maps}?limit=1");
-    let first = test.call("GET", &path).accept(TABLE).send().await.ok();
+    let first = test.request("GET", &path).accept(TABLE).send().await.ok();
     assert_eq!(first["rows"].as_array().unwrap().len(), 1);
     assert_eq!(first["metadata"]["remainingItemCount"], 1);
     let token = first["metadata"]["continue"].as_str().unwrap();
     let path = format!("{path}&continue={token}");
-    let second = test.call("GET", &path).accept(TABLE).send().await.ok();
+    let second = test.request("GET", &path).accept(TABLE).send().await.ok();
     assert_eq!(second["rows"][0]["cells"][0], "b");
 }
 
 #[tokio::test]
-async fn rule_21_only_a_watchs_first_table_has_columns() {
+async fn rule_21_only_the_first_table_of_a_watch_has_columns() {
     let (test, maps) = test().await;
     let path = format!("{maps}?watch=1");
-    let mut watch = test.call("GET", &path).accept(TABLE).watch().await;
+    let mut watch = test.request("GET", &path).accept(TABLE).watch().await;
     let first = watch.event("ADDED").await;
     assert_eq!(first["kind"], "Table");
     assert_eq!(first["columnDefinitions"][0]["name"], "Name");
@@ -167,17 +167,22 @@ async fn rule_21_only_a_watchs_first_table_has_columns() {
 }
 
 #[tokio::test]
-async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
+async fn rule_21_metadata_only_lists_objects_and_watches() {
     let (test, maps) = test().await;
-    let list = test.call("GET", &maps).accept(LIST).send().await.ok();
+    let list = test
+        .request("GET", &maps)
+        .accept(METADATA_LIST)
+        .send()
+        .await
+        .ok();
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     assert_eq!(list["apiVersion"], "meta.k8s.io/v1");
     assert_eq!(items(&list), ["a", "b"]);
     assert!(list["metadata"]["resourceVersion"].is_string());
     assert_eq!(list["items"][0].get("data"), None);
     let one = test
-        .call("GET", &format!("{maps}/a"))
-        .accept(ONE)
+        .request("GET", &format!("{maps}/a"))
+        .accept(METADATA)
         .send()
         .await
         .ok();
@@ -185,7 +190,7 @@ async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
     assert_eq!(one["metadata"]["name"], "a");
     assert_eq!(one.get("data"), None);
     let path = format!("{maps}?watch=1&allowWatchBookmarks=true");
-    let mut watch = test.call("GET", &path).accept(ONE).watch().await;
+    let mut watch = test.request("GET", &path).accept(METADATA).watch().await;
     let both = [watch.event("ADDED").await, watch.event("ADDED").await];
     assert_eq!(both[0]["kind"], "PartialObjectMetadata");
     assert_eq!(both[0].get("data"), None);
@@ -195,32 +200,35 @@ async fn rule_21_metadata_alone_of_lists_objects_and_watches() {
 }
 
 #[tokio::test]
-async fn rule_21_writes_answer_in_the_form_asked_for() {
+async fn rule_21_writes_return_the_requested_format() {
     let (test, maps) = test().await;
-    let call = test.call("POST", &maps).accept(ONE).json(&config_map("c"));
-    let made = call.send().await.is(201);
+    let request = test
+        .request("POST", &maps)
+        .accept(METADATA)
+        .json(&config_map("c"));
+    let made = request.send().await.is(201);
     assert_eq!(made["kind"], "PartialObjectMetadata");
     assert_eq!(made.get("data"), None);
-    let call = test
-        .call("POST", &maps)
+    let request = test
+        .request("POST", &maps)
         .accept(TABLE)
         .json(&config_map("d"));
-    let made = call.send().await.is(201);
+    let made = request.send().await.is(201);
     assert_eq!(made["rows"][0]["cells"][0], "d");
-    // A refusal is a Status all the same.
-    let call = test
-        .call("POST", &maps)
+    // Errors are always a Status.
+    let request = test
+        .request("POST", &maps)
         .accept(TABLE)
         .json(&config_map("d"));
-    call.send().await.refused(409, "AlreadyExists");
+    request.send().await.refused(409, "AlreadyExists");
 }
 
 #[tokio::test]
-async fn rule_21_pods_show_the_columns_users_know() {
+async fn rule_21_pods_have_the_kubectl_columns() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("a")).await;
-    let table = test.call("GET", &pods).accept(TABLE).send().await.ok();
+    let table = test.request("GET", &pods).accept(TABLE).send().await.ok();
     let columns = table["columnDefinitions"].as_array().unwrap();
     let shown = |priority: u32| {
         let of = columns
@@ -248,7 +256,7 @@ async fn rule_21_pods_show_the_columns_users_know() {
 }
 
 #[tokio::test]
-async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
+async fn rule_21_large_responses_are_compressed_if_the_client_accepts_gzip() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let text = "x".repeat(150_000);
@@ -257,7 +265,7 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
     let plain = test.get(&maps).await;
     assert_eq!(plain.header("content-encoding"), "");
     let packed = test
-        .call("GET", &maps)
+        .request("GET", &maps)
         .header("accept-encoding", "gzip")
         .send()
         .await;
@@ -273,10 +281,10 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
         version(&plain.json()["items"][0])
     );
     assert_eq!(unpacked["items"][0]["data"]["text"], text);
-    // A small one is not worth it.
+    // Small responses are not compressed.
     let small = test.path("v1", "secrets");
     let small = test
-        .call("GET", &small)
+        .request("GET", &small)
         .header("accept-encoding", "gzip")
         .send()
         .await;
@@ -284,13 +292,13 @@ async fn rule_21_large_answers_are_compressed_for_who_can_read_it() {
 }
 
 #[tokio::test]
-async fn rule_21_what_people_look_at_is_indented() {
+async fn rule_21_responses_to_browsers_and_curl_are_indented() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let is_indented = async |path: String, agent: &str| {
-        let call = test.call("GET", &path).header("user-agent", agent);
-        let answer = call.send().await;
-        answer.text().starts_with("{\n  \"")
+        let request = test.request("GET", &path).header("user-agent", agent);
+        let response = request.send().await;
+        response.text().starts_with("{\n  \"")
     };
     for (query, agent, expected) in [
         ("", "x/1", false),

@@ -1,13 +1,13 @@
-//! Rule 22: request bodies in protobuf, as kubectl sends them.
+//! Rule 22: protobuf request bodies, as kubectl sends them.
 
-use longshore_conformance::{Answer, ApiTest};
+use longshore_conformance::{ApiTest, Response};
 use serde_json::json;
 
 use crate::common::{config_map, version};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A field of bytes: its number, its contents.
+/// A length-delimited field.
 fn field(number: u8, contents: impl AsRef<[u8]>) -> Vec<u8> {
     let contents = contents.as_ref();
     let mut bytes = vec![number << 3 | 2];
@@ -21,12 +21,12 @@ fn field(number: u8, contents: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// A field with a small number.
+/// A varint field with a small value.
 fn number(field: u8, value: u8) -> Vec<u8> {
     vec![field << 3, value]
 }
 
-/// The envelope that every body is in.
+/// The envelope of all protobuf bodies.
 fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let type_meta = [field(1, api_version), field(2, kind)].concat();
     [b"k8s\0".to_vec(), field(1, type_meta), field(2, raw)].concat()
@@ -38,13 +38,13 @@ fn map(name: &str, value: &str) -> Vec<u8> {
     envelope("v1", "ConfigMap", &raw)
 }
 
-async fn send(test: &ApiTest, method: &str, path: &str, body: Vec<u8>) -> Answer {
-    let call = test.call(method, path).accept("application/json");
-    call.body(PROTOBUF, body).send().await
+async fn send(test: &ApiTest, method: &str, path: &str, body: Vec<u8>) -> Response {
+    let request = test.request(method, path).accept("application/json");
+    request.body(PROTOBUF, body).send().await
 }
 
 #[tokio::test]
-async fn rule_22_objects_are_made_and_replaced_in_protobuf() {
+async fn rule_22_objects_are_created_and_replaced_in_protobuf() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let made = send(&test, "POST", &maps, map("a", "one")).await.is(201);
@@ -132,16 +132,16 @@ async fn rule_22_delete_options_in_protobuf() {
 }
 
 #[tokio::test]
-async fn rule_22_json_is_an_acceptable_answer() {
+async fn rule_22_a_response_may_be_json() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
-    let call = test.call("POST", &maps).accept("application/json, */*");
-    let made = call.body(PROTOBUF, map("a", "one")).send().await.is(201);
+    let request = test.request("POST", &maps).accept("application/json, */*");
+    let made = request.body(PROTOBUF, map("a", "one")).send().await.is(201);
     assert_eq!(made["metadata"]["name"], "a");
 }
 
 #[tokio::test]
-async fn rule_22_what_cannot_be_read_is_a_bad_request() {
+async fn rule_22_a_malformed_body_is_a_bad_request() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let good = map("a", "one");
@@ -154,13 +154,13 @@ async fn rule_22_what_cannot_be_read_is_a_bad_request() {
         envelope("v1", "Secret", &field(1, field(1, "a"))),
         envelope("v9", "ConfigMap", &field(1, field(1, "a"))),
     ] {
-        let answer = send(&test, "POST", &maps, body.clone()).await;
+        let response = send(&test, "POST", &maps, body.clone()).await;
         assert!(
-            (400..500).contains(&answer.code),
+            (400..500).contains(&response.code),
             "{body:?}: {}",
-            answer.text()
+            response.text()
         );
-        assert_eq!(answer.json()["kind"], "Status");
+        assert_eq!(response.json()["kind"], "Status");
     }
     test.get(&format!("{maps}/a"))
         .await

@@ -1,19 +1,21 @@
-//! Rule 23: discovery.
+//! Rule 23: discovery, per version and aggregated.
 
 use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const AGGREGATED: &str = "aggregated discovery is of 1.26";
+const AGGREGATED: &str = "aggregated discovery requires Kubernetes 1.26";
 
 fn find<'a>(list: &'a Value, field: &str, value: &str) -> &'a Value {
-    let items = list.as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let items = list
+        .as_array()
+        .unwrap_or_else(|| panic!("not a list: {list}"));
     let found = items.iter().find(|item| item[field] == value);
     found.unwrap_or_else(|| panic!("no {value} in {list}"))
 }
 
 #[tokio::test]
-async fn rule_23_the_core_versions() {
+async fn rule_23_core_versions_are_listed() {
     let test = ApiTest::start().await;
     let versions = test.get("/api").await.ok();
     assert_eq!(versions["kind"], "APIVersions");
@@ -25,7 +27,7 @@ async fn rule_23_the_core_versions() {
 }
 
 #[tokio::test]
-async fn rule_23_the_groups() {
+async fn rule_23_groups_are_listed() {
     let test = ApiTest::start().await;
     let list = test.get("/apis").await.ok();
     assert_eq!(
@@ -65,7 +67,7 @@ async fn rule_23_the_groups() {
 }
 
 #[tokio::test]
-async fn rule_23_the_resources_of_a_version() {
+async fn rule_23_resources_of_a_version_are_listed() {
     let test = ApiTest::start().await;
     let list = test.get("/api/v1").await.ok();
     assert_eq!(list["kind"], "APIResourceList");
@@ -125,9 +127,9 @@ async fn rule_23_the_resources_of_a_version() {
 }
 
 #[tokio::test]
-async fn rule_23_all_at_once_in_version_2() {
+async fn rule_23_aggregated_discovery_lists_all_groups() {
     let test = ApiTest::start().await;
-    if test.lacks(AGGREGATED) {
+    if test.skip_on_old(AGGREGATED) {
         return;
     }
     for (path, group, version, resource, singular) in [
@@ -135,12 +137,12 @@ async fn rule_23_all_at_once_in_version_2() {
         ("/apis", "apps", "v1", "deployments", "Deployment"),
         ("/apis", "batch", "v1", "jobs", "Job"),
     ] {
-        let call = test
-            .call("GET", path)
+        let request = test
+            .request("GET", path)
             .accept(&format!("{V2},application/json"));
-        let answer = call.send().await;
-        assert_eq!(answer.header("content-type"), V2);
-        let list = answer.ok();
+        let response = request.send().await;
+        assert_eq!(response.header("content-type"), V2);
+        let list = response.ok();
         assert_eq!(list["kind"], "APIGroupDiscoveryList");
         assert_eq!(list["apiVersion"], "apidiscovery.k8s.io/v2");
         let groups = list["items"].as_array().unwrap();
@@ -155,7 +157,7 @@ async fn rule_23_all_at_once_in_version_2() {
         assert_eq!(found["freshness"], "Current");
         let found = find(&found["resources"], "resource", resource);
         assert_eq!(found["scope"], "Namespaced");
-        // A group and version are given where they are not those of the document.
+        // Group and version are set only if they differ from those of the document.
         let kind = |group, version, kind| json!({"group": group, "version": version, "kind": kind});
         assert_eq!(found["responseKind"], kind("", "", singular));
         assert!(found["singularResource"].is_string());
@@ -175,42 +177,42 @@ async fn rule_23_all_at_once_in_version_2() {
 }
 
 #[tokio::test]
-async fn rule_23_an_entity_tag_spares_the_body() {
+async fn rule_23_a_matching_etag_returns_not_modified() {
     let test = ApiTest::start().await;
-    if test.lacks(AGGREGATED) {
+    if test.skip_on_old(AGGREGATED) {
         return;
     }
-    let first = test.call("GET", "/apis").accept(V2).send().await;
+    let first = test.request("GET", "/apis").accept(V2).send().await;
     let tag = first.header("etag");
     assert!(
         tag.starts_with('"') && tag.ends_with('"') && tag.len() > 2,
         "{tag}"
     );
-    let call = test
-        .call("GET", "/apis")
+    let request = test
+        .request("GET", "/apis")
         .accept(V2)
         .header("if-none-match", &tag);
-    let same = call.send().await;
+    let same = request.send().await;
     assert_eq!((same.code, same.bytes.len()), (304, 0));
-    let call = test
-        .call("GET", "/apis")
+    let request = test
+        .request("GET", "/apis")
         .accept(V2)
         .header("if-none-match", "\"other\"");
-    assert_eq!(call.send().await.code, 200);
+    assert_eq!(request.send().await.code, 200);
 }
 
 #[tokio::test]
-async fn rule_23_plain_json_is_the_old_form() {
+async fn rule_23_plain_json_is_the_unaggregated_format() {
     let test = ApiTest::start().await;
     for accept in ["application/json", "*/*", ""] {
-        let answer = test.call("GET", "/apis").accept(accept).send().await;
-        assert_eq!(answer.header("content-type"), "application/json");
-        assert_eq!(answer.ok()["kind"], "APIGroupList");
+        let response = test.request("GET", "/apis").accept(accept).send().await;
+        assert_eq!(response.header("content-type"), "application/json");
+        assert_eq!(response.ok()["kind"], "APIGroupList");
     }
 }
 
 #[tokio::test]
-async fn rule_23_the_paths_there_are() {
+async fn rule_23_the_root_lists_the_paths() {
     let test = ApiTest::start().await;
     let root = test.get("/").await.ok();
     let paths = root["paths"].as_array().unwrap();

@@ -1,14 +1,14 @@
-//! Rule 24: OpenAPI.
+//! Rule 24: OpenAPI v3 and v2.
 
 use longshore_conformance::ApiTest;
 use serde_json::{Value, json};
 
-const V3: &str = "OpenAPI v3 is of 1.23";
+const V3: &str = "OpenAPI v3 requires Kubernetes 1.23";
 
 #[tokio::test]
 async fn rule_24_version_3_has_an_index_and_a_document_for_each_version() {
     let test = ApiTest::start().await;
-    if test.lacks(V3) {
+    if test.skip_on_old(V3) {
         return;
     }
     let index = test.get("/openapi/v3").await.ok();
@@ -31,14 +31,14 @@ async fn rule_24_version_3_has_an_index_and_a_document_for_each_version() {
         );
         assert!(document["paths"].is_object() && document["components"]["schemas"].is_object());
     }
-    let answer = test.get("/openapi/v3/apis/none/v1").await;
-    assert_eq!((answer.code, answer.text()), (404, String::new()));
+    let response = test.get("/openapi/v3/apis/none/v1").await;
+    assert_eq!((response.code, response.text()), (404, String::new()));
 }
 
 #[tokio::test]
-async fn rule_24_schemas_tell_their_kinds_and_how_they_merge() {
+async fn rule_24_schemas_contain_their_kinds_and_merge_keys() {
     let test = ApiTest::start().await;
-    if test.lacks(V3) {
+    if test.skip_on_old(V3) {
         return;
     }
     let document = test.get("/openapi/v3/api/v1").await.ok();
@@ -59,9 +59,9 @@ async fn rule_24_schemas_tell_their_kinds_and_how_they_merge() {
 }
 
 #[tokio::test]
-async fn rule_24_a_patch_lists_field_validation() {
+async fn rule_24_patch_operations_list_field_validation() {
     let test = ApiTest::start().await;
-    if test.lacks(V3) {
+    if test.skip_on_old(V3) {
         return;
     }
     let document = test.get("/openapi/v3/apis/apps/v1").await.ok();
@@ -93,21 +93,27 @@ async fn rule_24_a_patch_lists_field_validation() {
 async fn rule_24_version_2_in_protobuf() {
     let test = ApiTest::start().await;
     let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let answer = test.call("GET", "/openapi/v2").accept(accept).send().await;
-    assert_eq!(answer.code, 200, "{}", answer.text());
-    // The first field of a document: its version of Swagger.
+    let response = test
+        .request("GET", "/openapi/v2")
+        .accept(accept)
+        .send()
+        .await;
+    assert_eq!(response.code, 200, "{}", response.text());
+    // The first field of a document is the Swagger version.
     assert!(
-        answer.bytes.starts_with(b"\x0a\x032.0"),
+        response.bytes.starts_with(b"\x0a\x032.0"),
         "{:?}",
-        &answer.bytes[..16]
+        &response.bytes[..16]
     );
 }
 
 #[tokio::test]
 async fn rule_24_version_2_in_json() {
     let test = ApiTest::start().await;
-    let answer = test.call("GET", "/openapi/v2").accept("application/json");
-    let document = answer.send().await.ok();
+    let response = test
+        .request("GET", "/openapi/v2")
+        .accept("application/json");
+    let document = response.send().await.ok();
     assert_eq!(document["swagger"], "2.0");
     let definitions = &document["definitions"];
     let pod = &definitions["io.k8s.api.core.v1.Pod"];
@@ -124,6 +130,6 @@ async fn rule_24_version_2_in_json() {
         body.unwrap()["schema"]["$ref"],
         "#/definitions/io.k8s.api.core.v1.Pod"
     );
-    let refused = test.call("GET", "/openapi/v2").accept("text/html");
+    let refused = test.request("GET", "/openapi/v2").accept("text/html");
     assert_eq!(refused.send().await.code, 406);
 }

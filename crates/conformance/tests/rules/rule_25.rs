@@ -1,10 +1,10 @@
-//! Rule 25: version and health.
+//! Rule 25: version and health endpoints.
 
 use longshore_conformance::ApiTest;
 use longshore_model::release;
 
 #[tokio::test]
-async fn rule_25_the_version() {
+async fn rule_25_the_version_is_returned() {
     let test = ApiTest::start().await;
     let version = test.get("/version").await.ok();
     for field in [
@@ -31,7 +31,7 @@ async fn rule_25_the_version() {
 }
 
 #[tokio::test]
-async fn rule_25_health_is_told_in_plain_words() {
+async fn rule_25_health_endpoints_return_plain_text() {
     let test = ApiTest::start().await;
     for path in [
         "/healthz",
@@ -43,17 +43,25 @@ async fn rule_25_health_is_told_in_plain_words() {
         "/healthz/etcd",
         "/readyz?timeout=5s",
     ] {
-        let answer = test.get(path).await;
-        assert_eq!((answer.code, answer.text().as_str()), (200, "ok"), "{path}");
+        let response = test.get(path).await;
+        assert_eq!(
+            (response.code, response.text().as_str()),
+            (200, "ok"),
+            "{path}"
+        );
         assert!(
-            answer.header("content-type").starts_with("text/plain"),
+            response.header("content-type").starts_with("text/plain"),
             "{path}"
         );
     }
-    let told = test.get("/livez?verbose").await;
-    assert_eq!(told.code, 200);
-    assert!(told.text().contains("[+]ping ok"), "{}", told.text());
-    assert!(told.text().ends_with("check passed\n"), "{}", told.text());
+    let verbose = test.get("/livez?verbose").await;
+    assert_eq!(verbose.code, 200);
+    assert!(verbose.text().contains("[+]ping ok"), "{}", verbose.text());
+    assert!(
+        verbose.text().ends_with("check passed\n"),
+        "{}",
+        verbose.text()
+    );
 }
 
 #[tokio::test]
@@ -61,10 +69,10 @@ async fn rule_25_requests_are_counted() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     test.get(&maps).await.ok();
-    let answer = test.get("/metrics").await;
-    assert_eq!(answer.code, 200);
-    assert!(answer.header("content-type").starts_with("text/plain"));
-    let text = answer.text();
+    let response = test.get("/metrics").await;
+    assert_eq!(response.code, 200);
+    assert!(response.header("content-type").starts_with("text/plain"));
+    let text = response.text();
     let counted = text.lines().any(|line| {
         let labels = [
             r#"resource="configmaps""#,

@@ -1,14 +1,15 @@
-//! Rule 26: the logs of containers.
+//! Rule 26: container logs.
 
 use std::time::Duration;
 
-use longshore_conformance::{Answer, ApiTest};
+use longshore_conformance::{ApiTest, Response};
 use serde_json::json;
 
 use crate::common::{pod, with};
 
-/// A pod with two containers and an init container, on no node.
-async fn several(test: &ApiTest) -> String {
+/// Creates a pod with two containers and an init container, bound to no node. Returns the
+/// path of its log.
+async fn pod_with_several_containers(test: &ApiTest) -> String {
     let pods = test.path("v1", "pods");
     let two = json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]);
     let object = with(
@@ -16,7 +17,7 @@ async fn several(test: &ApiTest) -> String {
         &[
             ("/spec/containers", two),
             ("/spec/initContainers", json!([{"name": "i", "image": "x"}])),
-            // Only clients heed it.
+            // The server ignores this annotation.
             (
                 "/metadata/annotations",
                 json!({"kubectl.kubernetes.io/default-container": "b"}),
@@ -28,9 +29,9 @@ async fn several(test: &ApiTest) -> String {
 }
 
 #[tokio::test]
-async fn rule_26_one_of_several_containers_must_be_chosen() {
+async fn rule_26_a_container_must_be_specified_if_there_are_several() {
     let test = ApiTest::start().await;
-    let log = several(&test).await;
+    let log = pod_with_several_containers(&test).await;
     let status = test.get(&log).await.refused(400, "BadRequest");
     assert_eq!(
         status["message"],
@@ -41,19 +42,19 @@ async fn rule_26_one_of_several_containers_must_be_chosen() {
         status.refused(400, "BadRequest")["message"],
         "container none is not valid for pod p"
     );
-    // A pod that no node runs yet has written nothing.
+    // The log of a pod that is not bound to a node is empty.
     for container in ["a", "i"] {
-        let answer = test.get(&format!("{log}?container={container}")).await;
-        assert_eq!((answer.code, answer.text().as_str()), (204, ""));
+        let response = test.get(&format!("{log}?container={container}")).await;
+        assert_eq!((response.code, response.text().as_str()), (204, ""));
     }
     let none = test.path("v1", "pods/none/log");
     test.get(&none).await.refused(404, "NotFound");
 }
 
 #[tokio::test]
-async fn rule_26_options_that_say_nothing_sensible() {
+async fn rule_26_invalid_options_are_rejected() {
     let test = ApiTest::start().await;
-    let log = several(&test).await;
+    let log = pod_with_several_containers(&test).await;
     let ask = async |options: &str| test.get(&format!("{log}?container=a&{options}")).await;
     for (options, reason, field) in [
         ("tailLines=-1", "FieldValueInvalid", "tailLines"),
@@ -73,8 +74,8 @@ async fn rule_26_options_that_say_nothing_sensible() {
     ask("tailLines=many").await.refused(400, "BadRequest");
 }
 
-/// What a container of a pod that runs has written.
-async fn written(test: &ApiTest, script: &str) -> String {
+/// Creates a pod that runs a script. Returns the path of its log.
+async fn pod_with_script(test: &ApiTest, script: &str) -> String {
     let pods = test.path("v1", "pods");
     let container = json!([{"name": "main", "image": "x", "command": ["sh", "-c", script],
         "workingDir": "/data", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]);
@@ -90,12 +91,12 @@ async fn written(test: &ApiTest, script: &str) -> String {
     format!("{pods}/p/log")
 }
 
-/// Asks until the answer is as it should be in the end.
-async fn until(test: &ApiTest, path: &str, is_it: impl Fn(&Answer) -> bool) -> Answer {
+/// Repeats a request until the response meets a condition.
+async fn until(test: &ApiTest, path: &str, holds: impl Fn(&Response) -> bool) -> Response {
     for _ in 0..600 {
-        let answer = test.get(path).await;
-        if is_it(&answer) {
-            return answer;
+        let response = test.get(path).await;
+        if holds(&response) {
+            return response;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -103,14 +104,14 @@ async fn until(test: &ApiTest, path: &str, is_it: impl Fn(&Answer) -> bool) -> A
 }
 
 #[tokio::test]
-async fn rule_26_how_much_of_a_log() {
+async fn rule_26_options_limit_the_log() {
     let test = ApiTest::with_node().await;
-    if test.is_without("a node that runs pods") {
+    if test.skip_on_real("a node that runs pods") {
         return;
     }
-    let log = written(&test, "for i in 1 2 3; do echo line $i; done; sleep 1000").await;
+    let log = pod_with_script(&test, "for i in 1 2 3; do echo line $i; done; sleep 1000").await;
     let whole = "line 1\nline 2\nline 3\n";
-    until(&test, &log, |answer| answer.text() == whole).await;
+    until(&test, &log, |response| response.text() == whole).await;
     let ask = async |options: &str| test.get(&format!("{log}?{options}")).await.text();
     for (options, part) in [
         ("tailLines=0", ""),
@@ -127,7 +128,7 @@ async fn rule_26_how_much_of_a_log() {
     let stamped = ask("timestamps=true&tailLines=1").await;
     let (time, line) = stamped.split_once(' ').unwrap();
     assert_eq!(line, "line 3\n");
-    // RFC 3339 with nanoseconds, by which the log can be asked for again.
+    // An RFC 3339 timestamp with nanoseconds, which is valid as `sinceTime`.
     assert!(time.len() > 20 && time.ends_with('Z'), "{time}");
     assert!(ask(&format!("sinceTime={time}")).await.ends_with(line));
 }
@@ -135,29 +136,29 @@ async fn rule_26_how_much_of_a_log() {
 #[tokio::test]
 async fn rule_26_a_followed_log_ends_with_its_container() {
     let test = ApiTest::with_node().await;
-    if test.is_without("a node that runs pods") {
+    if test.skip_on_real("a node that runs pods") {
         return;
     }
-    let log = written(
+    let log = pod_with_script(
         &test,
         "echo one; sleep 1; echo two; sleep 0.3; printf three",
     )
     .await;
-    until(&test, &log, |answer| answer.text().starts_with("one\n")).await;
+    until(&test, &log, |response| response.text().starts_with("one\n")).await;
     let followed = test.get(&format!("{log}?follow=true")).await;
     assert_eq!(followed.text(), "one\ntwo\nthree\n");
 }
 
 #[tokio::test]
-async fn rule_26_the_run_before() {
+async fn rule_26_logs_of_the_previous_container() {
     let test = ApiTest::with_node().await;
-    if test.is_without("a node that runs pods") {
+    if test.skip_on_real("a node that runs pods") {
         return;
     }
     let script = "test -e seen && echo second && sleep 1000; touch seen; echo first; exit 1";
-    let log = written(&test, script).await;
+    let log = pod_with_script(&test, script).await;
     let previous = format!("{log}?previous=true");
-    until(&test, &log, |answer| answer.text() == "second\n").await;
+    until(&test, &log, |response| response.text() == "second\n").await;
     assert_eq!(test.get(&previous).await.text(), "first\n");
     let waiting = test.path("v1", "pods");
     let blocked = with(
@@ -165,11 +166,11 @@ async fn rule_26_the_run_before() {
         &[("/spec/containers", json!([{"name": "main", "image": "x"}]))],
     );
     test.create(&waiting, &blocked).await;
-    let answer = until(&test, &format!("{waiting}/w/log"), |answer| {
-        answer.code == 400
+    let response = until(&test, &format!("{waiting}/w/log"), |response| {
+        response.code == 400
     })
     .await;
-    let status = answer.refused(400, "BadRequest");
+    let status = response.refused(400, "BadRequest");
     let message = status["message"].as_str().unwrap();
     assert!(
         message.starts_with("container \"main\" in pod \"w\" is waiting to start"),

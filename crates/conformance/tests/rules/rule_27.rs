@@ -1,7 +1,7 @@
-//! Rule 27: exec, attach and port-forward. What clients do with them is played
-//! in `tests/clients/streams`.
+//! Rule 27: exec, attach, and port-forward. `tests/clients/streams` tests them with
+//! clients.
 
-use longshore_conformance::{Answer, ApiTest};
+use longshore_conformance::{ApiTest, Response};
 use serde_json::{Value, json};
 
 use crate::common::{pod, with};
@@ -12,19 +12,20 @@ const SUBRESOURCES: [(&str, &str); 3] = [
     ("portforward", "PodPortForwardOptions"),
 ];
 
-/// Asks for a websocket.
-async fn ask(test: &ApiTest, method: &str, path: &str) -> Answer {
-    let call = test.call(method, path).header("connection", "Upgrade");
-    let call = call.header("upgrade", "websocket");
-    let call = call.header("sec-websocket-version", "13");
-    let call = call.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-    call.header("sec-websocket-protocol", "v4.channel.k8s.io")
+/// Requests an upgrade to a websocket.
+async fn upgrade(test: &ApiTest, method: &str, path: &str) -> Response {
+    let request = test.request(method, path).header("connection", "Upgrade");
+    let request = request.header("upgrade", "websocket");
+    let request = request.header("sec-websocket-version", "13");
+    let request = request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    request
+        .header("sec-websocket-protocol", "v4.channel.k8s.io")
         .send()
         .await
 }
 
 #[tokio::test]
-async fn rule_27_discovery_has_what_can_be_connected_to() {
+async fn rule_27_discovery_lists_the_connect_subresources() {
     let test = ApiTest::start().await;
     let resources = test.get("/api/v1").await.ok();
     for (subresource, kind) in SUBRESOURCES {
@@ -38,7 +39,7 @@ async fn rule_27_discovery_has_what_can_be_connected_to() {
 }
 
 #[tokio::test]
-async fn rule_27_a_container_must_be_chosen_before_the_upgrade() {
+async fn rule_27_the_container_is_validated_before_the_upgrade() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     let two = json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]);
@@ -61,30 +62,30 @@ async fn rule_27_a_container_must_be_chosen_before_the_upgrade() {
                     "pod one does not have a host assigned",
                 ),
             ] {
-                let sign = if path.contains('?') { '&' } else { '?' };
-                let path = format!("{pods}/{path}{sign}stdout=true&command=true");
-                let refused = ask(&test, method, &path).await;
+                let separator = if path.contains('?') { '&' } else { '?' };
+                let path = format!("{pods}/{path}{separator}stdout=true&command=true");
+                let refused = upgrade(&test, method, &path).await;
                 let status = refused.refused(400, "BadRequest");
                 assert_eq!(status["message"], message, "{method} {path}");
             }
         }
-        let refused = ask(&test, method, &format!("{pods}/one/portforward")).await;
+        let refused = upgrade(&test, method, &format!("{pods}/one/portforward")).await;
         let status = refused.refused(400, "BadRequest");
         assert_eq!(status["message"], "pod one does not have a host assigned");
     }
     for (what, _) in SUBRESOURCES {
         let path = format!("{pods}/none/{what}?stdout=true&command=true");
-        ask(&test, "GET", &path).await.refused(404, "NotFound");
+        upgrade(&test, "GET", &path).await.refused(404, "NotFound");
         let path = format!("{pods}/one/{what}");
-        let refused = test.call("DELETE", &path).send().await;
+        let refused = test.request("DELETE", &path).send().await;
         refused.refused(405, "MethodNotAllowed");
     }
 }
 
 #[tokio::test]
-async fn rule_27_what_a_running_container_is_asked_for() {
+async fn rule_27_exec_requests_are_validated() {
     let test = ApiTest::with_node().await;
-    if test.is_without("a node that runs pods") {
+    if test.skip_on_real("a node that runs pods") {
         return;
     }
     let pods = test.path("v1", "pods");
@@ -106,13 +107,13 @@ async fn rule_27_what_a_running_container_is_asked_for() {
         let mut rounds = 0;
         while test.get(&format!("{pods}/{name}")).await.ok()["status"]["phase"] != phase {
             rounds += 1;
-            assert!(rounds < 600, "{name} does not get {phase}");
+            assert!(rounds < 600, "{name} does not reach the phase {phase}");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     }
     let refused = async |path: &str, code, reason| {
-        let answer = ask(&test, "GET", &format!("{pods}/{path}")).await;
-        answer.refused(code, reason)["message"].clone()
+        let response = upgrade(&test, "GET", &format!("{pods}/{path}")).await;
+        response.refused(code, reason)["message"].clone()
     };
     assert_eq!(
         refused("p/exec?command=true", 400, "BadRequest").await,

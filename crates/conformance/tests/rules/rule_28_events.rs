@@ -1,9 +1,9 @@
-//! Rule 28: Events of the core group and of events.k8s.io are one store.
+//! Rule 28: Events of the core group and of events.k8s.io share one store.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
-fn newer(test: &ApiTest, name: &str) -> Value {
+fn new_event(test: &ApiTest, name: &str) -> Value {
     json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name},
         "eventTime": "2026-01-02T03:04:05.678901Z", "reason": "Tried", "action": "Trying",
         "note": "it was tried", "type": "Normal",
@@ -12,17 +12,17 @@ fn newer(test: &ApiTest, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn rule_28_an_event_is_seen_in_both_groups() {
+async fn rule_28_an_event_is_visible_in_both_groups() {
     let test = ApiTest::start().await;
     let (core, new) = (
         test.path("v1", "events"),
         test.path("events.k8s.io/v1", "events"),
     );
     let mut watch = test.watch(&format!("{core}?watch=true")).await;
-    let made = test.create(&new, &newer(&test, "a")).await;
+    let made = test.create(&new, &new_event(&test, "a")).await;
     assert_eq!(made["note"], "it was tried");
-    let told = watch.event_of("ADDED", "a").await;
-    assert_eq!(told["message"], "it was tried");
+    let added = watch.event_of("ADDED", "a").await;
+    assert_eq!(added["message"], "it was tried");
     let seen = test.get(&format!("{core}/a")).await.ok();
     assert_eq!(seen["apiVersion"], "v1");
     assert_eq!(seen["involvedObject"]["name"], "p");
@@ -50,10 +50,10 @@ async fn rule_28_an_event_is_seen_in_both_groups() {
 }
 
 #[tokio::test]
-async fn rule_28_the_newer_events_have_stricter_rules() {
+async fn rule_28_events_k8s_io_events_have_stricter_validation() {
     let test = ApiTest::start().await;
     let new = test.path("events.k8s.io/v1", "events");
-    let mut event = newer(&test, "a");
+    let mut event = new_event(&test, "a");
     event["eventTime"] = Value::Null;
     test.post(&new, &event).await.refused_for(
         422,
@@ -65,25 +65,25 @@ async fn rule_28_the_newer_events_have_stricter_rules() {
         ("reason", "FieldValueRequired"),
         ("reportingInstance", "FieldValueRequired"),
     ] {
-        let mut event = newer(&test, "a");
+        let mut event = new_event(&test, "a");
         event[field] = json!("");
         test.post(&new, &event)
             .await
             .refused_for(422, "Invalid", &[(reason, field)]);
     }
-    let mut event = newer(&test, "a");
+    let mut event = new_event(&test, "a");
     event["deprecatedCount"] = json!(2);
     test.post(&new, &event)
         .await
         .refused_for(422, "Invalid", &[("FieldValueInvalid", "count")]);
-    test.create(&new, &newer(&test, "a")).await;
+    test.create(&new, &new_event(&test, "a")).await;
     let one = format!("{new}/a");
     let series = json!({"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}});
-    let answer = test.patch(&one, PatchType::Merge, &series).await.ok();
-    assert_eq!(answer["series"]["count"], 2);
-    if test.newer("an Event of events.k8s.io keeps its note") {
+    let response = test.patch(&one, PatchType::Merge, &series).await.ok();
+    assert_eq!(response["series"]["count"], 2);
+    if test.is_newer("the note of an events.k8s.io Event is immutable") {
         let another = json!({"note": "another"});
-        let answer = test.patch(&one, PatchType::Merge, &another).await;
-        answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "message")]);
+        let response = test.patch(&one, PatchType::Merge, &another).await;
+        response.refused_for(422, "Invalid", &[("FieldValueInvalid", "message")]);
     }
 }

@@ -1,22 +1,22 @@
-//! Rule 28: an eviction is a delete that asks the pod's budget first.
+//! Rule 28: an eviction deletes a pod if its PodDisruptionBudget allows it.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
 
 use crate::common::{pod, with};
 
-/// What the tests write to.
-struct Stage {
+/// A test and the paths of its objects.
+struct EvictionTest {
     test: ApiTest,
     pods: String,
     budgets: String,
     version: &'static str,
 }
 
-impl Stage {
+impl EvictionTest {
     async fn start() -> Self {
         let test = ApiTest::start().await;
-        let why = "evictions and budgets are of policy/v1beta1";
+        let why = "evictions and budgets are in policy/v1beta1";
         let version = test.old_or_new("policy/v1beta1", "policy/v1", why);
         Self {
             pods: test.path("v1", "pods"),
@@ -26,7 +26,7 @@ impl Stage {
         }
     }
 
-    /// A pod on a node, in a phase.
+    /// Creates a pod that is bound to a node and sets its phase.
     async fn pod(&self, name: &str, phase: &str, ready: bool) {
         let labelled = with(
             pod(name),
@@ -56,8 +56,8 @@ impl Stage {
     async fn status(&self, path: &str, status: Value) -> Value {
         let path = format!("{path}/status");
         let patch = json!({"status": status});
-        let answer = self.test.patch(&path, PatchType::Merge, &patch).await;
-        answer.ok()
+        let response = self.test.patch(&path, PatchType::Merge, &patch).await;
+        response.ok()
     }
 
     fn eviction(&self, name: &str, options: Value) -> Value {
@@ -65,40 +65,43 @@ impl Stage {
             "deleteOptions": options})
     }
 
-    async fn evict(&self, name: &str, options: Value) -> longshore_conformance::Answer {
+    async fn evict(&self, name: &str, options: Value) -> longshore_conformance::Response {
         let path = format!("{}/{name}/eviction", self.pods);
         let eviction = self.eviction(name, options);
         self.test.post(&path, &eviction).await
     }
 
-    async fn is_going(&self, name: &str) -> bool {
+    async fn is_deleted(&self, name: &str) -> bool {
         let pod = self.test.get(&format!("{}/{name}", self.pods)).await;
         pod.code == 404 || pod.ok()["metadata"]["deletionTimestamp"].is_string()
     }
 }
 
 #[tokio::test]
-async fn rule_28_an_eviction_deletes_as_its_options_say() {
-    let stage = Stage::start().await;
-    stage.pod("a", "Running", true).await;
-    stage
+async fn rule_28_an_eviction_applies_its_delete_options() {
+    let eviction_test = EvictionTest::start().await;
+    eviction_test.pod("a", "Running", true).await;
+    eviction_test
         .evict("a", json!({"preconditions": {"uid": "other"}}))
         .await
         .refused(409, "Conflict");
-    let dry = stage.evict("a", json!({"dryRun": ["All"]})).await.is(201);
+    let dry = eviction_test
+        .evict("a", json!({"dryRun": ["All"]}))
+        .await
+        .is(201);
     assert_eq!(dry["status"], "Success");
-    assert!(!stage.is_going("a").await);
-    let path = format!("{}/a/eviction", stage.pods);
-    let dry = stage
+    assert!(!eviction_test.is_deleted("a").await);
+    let path = format!("{}/a/eviction", eviction_test.pods);
+    let dry = eviction_test
         .test
         .post(
             &format!("{path}?dryRun=All"),
-            &stage.eviction("a", json!(null)),
+            &eviction_test.eviction("a", json!(null)),
         )
         .await;
     dry.is(201);
-    assert!(!stage.is_going("a").await);
-    let done = stage
+    assert!(!eviction_test.is_deleted("a").await);
+    let done = eviction_test
         .evict("a", json!({"gracePeriodSeconds": 7}))
         .await
         .is(201);
@@ -106,11 +109,15 @@ async fn rule_28_an_eviction_deletes_as_its_options_say() {
         (&done["kind"], &done["status"], &done["code"]),
         (&json!("Status"), &json!("Success"), &json!(201))
     );
-    let pod = stage.test.get(&format!("{}/a", stage.pods)).await.ok();
-    assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 7);
-    if stage
+    let pod = eviction_test
         .test
-        .newer("the pod's condition DisruptionTarget: 1.26")
+        .get(&format!("{}/a", eviction_test.pods))
+        .await
+        .ok();
+    assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 7);
+    if eviction_test
+        .test
+        .is_newer("the pod condition DisruptionTarget requires Kubernetes 1.26")
     {
         let condition = &pod["status"]["conditions"][1];
         assert_eq!(
@@ -118,33 +125,36 @@ async fn rule_28_an_eviction_deletes_as_its_options_say() {
             (&json!("DisruptionTarget"), &json!("EvictionByEvictionAPI"))
         );
     }
-    stage
+    eviction_test
         .evict("none", json!(null))
         .await
         .refused(404, "NotFound");
-    let other = stage.eviction("b", json!(null));
-    let answer = stage.test.post(&path, &other).await;
-    answer.refused(400, "BadRequest");
+    let other = eviction_test.eviction("b", json!(null));
+    let response = eviction_test.test.post(&path, &other).await;
+    response.refused(400, "BadRequest");
 }
 
 #[tokio::test]
-async fn rule_28_a_budget_counts_what_is_evicted() {
-    let stage = Stage::start().await;
+async fn rule_28_an_eviction_updates_the_budget() {
+    let eviction_test = EvictionTest::start().await;
     for name in ["a", "b"] {
-        stage.pod(name, "Running", true).await;
+        eviction_test.pod(name, "Running", true).await;
     }
-    stage.budget("guard", 1, (2, 1)).await;
-    let budget = format!("{}/guard", stage.budgets);
-    stage.evict("a", json!({"dryRun": ["All"]})).await.is(201);
-    let same = stage.test.get(&budget).await.ok();
+    eviction_test.budget("guard", 1, (2, 1)).await;
+    let budget = format!("{}/guard", eviction_test.budgets);
+    eviction_test
+        .evict("a", json!({"dryRun": ["All"]}))
+        .await
+        .is(201);
+    let same = eviction_test.test.get(&budget).await.ok();
     assert_eq!(same["status"]["disruptionsAllowed"], 1);
-    stage.evict("a", json!(null)).await.is(201);
-    assert!(stage.is_going("a").await);
-    let counted = stage.test.get(&budget).await.ok();
+    eviction_test.evict("a", json!(null)).await.is(201);
+    assert!(eviction_test.is_deleted("a").await);
+    let counted = eviction_test.test.get(&budget).await.ok();
     assert_eq!(counted["status"]["disruptionsAllowed"], 0);
     assert!(counted["status"]["disruptedPods"]["a"].is_string());
 
-    let refused = stage.evict("b", json!(null)).await;
+    let refused = eviction_test.evict("b", json!(null)).await;
     let status = refused.refused(429, "TooManyRequests");
     assert_eq!(
         status["message"],
@@ -154,21 +164,27 @@ async fn rule_28_a_budget_counts_what_is_evicted() {
     assert_eq!(cause["reason"], "DisruptionBudget");
     assert_eq!(
         cause["message"],
-        stage.test.old_or_new(
+        eviction_test.test.old_or_new(
             "The disruption budget guard needs 1 healthy pods and has 2 currently",
             "The disruption budget guard does not allow evicting pods currently",
-            "a budget that is used up says so",
+            "the message for an exhausted budget",
         )
     );
-    assert!(!stage.is_going("b").await);
+    assert!(!eviction_test.is_deleted("b").await);
 
-    // A budget that has changed since nobody counted.
+    // A budget whose last change no controller has processed.
     let patch = json!({"spec": {"minAvailable": 0}});
-    let changed = stage.test.patch(&budget, PatchType::Merge, &patch).await;
+    let changed = eviction_test
+        .test
+        .patch(&budget, PatchType::Merge, &patch)
+        .await;
     changed.ok();
-    let refused = stage.evict("b", json!(null)).await;
+    let refused = eviction_test.evict("b", json!(null)).await;
     let status = refused.refused(429, "TooManyRequests");
-    if stage.test.newer("when to try again: later than 1.20") {
+    if eviction_test
+        .test
+        .is_newer("the response has Retry-After, unlike in 1.20")
+    {
         assert_eq!(status["details"]["retryAfterSeconds"], 10);
         assert_eq!(refused.header("retry-after"), "10");
     }
@@ -179,57 +195,60 @@ async fn rule_28_a_budget_counts_what_is_evicted() {
 }
 
 #[tokio::test]
-async fn rule_28_pods_that_do_not_count_go_without_a_budget() {
-    let stage = Stage::start().await;
-    stage.budget("guard", 0, (0, 1)).await;
+async fn rule_28_pods_that_are_not_running_are_evicted_regardless_of_the_budget() {
+    let eviction_test = EvictionTest::start().await;
+    eviction_test.budget("guard", 0, (0, 1)).await;
     for (name, phase) in [("done", "Succeeded"), ("new", "Pending")] {
-        stage.pod(name, phase, false).await;
-        stage.evict(name, json!(null)).await.is(201);
-        assert!(stage.is_going(name).await, "{name}");
+        eviction_test.pod(name, phase, false).await;
+        eviction_test.evict(name, json!(null)).await.is(201);
+        assert!(eviction_test.is_deleted(name).await, "{name}");
     }
-    stage.pod("ill", "Running", false).await;
-    let refused = stage.evict("ill", json!(null)).await;
+    eviction_test.pod("ill", "Running", false).await;
+    let refused = eviction_test.evict("ill", json!(null)).await;
     refused.refused(429, "TooManyRequests");
-    if !stage
+    if !eviction_test
         .test
-        .newer("pods that are not ready go when enough others are: 1.26")
+        .is_newer("since 1.26, unready pods can be evicted while enough others are healthy")
     {
         return;
     }
-    let budget = format!("{}/guard", stage.budgets);
+    let budget = format!("{}/guard", eviction_test.budgets);
     let enough = json!({"currentHealthy": 1, "desiredHealthy": 1});
-    stage.status(&budget, enough).await;
-    stage.evict("ill", json!(null)).await.is(201);
+    eviction_test.status(&budget, enough).await;
+    eviction_test.evict("ill", json!(null)).await.is(201);
     let none = json!({"currentHealthy": 0, "observedGeneration": 2});
-    stage.status(&budget, none).await;
+    eviction_test.status(&budget, none).await;
     let always = json!({"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}});
-    let changed = stage.test.patch(&budget, PatchType::Merge, &always).await;
+    let changed = eviction_test
+        .test
+        .patch(&budget, PatchType::Merge, &always)
+        .await;
     changed.ok();
-    stage.pod("worse", "Running", false).await;
-    stage.evict("worse", json!(null)).await.is(201);
-    let budget = stage.test.get(&budget).await.ok();
+    eviction_test.pod("worse", "Running", false).await;
+    eviction_test.evict("worse", json!(null)).await.is(201);
+    let budget = eviction_test.test.get(&budget).await.ok();
     assert_eq!(budget["status"]["disruptedPods"], Value::Null);
 }
 
 #[tokio::test]
-async fn rule_28_several_budgets_are_one_too_many() {
-    let stage = Stage::start().await;
-    stage.pod("a", "Running", true).await;
+async fn rule_28_a_pod_with_several_budgets_cannot_be_evicted() {
+    let eviction_test = EvictionTest::start().await;
+    eviction_test.pod("a", "Running", true).await;
     for name in ["one", "two"] {
-        stage.budget(name, 1, (2, 1)).await;
+        eviction_test.budget(name, 1, (2, 1)).await;
     }
-    let answer = stage.evict("a", json!(null)).await;
-    let status = answer.json();
+    let response = eviction_test.evict("a", json!(null)).await;
+    let status = response.json();
     assert_eq!(
         (&status["status"], &status["code"]),
         (&json!("Failure"), &json!(500))
     );
-    assert_eq!(answer.code, 500);
+    assert_eq!(response.code, 500);
     assert!(
         status["message"]
             .as_str()
             .unwrap()
             .starts_with("This pod has more than one PodDisruptionBudget")
     );
-    assert!(!stage.is_going("a").await);
+    assert!(!eviction_test.is_deleted("a").await);
 }

@@ -1,4 +1,4 @@
-//! Rule 29: the form of errors, times and lists.
+//! Rule 29: format of errors, timestamps, and lists.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ async fn rule_29_every_error_is_a_status() {
     let maps = test.path("v1", "configmaps");
     let one = format!("{maps}/a");
     test.create(&maps, &config_map("a")).await;
-    // `refused` checks the form of each.
+    // `refused` checks the format of each.
     test.get("/none").await;
     test.get("/api/v1/nonsense").await.refused(404, "NotFound");
     test.get(&format!("{maps}/none"))
@@ -29,14 +29,14 @@ async fn rule_29_every_error_is_a_status() {
     test.post(&maps, &config_map("A"))
         .await
         .refused(422, "Invalid");
-    let call = test.call("GET", &one).accept("text/plain");
-    call.send().await.refused(406, "NotAcceptable");
-    let call = test.call("POST", &maps).body("application/x", "{}");
-    call.send().await.refused(415, "UnsupportedMediaType");
-    let call = test
-        .call("GET", &one)
+    let request = test.request("GET", &one).accept("text/plain");
+    request.send().await.refused(406, "NotAcceptable");
+    let request = test.request("POST", &maps).body("application/x", "{}");
+    request.send().await.refused(415, "UnsupportedMediaType");
+    let request = test
+        .request("GET", &one)
         .header("authorization", "Bearer other");
-    call.send().await.refused(401, "Unauthorized");
+    request.send().await.refused(401, "Unauthorized");
 }
 
 #[tokio::test]
@@ -72,13 +72,13 @@ async fn rule_29_details_name_the_object_and_the_causes() {
     );
 }
 
-/// Whether it looks like `2026-01-02T03:04:05Z`, a digit for each 9.
-fn has_form(text: &str, form: &str) -> bool {
-    text.len() == form.len()
+/// Whether the text matches the format, in which each 9 stands for a digit.
+fn has_format(text: &str, format: &str) -> bool {
+    text.len() == format.len()
         && text
             .bytes()
-            .zip(form.bytes())
-            .all(|(byte, form)| match form {
+            .zip(format.bytes())
+            .all(|(byte, format)| match format {
                 b'9' => byte.is_ascii_digit(),
                 other => byte == other,
             })
@@ -104,14 +104,14 @@ async fn rule_29_times_are_in_seconds_and_micro_times_have_six_decimals() {
         let made = test.create(&leases, &lease).await;
         assert_eq!(made["spec"]["renewTime"], shown);
         let created = made["metadata"]["creationTimestamp"].as_str().unwrap();
-        assert!(has_form(created, "9999-99-99T99:99:99Z"), "{created}");
+        assert!(has_format(created, "9999-99-99T99:99:99Z"), "{created}");
     }
-    // Six decimals are what is read, too.
+    // Input also requires six decimals.
     for given in ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z", "now"] {
         let lease = json!({"metadata": {"name": "c"}, "spec": {"renewTime": given}});
         test.post(&leases, &lease).await.refused(400, "BadRequest");
     }
-    // Times that are given are written in UTC and in seconds.
+    // Timestamps are converted to UTC and truncated to seconds.
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("a")).await;
     let status = json!({"status": {"startTime": "2026-01-02T05:04:05.7+02:00"}});
@@ -119,8 +119,8 @@ async fn rule_29_times_are_in_seconds_and_micro_times_have_six_decimals() {
     let written = test.patch(&one, PatchType::Merge, &status).await.ok();
     assert_eq!(written["status"]["startTime"], "2026-01-02T03:04:05Z");
     let wrong = json!({"status": {"startTime": "yesterday"}});
-    let answer = test.patch(&one, PatchType::Merge, &wrong).await;
-    assert!([400, 422].contains(&answer.code), "{}", answer.text());
+    let response = test.patch(&one, PatchType::Merge, &wrong).await;
+    assert!([400, 422].contains(&response.code), "{}", response.text());
 }
 
 #[tokio::test]
@@ -153,9 +153,9 @@ async fn rule_29_lists_are_never_null() {
             let path = if resource["namespaced"] == true {
                 test.path(group_version, name)
             } else {
-                test.wide(group_version, name)
+                test.cluster_path(group_version, name)
             };
-            // Nothing has this label.
+            // No object has this label.
             let list = test
                 .get(&format!("{path}?labelSelector=none%3Dhere"))
                 .await

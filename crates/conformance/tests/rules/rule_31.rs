@@ -21,17 +21,17 @@ async fn rule_31_a_body_over_three_mebibytes_is_too_large() {
         .await
         .refused(413, "RequestEntityTooLarge");
     let merge = longshore_conformance::PatchType::Merge;
-    let answer = test.patch(&one, merge, &body).await;
-    answer.refused(413, "RequestEntityTooLarge");
+    let response = test.patch(&one, merge, &body).await;
+    response.refused(413, "RequestEntityTooLarge");
 }
 
 #[tokio::test]
-async fn rule_31_an_object_over_one_and_a_half_mebibytes_is_refused() {
+async fn rule_31_an_object_over_one_and_a_half_mebibytes_is_rejected() {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "controllerrevisions");
     let revision = |size: usize| json!({"metadata": {"name": "a"}, "revision": 1, "data": {"a": "x".repeat(size)}});
-    let answer = test.post(&path, &revision(8 * MEBIBYTE / 5)).await;
-    let status = answer.is(500);
+    let response = test.post(&path, &revision(8 * MEBIBYTE / 5)).await;
+    let status = response.is(500);
     assert_eq!(status["kind"], "Status");
     assert_eq!(status["message"], "etcdserver: request is too large");
     test.get(&format!("{path}/a"))
@@ -41,17 +41,17 @@ async fn rule_31_an_object_over_one_and_a_half_mebibytes_is_refused() {
 }
 
 #[tokio::test]
-async fn rule_31_config_maps_and_secrets_hold_one_mebibyte() {
+async fn rule_31_config_maps_and_secrets_are_limited_to_one_mebibyte() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let map = |name: &str, size: usize| json!({"metadata": {"name": name}, "data": {"a": "x".repeat(size)}});
-    let answer = test.post(&maps, &map("a", MEBIBYTE + 1)).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "[]")]);
+    let response = test.post(&maps, &map("a", MEBIBYTE + 1)).await;
+    response.refused_for(422, "Invalid", &[("FieldValueTooLong", "[]")]);
     test.create(&maps, &map("a", MEBIBYTE)).await;
     let secrets = test.path("v1", "secrets");
     let secret = |name: &str, size: usize| json!({"metadata": {"name": name}, "stringData": {"a": "x".repeat(size)}});
-    let answer = test.post(&secrets, &secret("a", MEBIBYTE + 1)).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueTooLong", "data")]);
+    let response = test.post(&secrets, &secret("a", MEBIBYTE + 1)).await;
+    response.refused_for(422, "Invalid", &[("FieldValueTooLong", "data")]);
     test.create(&secrets, &secret("b", MEBIBYTE / 2)).await;
 }
 
@@ -66,7 +66,7 @@ fn has_self_link(value: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn rule_31_nothing_has_a_self_link() {
+async fn rule_31_objects_have_no_self_link() {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
     let made = test.create(&maps, &config_map("a")).await;

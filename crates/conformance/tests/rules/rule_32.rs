@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::common::{deployment, pod, with};
 
-/// What the server adds to a container.
+/// A container with the defaults that the server sets.
 fn container_defaults() -> Value {
     json!({
         "name": "main", "image": "image", "imagePullPolicy": "Always", "resources": {},
@@ -13,7 +13,7 @@ fn container_defaults() -> Value {
     })
 }
 
-/// What it adds to the spec of a pod in a template.
+/// The pod spec of a template with the defaults that the server sets.
 fn template_defaults(restart_policy: &str) -> Value {
     json!({
         "containers": [container_defaults()],
@@ -86,7 +86,10 @@ async fn rule_32_a_containers_defaults() {
     );
     let made = test.create(&pods, &object).await;
     let main = &made["spec"]["containers"][0];
-    assert_eq!(main["imagePullPolicy"], "IfNotPresent", "it has a tag");
+    assert_eq!(
+        main["imagePullPolicy"], "IfNotPresent",
+        "the image has a tag"
+    );
     assert_eq!(
         main["ports"],
         json!([{"containerPort": 80, "protocol": "TCP"}])
@@ -127,7 +130,7 @@ async fn rule_32_a_jobs_defaults() {
         (&labels["controller-uid"], &labels["job-name"]),
         (uid, &json!("a"))
     );
-    if test.newer("the labels' prefix batch.kubernetes.io is of 1.27, the modes of 1.21 to 1.24") {
+    if test.is_newer("the label prefix batch.kubernetes.io requires Kubernetes 1.27, completionMode and suspend require 1.21 to 1.24") {
         assert_eq!(labels["batch.kubernetes.io/controller-uid"], *uid);
         assert_eq!(labels["batch.kubernetes.io/job-name"], "a");
         let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
@@ -152,7 +155,7 @@ async fn rule_32_a_deployments_defaults() {
         "spec": template_defaults("Always"),
     });
     let mut spec = made["spec"].clone();
-    // Some servers write the template's empty time down.
+    // Some servers include the empty timestamp of the template.
     spec["template"]["metadata"]["creationTimestamp"] = json!(null);
     assert_eq!(spec, expected);
 }
@@ -185,7 +188,7 @@ async fn rule_32_a_services_defaults() {
 }
 
 #[tokio::test]
-async fn rule_32_defaults_of_smaller_kinds() {
+async fn rule_32_defaults_of_other_kinds() {
     let test = ApiTest::start().await;
     let secrets = test.path("v1", "secrets");
     let secret = json!({"metadata": {"name": "a"}, "stringData": {"k": "v"}});
@@ -196,13 +199,13 @@ async fn rule_32_defaults_of_smaller_kinds() {
     );
     assert_eq!(made.get("stringData"), None);
     let name = format!("{}-x", test.namespace());
-    let namespaces = test.wide("v1", "namespaces");
+    let namespaces = test.cluster_path("v1", "namespaces");
     let made = test
         .create(&namespaces, &json!({"metadata": {"name": name}}))
         .await;
     assert_eq!(made["spec"], json!({"finalizers": ["kubernetes"]}));
     assert_eq!(made["status"], json!({"phase": "Active"}));
-    if test.newer("namespaces are labelled with their name since 1.21") {
+    if test.is_newer("namespaces are labelled with their name since 1.21") {
         assert_eq!(
             made["metadata"]["labels"]["kubernetes.io/metadata.name"],
             name
@@ -218,13 +221,13 @@ async fn rule_32_defaults_of_smaller_kinds() {
 }
 
 #[tokio::test]
-async fn rule_32_required_fields_are_told_by_their_paths() {
+async fn rule_32_missing_required_fields_are_reported_by_path() {
     let test = ApiTest::start().await;
     let required = |field| ("FieldValueRequired", field);
     let pods = test.path("v1", "pods");
     let bare = json!({"metadata": {"name": "a"}, "spec": {"containers": [{}]}});
-    let answer = test.post(&pods, &bare).await;
-    let status = answer.refused(422, "Invalid");
+    let response = test.post(&pods, &bare).await;
+    let status = response.refused(422, "Invalid");
     let causes = status["details"]["causes"].as_array().unwrap();
     let fields: Vec<_> = causes
         .iter()
@@ -237,10 +240,10 @@ async fn rule_32_required_fields_are_told_by_their_paths() {
         .await
         .refused_for(422, "Invalid", &[required("spec.containers")]);
     let services = test.path("v1", "services");
-    let answer = test
+    let response = test
         .post(&services, &json!({"metadata": {"name": "a"}, "spec": {}}))
         .await;
-    answer.refused_for(422, "Invalid", &[required("spec.ports")]);
+    response.refused_for(422, "Invalid", &[required("spec.ports")]);
     let deployments = test.path("apps/v1", "deployments");
     let unselected = with(deployment("a"), &[("/spec/selector", json!(null))]);
     let status = test
@@ -258,8 +261,8 @@ async fn rule_32_required_fields_are_told_by_their_paths() {
         deployment("a"),
         &[("/spec/selector/matchLabels", json!({"app": "b"}))],
     );
-    let answer = test.post(&deployments, &other).await;
-    answer.refused_for(
+    let response = test.post(&deployments, &other).await;
+    response.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "spec.template.metadata.labels")],
@@ -273,7 +276,7 @@ async fn rule_32_required_fields_are_told_by_their_paths() {
 }
 
 #[tokio::test]
-async fn rule_32_what_a_pod_was_made_with_stays() {
+async fn rule_32_most_pod_fields_are_immutable() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
     test.create(&pods, &pod("a")).await;
@@ -284,8 +287,8 @@ async fn rule_32_what_a_pod_was_made_with_stays() {
         json!({"spec": {"containers": [{"name": "main", "command": ["x"]}]}}),
         json!({"spec": {"volumes": [{"name": "new", "emptyDir": {}}]}}),
     ] {
-        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
-        let status = answer.refused(422, "Invalid");
+        let response = test.patch(&one, PatchType::Strategic, &patch).await;
+        let status = response.refused(422, "Invalid");
         let cause = &status["details"]["causes"][0];
         assert_eq!(
             (&cause["reason"], &cause["field"]),
@@ -294,25 +297,25 @@ async fn rule_32_what_a_pod_was_made_with_stays() {
         );
     }
     let more = json!({"spec": {"containers": [{"name": "new", "image": "x"}]}});
-    let answer = test.patch(&one, PatchType::Strategic, &more).await;
+    let response = test.patch(&one, PatchType::Strategic, &more).await;
     let causes = [("FieldValueForbidden", "spec.containers")];
-    answer.refused_for(422, "Invalid", &causes);
-    // The image may change, and labels.
+    response.refused_for(422, "Invalid", &causes);
+    // The image is mutable.
     let image = json!({"spec": {"containers": [{"name": "main", "image": "other"}]}});
     test.patch(&one, PatchType::Strategic, &image).await.ok();
     let more = json!({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}});
-    let answer = test.patch(&one, PatchType::Merge, &more).await;
-    assert!([200, 422].contains(&answer.code));
+    let response = test.patch(&one, PatchType::Merge, &more).await;
+    assert!([200, 422].contains(&response.code));
 }
 
 #[tokio::test]
-async fn rule_32_other_fields_that_stay() {
+async fn rule_32_immutable_fields_cannot_be_changed() {
     let test = ApiTest::start().await;
     let spec =
         json!({"containers": [{"name": "main", "image": "image"}], "restartPolicy": "Never"});
     let job = json!({"metadata": {"name": "a"}, "spec": {"template": {"spec": spec}}});
     let service = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
-    let frozen = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"a": "Yg=="}});
+    let immutable = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"a": "Yg=="}});
     let labels = json!({"app": "b"});
     let template = json!({"metadata": {"labels": labels}});
     for (group_version, plural, object, patch, reason, field) in [
@@ -351,7 +354,7 @@ async fn rule_32_other_fields_that_stay() {
         (
             "v1",
             "configmaps",
-            frozen,
+            immutable,
             json!({"data": {"a": "changed"}}),
             "FieldValueForbidden",
             "data",
@@ -359,10 +362,10 @@ async fn rule_32_other_fields_that_stay() {
     ] {
         let path = test.path(group_version, plural);
         test.create(&path, &object).await;
-        let answer = test
+        let response = test
             .patch(&format!("{path}/a"), PatchType::Merge, &patch)
             .await;
-        let status = answer.refused(422, "Invalid");
+        let status = response.refused(422, "Invalid");
         let causes = status["details"]["causes"].as_array().unwrap();
         let wanted = |cause: &Value| {
             cause["reason"] == reason && cause["field"].as_str().unwrap().starts_with(field)

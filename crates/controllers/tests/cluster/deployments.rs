@@ -41,7 +41,7 @@ async fn web(fixture: &Fixture) -> Value {
     view.fetch("web").await.unwrap().raw().unwrap()
 }
 
-/// Whether `kubectl rollout status` would say that it is done.
+/// Whether `kubectl rollout status` would report success.
 fn is_done(web: &Value) -> bool {
     let (spec, status) = (&web["spec"], &web["status"]);
     status["observedGeneration"] == web["metadata"]["generation"]
@@ -52,15 +52,15 @@ fn is_done(web: &Value) -> bool {
 
 async fn done(fixture: &Fixture) -> Value {
     until("the rollout", async || {
-        fixture.play(|_| None).await;
-        fixture.ready().await;
+        fixture.end_pods(|_| None).await;
+        fixture.make_pods_ready().await;
         let web = web(fixture).await;
         is_done(&web).then_some(web)
     })
     .await
 }
 
-/// Sizes and revisions of the ReplicaSets.
+/// The sizes and revisions of the ReplicaSets.
 async fn sets(fixture: &Fixture) -> Vec<(i64, String)> {
     let view = fixture
         .cluster
@@ -86,13 +86,13 @@ fn pairs(sets: &[(i64, &str)]) -> Vec<(i64, String)> {
         .collect()
 }
 
-const CAREFUL: &str = r#"{"replicas": 3, "strategy":
+const SURGE_ONLY: &str = r#"{"replicas": 3, "strategy":
     {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}"#;
 
 #[tokio::test]
-async fn a_rolling_update_never_has_fewer_ready_pods_than_promised() {
+async fn a_rolling_update_keeps_the_minimum_of_available_pods() {
     let fixture = Fixture::with_node().await;
-    create(&fixture, serde_json::from_str(CAREFUL).unwrap()).await;
+    create(&fixture, serde_json::from_str(SURGE_ONLY).unwrap()).await;
     let first = done(&fixture).await;
     assert_eq!(
         first["metadata"]["annotations"]["deployment.kubernetes.io/revision"],
@@ -132,16 +132,16 @@ async fn a_rolling_update_never_has_fewer_ready_pods_than_promised() {
     }
     assert_eq!(sets(&fixture).await, pairs(&[(0, "1"), (3, "2")]));
     until("events", async || {
-        let told = fixture.events("web", "ScalingReplicaSet").await;
-        let first = told.iter().any(|text| text.ends_with(" from 0 to 3"));
+        let messages = fixture.events("web", "ScalingReplicaSet").await;
+        let first = messages.iter().any(|text| text.ends_with(" from 0 to 3"));
         (first
-            && told
+            && messages
                 .iter()
                 .any(|text| text.contains("Scaled down replica set")))
         .then_some(())
     })
     .await;
-    // As `kubectl rollout undo` does: the old template comes back.
+    // Like `kubectl rollout undo`: restores the old template.
     change(&fixture, json!({"template": template("1")})).await;
     done(&fixture).await;
     assert_eq!(sets(&fixture).await, pairs(&[(0, "2"), (3, "3")]));
@@ -176,7 +176,7 @@ async fn recreate_pause_and_a_restart_in_the_middle() {
 }
 
 #[tokio::test]
-async fn a_deleted_deployment_takes_all_or_leaves_its_replica_sets() {
+async fn deleting_a_deployment_deletes_or_orphans_its_replica_sets() {
     for (propagation, left) in [
         (Propagation::Background, 0),
         (Propagation::Foreground, 0),
@@ -195,8 +195,8 @@ async fn a_deleted_deployment_takes_all_or_leaves_its_replica_sets() {
             .in_namespace("default")
             .unwrap();
         view.delete("web", &options).await.unwrap();
-        until("the right objects", async || {
-            fixture.play(|_| None).await;
+        until("the expected objects", async || {
+            fixture.end_pods(|_| None).await;
             let gone = view.find("web").await.unwrap().is_none();
             let sets = sets(&fixture).await.len();
             (gone && sets == left && fixture.pods().await.len() == 2 * left).then_some(())
@@ -205,7 +205,7 @@ async fn a_deleted_deployment_takes_all_or_leaves_its_replica_sets() {
         if left == 0 {
             continue;
         }
-        // A new Deployment adopts the ReplicaSet that was left.
+        // A new Deployment adopts the orphaned ReplicaSet.
         create(&fixture, json!({"replicas": 2})).await;
         done(&fixture).await;
         assert_eq!(sets(&fixture).await.len(), 1);
@@ -213,7 +213,7 @@ async fn a_deleted_deployment_takes_all_or_leaves_its_replica_sets() {
 }
 
 #[tokio::test]
-async fn another_object_with_the_name_is_a_collision() {
+async fn a_replica_set_of_another_owner_is_a_hash_collision() {
     let fixture = Fixture::with_node().await;
     create(&fixture, json!({"replicas": 1})).await;
     done(&fixture).await;
@@ -234,7 +234,7 @@ async fn another_object_with_the_name_is_a_collision() {
         .await
         .unwrap();
     until("gone", async || {
-        fixture.play(|_| None).await;
+        fixture.end_pods(|_| None).await;
         fixture.pods().await.is_empty().then_some(())
     })
     .await;

@@ -1,4 +1,4 @@
-//! A cluster without a node agent, and the hands that play one.
+//! A cluster without a node agent, whose part the tests end_pods.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use longshore_controllers::{Controllers, Options};
 use longshore_engine::Engine;
 use serde_json::{Value, json};
 
-/// An API server with controllers on it.
+/// An API server and its controllers.
 pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
     controllers: Option<Controllers>,
@@ -41,7 +41,7 @@ impl Fixture {
         fixture
     }
 
-    /// As [`Fixture::start`], with a node that has room for a thousand pods.
+    /// Like [`Fixture::start`], with a node that has room for a thousand pods.
     pub(crate) async fn with_node() -> Self {
         let fixture = Self::start().await;
         fixture.add_node("1000").await;
@@ -120,9 +120,9 @@ impl Fixture {
         self.train().await.raw().unwrap()["status"].clone()
     }
 
-    /// Ends every bound pod that has not ended, with the code that the
-    /// function gives for it; deletes for good those that are going.
-    pub(crate) async fn play(&self, code: impl Fn(&Item<Pod>) -> Option<i32>) {
+    /// Ends every bound pod that has not ended, with the exit code that the function
+    /// returns for it; removes the pods that are being deleted.
+    pub(crate) async fn end_pods(&self, code: impl Fn(&Item<Pod>) -> Option<i32>) {
         for pod in self.pods().await {
             let raw = pod.raw().unwrap();
             let phase = raw["status"]["phase"]
@@ -143,7 +143,7 @@ impl Fixture {
                         "restartCount": 0, "state": {"terminated": {"exitCode": code}},
                     }],
                 }}));
-                gone_is_fine(pod.patch_status(&patch).await.map(|_| ()));
+                allow_not_found(pod.patch_status(&patch).await.map(|_| ()));
             }
             if pod.meta().deletion_timestamp.is_some() {
                 let options = longshore_client::DeleteOptions {
@@ -151,13 +151,13 @@ impl Fixture {
                     uid: Some(pod.uid().to_owned()),
                     ..Default::default()
                 };
-                gone_is_fine(pod.delete(&options).await);
+                allow_not_found(pod.delete(&options).await);
             }
         }
     }
 
-    /// Makes every bound pod ready that is not.
-    pub(crate) async fn ready(&self) {
+    /// Makes every bound pod make_pods_ready.
+    pub(crate) async fn make_pods_ready(&self) {
         for pod in self.pods().await {
             let raw = pod.raw().unwrap();
             if raw["spec"]["nodeName"].is_null() || raw["status"]["phase"] == "Running" {
@@ -168,25 +168,25 @@ impl Fixture {
                 "conditions": [{"type": "Ready", "status": "True",
                                 "lastTransitionTime": "2026-01-02T03:04:05Z"}],
             }}));
-            gone_is_fine(pod.patch_status(&patch).await.map(|_| ()));
+            allow_not_found(pod.patch_status(&patch).await.map(|_| ()));
         }
     }
 
-    /// Plays the node until the Job has the condition.
-    pub(crate) async fn play_until(
+    /// Ends pods until the Job has the condition.
+    pub(crate) async fn end_pods_until(
         &self,
         condition: &str,
         code: impl Fn(&Item<Pod>) -> Option<i32>,
     ) -> Value {
         until(condition, async || {
-            self.play(&code).await;
+            self.end_pods(&code).await;
             let status = self.status().await;
             has_condition(&status, condition).then_some(status)
         })
         .await
     }
 
-    /// Messages of the events with the reason, of one object.
+    /// The messages of the events with the reason, about one object.
     pub(crate) async fn events(&self, name: &str, reason: &str) -> Vec<String> {
         let events = self
             .cluster
@@ -216,15 +216,14 @@ pub(crate) fn has_condition(status: &Value, kind: &str) -> bool {
         .any(|c| c["type"] == kind && c["status"] == "True")
 }
 
-fn gone_is_fine(result: Result<(), Error>) {
+fn allow_not_found(result: Result<(), Error>) {
     match result {
         Err(error) if error.is_not_found() || error.is_conflict() => {}
         other => other.unwrap(),
     }
 }
 
-/// Tries until there is an answer. Gives up after a minute: then nothing will
-/// come.
+/// Retries until the closure returns a value. Fails the test after a minute.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut attempt: impl FnMut() -> F,
@@ -236,7 +235,7 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
         }
         assert!(
             tokio::time::Instant::now() < deadline,
-            "waited in vain for: {what}"
+            "timed out waiting for: {what}"
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

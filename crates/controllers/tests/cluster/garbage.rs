@@ -16,7 +16,7 @@ async fn config_map(fixture: &Fixture, name: &str, owners: &[(&str, &str)]) -> S
     .await
 }
 
-/// Creates an object of one kind with owners of another; gives its uid.
+/// Creates an object of one kind with owners of another; returns its UID.
 async fn owned(
     fixture: &Fixture,
     (version, kind): (&str, &str),
@@ -44,7 +44,7 @@ async fn owned(
         .to_owned()
 }
 
-/// Names and number of owners of the ConfigMaps there are.
+/// The names of the existing ConfigMaps, with their numbers of owners.
 async fn maps(fixture: &Fixture) -> Vec<(String, usize)> {
     let view = fixture
         .cluster
@@ -76,14 +76,14 @@ async fn expect(fixture: &Fixture, wanted: &[(&str, usize)]) {
         .iter()
         .map(|(name, owners)| ((*name).to_owned(), *owners))
         .collect();
-    until("the right objects", async || {
+    until("the expected objects", async || {
         (maps(fixture).await == wanted).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_circle_goes_as_a_whole() {
+async fn a_cycle_of_owners_is_deleted_as_a_whole() {
     for propagation in [Propagation::Background, Propagation::Foreground] {
         let fixture = Fixture::start().await;
         let a = config_map(&fixture, "a", &[]).await;
@@ -102,7 +102,7 @@ async fn a_circle_goes_as_a_whole() {
 }
 
 #[tokio::test]
-async fn dependents_follow_their_last_owner() {
+async fn dependents_are_deleted_with_their_last_owner() {
     for propagation in [Propagation::Background, Propagation::Foreground] {
         let fixture = Fixture::start().await;
         let a = config_map(&fixture, "a", &[]).await;
@@ -116,7 +116,7 @@ async fn dependents_follow_their_last_owner() {
 }
 
 #[tokio::test]
-async fn orphans_stay() {
+async fn orphans_are_kept() {
     let fixture = Fixture::start().await;
     let a = config_map(&fixture, "a", &[]).await;
     config_map(&fixture, "b", &[("a", &a)]).await;
@@ -125,7 +125,7 @@ async fn orphans_stay() {
 }
 
 #[tokio::test]
-async fn an_owner_that_never_was_is_gone() {
+async fn an_owner_that_never_existed_counts_as_deleted() {
     let fixture = Fixture::start().await;
     let a = config_map(&fixture, "a", &[]).await;
     config_map(&fixture, "b", &[("a", "another-uid")]).await;
@@ -134,7 +134,7 @@ async fn an_owner_that_never_was_is_gone() {
 }
 
 #[tokio::test]
-async fn a_deleted_job_takes_its_pods_or_leaves_them() {
+async fn deleting_a_job_deletes_or_orphans_its_pods() {
     for (propagation, left) in [
         (Propagation::Background, 0),
         (Propagation::Foreground, 0),
@@ -153,14 +153,17 @@ async fn a_deleted_job_takes_its_pods_or_leaves_them() {
             ..DeleteOptions::default()
         };
         fixture.train().await.delete(&options).await.unwrap();
-        until("the Job gone and its pods let go", async || {
-            let jobs = fixture.cluster.jobs().list().await.unwrap().items;
-            let pods = fixture.pods().await;
-            let free = pods.iter().all(|pod| {
-                pod.meta().finalizers.is_empty() && pod.meta().owner_references.is_empty()
-            });
-            (jobs.is_empty() && pods.len() == left && free).then_some(())
-        })
+        until(
+            "the deletion of the Job and the release of its pods",
+            async || {
+                let jobs = fixture.cluster.jobs().list().await.unwrap().items;
+                let pods = fixture.pods().await;
+                let free = pods.iter().all(|pod| {
+                    pod.meta().finalizers.is_empty() && pod.meta().owner_references.is_empty()
+                });
+                (jobs.is_empty() && pods.len() == left && free).then_some(())
+            },
+        )
         .await;
     }
 }
@@ -195,7 +198,7 @@ async fn delete_shoe(fixture: &Fixture, name: &str, propagation: Propagation) {
 }
 
 #[tokio::test]
-async fn rule_12_objects_of_custom_kinds_own_and_are_owned() {
+async fn rule_12_objects_of_custom_kinds_can_be_owners_and_dependents() {
     for (propagation, left) in [
         (Propagation::Background, vec![("o", 0)]),
         (Propagation::Foreground, vec![("o", 0)]),
@@ -210,7 +213,7 @@ async fn rule_12_objects_of_custom_kinds_own_and_are_owned() {
         delete_shoe(&fixture, "a", propagation).await;
         expect(&fixture, &left).await;
         let shoes = shoes(&fixture).await;
-        until("the owner gone", async || {
+        until("the deletion of the owner", async || {
             shoes.list().await.unwrap().items.is_empty().then_some(())
         })
         .await;
@@ -218,34 +221,34 @@ async fn rule_12_objects_of_custom_kinds_own_and_are_owned() {
 }
 
 #[tokio::test]
-async fn rule_12_a_custom_object_follows_its_owner() {
+async fn rule_12_a_custom_object_is_deleted_with_its_owner() {
     let fixture = Fixture::start().await;
     define_shoes(&fixture).await;
     let a = config_map(&fixture, "a", &[]).await;
     owned(&fixture, SHOE, "b", MAP, &[("a", &a)]).await;
     delete(&fixture, "a", Propagation::Background).await;
     let shoes = shoes(&fixture).await;
-    until("the dependent gone", async || {
+    until("the deletion of the dependent", async || {
         shoes.list().await.unwrap().items.is_empty().then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn rule_12_a_custom_owner_that_never_was_is_gone_once_its_kind_is_known() {
+async fn rule_12_a_missing_custom_owner_counts_as_deleted_once_its_kind_is_served() {
     let fixture = Fixture::start().await;
     owned(&fixture, MAP, "b", SHOE, &[("a", "another-uid")]).await;
     let o = config_map(&fixture, "o", &[]).await;
     owned(&fixture, MAP, "x", MAP, &[("o", &o)]).await;
     delete(&fixture, "o", Propagation::Background).await;
-    // Nobody knows whether there are shoes.
+    // The kind is not served, so the owner may exist.
     expect(&fixture, &[("b", 1)]).await;
     define_shoes(&fixture).await;
     expect(&fixture, &[]).await;
 }
 
 #[tokio::test]
-async fn rule_12_what_a_definition_takes_along_takes_its_dependents() {
+async fn rule_12_objects_deleted_with_a_definition_take_their_dependents() {
     let fixture = Fixture::start().await;
     define_shoes(&fixture).await;
     let a = owned(&fixture, SHOE, "a", MAP, &[]).await;

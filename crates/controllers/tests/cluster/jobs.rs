@@ -10,12 +10,12 @@ use crate::fixture::{Fixture, container, until};
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 
 #[tokio::test]
-async fn an_indexed_job_runs_to_its_end() {
+async fn an_indexed_job_completes() {
     let fixture = Fixture::with_node().await;
     fixture
         .job(json!({"completionMode": "Indexed", "completions": 3, "parallelism": 2}))
         .await;
-    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    let status = fixture.end_pods_until("Complete", |_| Some(0)).await;
     assert_eq!(status["completedIndexes"], "0-2");
     assert_eq!(status["succeeded"], 3);
     assert_eq!(status["terminating"], 0);
@@ -52,29 +52,29 @@ async fn an_indexed_job_runs_to_its_end() {
     }
     assert_eq!((pods.len(), hosts.len()), (3, 3));
     until("event", async || {
-        let told = fixture.events("train", "Completed").await;
-        (told == ["Job completed"]).then_some(())
+        let messages = fixture.events("train", "Completed").await;
+        (messages == ["Job completed"]).then_some(())
     })
     .await;
     assert_eq!(fixture.events("train", "SuccessfulCreate").await.len(), 3);
 }
 
 #[tokio::test]
-async fn many_pods_are_each_made_and_counted_once() {
+async fn each_of_many_pods_is_created_and_counted_once() {
     let mut fixture = Fixture::with_node().await;
     fixture
         .job(json!({"completions": 60, "parallelism": 25}))
         .await;
     until("first successes", async || {
-        fixture.play(|_| Some(0)).await;
+        fixture.end_pods(|_| Some(0)).await;
         (fixture.status().await["succeeded"].as_i64().unwrap_or(0) > 5).then_some(())
     })
     .await;
-    // Stopped in the middle, pods go on ending; the next start takes it up.
+    // Pods end while the controllers are stopped; the next start counts them.
     fixture.stop_controllers().await;
-    fixture.play(|_| Some(0)).await;
+    fixture.end_pods(|_| Some(0)).await;
     fixture.start_controllers().await;
-    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    let status = fixture.end_pods_until("Complete", |_| Some(0)).await;
     assert_eq!(status["succeeded"], 60);
     assert!(status["failed"].is_null());
     assert_eq!(fixture.pods().await.len(), 60);
@@ -84,7 +84,7 @@ async fn many_pods_are_each_made_and_counted_once() {
 async fn a_job_fails_past_its_backoff_limit() {
     let fixture = Fixture::with_node().await;
     fixture.job(json!({"backoffLimit": 1})).await;
-    let status = fixture.play_until("Failed", |_| Some(1)).await;
+    let status = fixture.end_pods_until("Failed", |_| Some(1)).await;
     assert_eq!(status["failed"], 2);
     assert!(status["succeeded"].is_null() && status["completionTime"].is_null());
     let conditions = status["conditions"].as_array().unwrap();
@@ -101,8 +101,8 @@ async fn a_job_fails_past_its_backoff_limit() {
     );
     assert_eq!(fixture.pods().await.len(), 2);
     until("event", async || {
-        let told = fixture.events("train", "BackoffLimitExceeded").await;
-        (told == ["Job has reached the specified backoff limit"]).then_some(())
+        let messages = fixture.events("train", "BackoffLimitExceeded").await;
+        (messages == ["Job has reached the specified backoff limit"]).then_some(())
     })
     .await;
 }
@@ -124,7 +124,7 @@ async fn an_exit_code_ends_the_job_and_its_other_pods() {
         }
         pod.name().starts_with("train-0-").then_some(42)
     };
-    let status = fixture.play_until("Failed", is_first).await;
+    let status = fixture.end_pods_until("Failed", is_first).await;
     assert_eq!(status["failed"], 3);
     assert_eq!(status["terminating"], 0);
     let reason = &status["conditions"].as_array().unwrap().last().unwrap()["reason"];
@@ -132,7 +132,7 @@ async fn an_exit_code_ends_the_job_and_its_other_pods() {
 }
 
 #[tokio::test]
-async fn suspends_without_a_failure_and_resumes() {
+async fn suspending_is_not_a_failure_and_can_be_resumed() {
     let fixture = Fixture::with_node().await;
     fixture
         .job(json!({"completions": 2, "parallelism": 2}))
@@ -144,7 +144,7 @@ async fn suspends_without_a_failure_and_resumes() {
     let suspend = |on: bool| Patch::merge(json!({"spec": {"suspend": on}}));
     fixture.train().await.patch(&suspend(true)).await.unwrap();
     until("no pods", async || {
-        fixture.play(|_| None).await;
+        fixture.end_pods(|_| None).await;
         let status = fixture.status().await;
         let none = fixture.pods().await.is_empty() && status["active"].as_i64().unwrap_or(0) == 0;
         (none && crate::fixture::has_condition(&status, "Suspended")).then_some(())
@@ -152,27 +152,27 @@ async fn suspends_without_a_failure_and_resumes() {
     .await;
     assert!(fixture.status().await["failed"].is_null());
     fixture.train().await.patch(&suspend(false)).await.unwrap();
-    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    let status = fixture.end_pods_until("Complete", |_| Some(0)).await;
     assert_eq!(status["succeeded"], 2);
     assert!(status["failed"].is_null());
 }
 
 #[tokio::test]
-async fn goes_with_its_pods_when_its_time_is_over() {
+async fn a_finished_job_is_deleted_with_its_pods_after_its_ttl() {
     let fixture = Fixture::with_node().await;
     fixture.job(json!({"ttlSecondsAfterFinished": 0})).await;
     until("nothing left", async || {
-        fixture.play(|_| Some(0)).await;
+        fixture.end_pods(|_| Some(0)).await;
         let jobs = fixture.cluster.jobs().list().await.unwrap().items;
         (jobs.is_empty() && fixture.pods().await.is_empty()).then_some(())
     })
     .await;
 }
 
-/// Times beyond all clocks stop neither their own Job nor the others, also
-/// after a restart.
+/// Deadlines and TTLs beyond the range of timestamps stop neither their own Job nor others,
+/// also after a restart.
 #[tokio::test]
-async fn a_job_with_an_endless_deadline_stops_no_other() {
+async fn a_job_with_an_endless_deadline_does_not_affect_other_jobs() {
     let mut fixture = Fixture::with_node().await;
     let jobs = fixture.cluster.jobs().in_namespace("default").unwrap();
     for (name, seconds) in [("most", i64::MAX), ("many", i64::MAX / 1000)] {
@@ -197,6 +197,6 @@ async fn a_job_with_an_endless_deadline_stops_no_other() {
     fixture
         .job(json!({"completions": 2, "parallelism": 2}))
         .await;
-    let status = fixture.play_until("Complete", |_| Some(0)).await;
+    let status = fixture.end_pods_until("Complete", |_| Some(0)).await;
     assert_eq!(status["succeeded"], 2);
 }

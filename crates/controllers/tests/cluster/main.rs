@@ -1,5 +1,5 @@
-//! The controllers against an API server in the same process. The tests play
-//! the node: they write what a kubelet would write into the pods' status.
+//! The controllers with an API server in the same process. The tests play the node: they
+//! write the pod statuses that a kubelet would write.
 
 #![allow(clippy::unwrap_used)]
 

@@ -5,17 +5,17 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, container, until};
 
-async fn make_namespace(cluster: &Cluster) {
+async fn create_namespace(cluster: &Cluster) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
     cluster.create(&namespace, None).await.unwrap();
 }
 
-/// Deletes it, and waits until it is gone.
-async fn end_namespace(cluster: &Cluster) {
+/// Deletes the namespace and waits until it is removed.
+async fn delete_namespace(cluster: &Cluster) {
     let namespaces = cluster.namespaces();
     let options = DeleteOptions::default();
     namespaces.delete("a", &options).await.unwrap();
-    until("the namespace gone", async || {
+    until("the removal of the namespace", async || {
         let found = namespaces.find("a").await.unwrap();
         found.is_none().then_some(())
     })
@@ -23,10 +23,10 @@ async fn end_namespace(cluster: &Cluster) {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_all_that_is_in_it() {
+async fn a_namespace_is_deleted_with_its_contents() {
     let fixture = Fixture::start().await;
     let cluster = &fixture.cluster;
-    make_namespace(cluster).await;
+    create_namespace(cluster).await;
     for object in [
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}),
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}),
@@ -44,16 +44,16 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
         (pods.list().await.unwrap().items.len() == 3).then_some(())
     })
     .await;
-    end_namespace(cluster).await;
+    delete_namespace(cluster).await;
     assert!(pods.list().await.unwrap().items.is_empty());
     assert!(cluster.jobs().list().await.unwrap().items.is_empty());
 }
 
 #[tokio::test]
-async fn pods_go_first_and_the_conditions_say_what_is_left() {
+async fn pods_are_deleted_first_and_conditions_report_the_rest() {
     let fixture = Fixture::start().await;
     let cluster = &fixture.cluster;
-    make_namespace(cluster).await;
+    create_namespace(cluster).await;
     let held = |kind: &str| {
         json!({"apiVersion": "v1", "kind": kind, "metadata": {
             "name": "held", "finalizers": ["example.org/hold"],
@@ -98,7 +98,7 @@ async fn pods_go_first_and_the_conditions_say_what_is_left() {
         "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances"
     );
     maps.patch("held", &release).await.unwrap();
-    until("the namespace gone", async || {
+    until("the removal of the namespace", async || {
         let found = namespaces.find("a").await.unwrap();
         found.is_none().then_some(())
     })
@@ -106,7 +106,7 @@ async fn pods_go_first_and_the_conditions_say_what_is_left() {
 }
 
 #[tokio::test]
-async fn the_default_service_account_comes_back() {
+async fn the_default_service_account_is_recreated() {
     let fixture = Fixture::start().await;
     let accounts = fixture
         .cluster
@@ -115,7 +115,7 @@ async fn the_default_service_account_comes_back() {
         .unwrap();
     let account = until("account", async || accounts.find("default").await.unwrap()).await;
     account.delete(&DeleteOptions::default()).await.unwrap();
-    until("a new account", async || {
+    until("a new service account", async || {
         accounts
             .find("default")
             .await
@@ -126,10 +126,10 @@ async fn the_default_service_account_comes_back() {
 }
 
 #[tokio::test]
-async fn each_namespace_gets_the_certificate() {
+async fn each_namespace_gets_the_ca_certificate() {
     let fixture = Fixture::start().await;
     let cluster = &fixture.cluster;
-    make_namespace(cluster).await;
+    create_namespace(cluster).await;
     for name in ["default", "a"] {
         let maps = cluster.configmaps().in_namespace(name).unwrap();
         let right = async || {
@@ -139,12 +139,12 @@ async fn each_namespace_gets_the_certificate() {
         let map = until("the certificate", right).await;
         let patch = Patch::merge(json!({"data": {"ca.crt": "another", "more": "x"}}));
         map.patch(&patch).await.unwrap();
-        until("the right one again", right).await;
+        until("the restored certificate", right).await;
         map.delete(&DeleteOptions::default()).await.unwrap();
-        until("a new one", async || {
+        until("a new ConfigMap", async || {
             right().await.filter(|new| new.uid() != map.uid())
         })
         .await;
     }
-    end_namespace(cluster).await;
+    delete_namespace(cluster).await;
 }

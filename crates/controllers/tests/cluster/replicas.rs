@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, until};
 
-/// Kind, API version and a selector of `app=web`.
+/// The kind, its API version, and a selector of `app=web` in its format.
 fn kinds() -> [(&'static str, &'static str, Value); 2] {
     [
         (
@@ -38,15 +38,15 @@ async fn view(
 }
 
 async fn has_pods(fixture: &Fixture, count: usize) {
-    until("the right number of pods", async || {
-        fixture.play(|_| None).await;
+    until("the expected number of pods", async || {
+        fixture.end_pods(|_| None).await;
         (fixture.pods().await.len() == count).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn scales_up_and_down_and_says_so() {
+async fn scaling_up_and_down_updates_the_status() {
     for kind in kinds() {
         let fixture = Fixture::with_node().await;
         create(&fixture, &kind, 3).await;
@@ -61,7 +61,7 @@ async fn scales_up_and_down_and_says_so() {
         let status = async |field: &'static str, count: u32| {
             until(field, async || {
                 // The scheduler may bind a pod late.
-                fixture.ready().await;
+                fixture.make_pods_ready().await;
                 let raw = view.fetch("web").await.unwrap().raw().unwrap();
                 let observed = raw["status"]["observedGeneration"] == raw["metadata"]["generation"];
                 (observed && raw["status"][field] == count).then_some(())
@@ -83,7 +83,7 @@ async fn scales_up_and_down_and_says_so() {
 }
 
 #[tokio::test]
-async fn adopts_orphans_and_releases_what_does_not_match() {
+async fn orphans_are_adopted_and_non_matching_pods_released() {
     for kind in kinds() {
         let fixture = Fixture::with_node().await;
         let orphan = json!({
@@ -109,7 +109,7 @@ async fn adopts_orphans_and_releases_what_does_not_match() {
 }
 
 #[tokio::test]
-async fn a_deleted_set_takes_its_pods_or_leaves_them() {
+async fn deleting_a_set_deletes_or_orphans_its_pods() {
     for kind in kinds() {
         for (propagation, left) in [
             (Propagation::Background, 0),
@@ -125,8 +125,8 @@ async fn a_deleted_set_takes_its_pods_or_leaves_them() {
             };
             let view = view(&fixture, kind.0).await;
             view.delete("web", &options).await.unwrap();
-            until("the set gone", async || {
-                fixture.play(|_| None).await;
+            until("the deletion of the set", async || {
+                fixture.end_pods(|_| None).await;
                 let gone = view.find("web").await.unwrap().is_none();
                 (gone && fixture.pods().await.len() == left).then_some(())
             })
@@ -141,7 +141,7 @@ async fn a_deleted_set_takes_its_pods_or_leaves_them() {
 }
 
 #[tokio::test]
-async fn a_restart_creates_no_pod_too_many() {
+async fn a_restart_creates_no_excess_pods() {
     let mut fixture = Fixture::with_node().await;
     let [kind, _] = kinds();
     create(&fixture, &kind, 40).await;
@@ -155,7 +155,7 @@ async fn a_restart_creates_no_pod_too_many() {
     let view = view(&fixture, kind.0).await;
     until("status", async || {
         // The scheduler may bind a pod late.
-        fixture.ready().await;
+        fixture.make_pods_ready().await;
         let raw = view.fetch("web").await.unwrap().raw().unwrap();
         (raw["status"]["readyReplicas"] == 40).then_some(())
     })
@@ -163,9 +163,9 @@ async fn a_restart_creates_no_pod_too_many() {
     assert_eq!(fixture.pods().await.len(), 40);
 }
 
-/// A condition and an event report what the server refuses.
+/// A condition and an event report that the server rejects the pods.
 #[tokio::test]
-async fn refused_pods_are_a_replica_failure() {
+async fn rejected_pods_are_a_replica_failure() {
     let fixture = Fixture::with_node().await;
     let set = json!({
         "apiVersion": "apps/v1", "kind": "ReplicaSet",
@@ -192,8 +192,9 @@ async fn refused_pods_are_a_replica_failure() {
         "{condition}"
     );
     until("the event", async || {
-        let told = fixture.events("web", "FailedCreate").await;
-        told.iter()
+        let messages = fixture.events("web", "FailedCreate").await;
+        messages
+            .iter()
             .any(|text| text.starts_with("Error creating: "))
             .then_some(())
     })

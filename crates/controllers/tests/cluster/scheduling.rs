@@ -26,7 +26,7 @@ async fn explanation(fixture: &Fixture, message: &str) {
 }
 
 #[tokio::test]
-async fn explains_and_binds_once_there_is_room() {
+async fn an_unschedulable_pod_is_explained_and_bound_once_there_is_room() {
     let fixture = Fixture::start().await;
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},

@@ -1,9 +1,9 @@
-//! Caches of a server in trouble.
+//! Caches of a server with injected faults.
 
 use longshore_client::{Cache, kinds::ConfigMap};
 use longshore_embedded::{FaultRule, WatchEnd, start_server};
 
-use crate::common::{Churn, PATIENCE, hasty, map, maps, soak, state};
+use crate::common::{Churn, TIMEOUT, map, maps, soak, state, with_short_timeouts};
 
 async fn settles(cache: &Cache<ConfigMap>, cluster: &longshore_client::Cluster) {
     let list = maps(cluster).list().await.unwrap();
@@ -18,8 +18,8 @@ async fn settles(cache: &Cache<ConfigMap>, cluster: &longshore_client::Cluster) 
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, settled).await.unwrap();
-    // The index tells the same as the objects.
+    tokio::time::timeout(TIMEOUT, settled).await.unwrap();
+    // The index and the objects are consistent.
     let snapshot = cache.snapshot();
     for part in ["0", "1", "2"] {
         let selected: longshore_client::LabelSelector = format!("part={part}").parse().unwrap();
@@ -36,10 +36,10 @@ async fn settles(cache: &Cache<ConfigMap>, cluster: &longshore_client::Cluster) 
 }
 
 #[tokio::test]
-async fn a_cache_comes_out_of_trouble_as_the_list_is() {
+async fn a_cache_equals_the_list_after_faults() {
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
-    let cache = maps(&hasty(&cluster)).cache().await.unwrap();
+    let cache = maps(&with_short_timeouts(&cluster)).cache().await.unwrap();
     let ends = [
         WatchEnd::Close,
         WatchEnd::Break,
@@ -64,10 +64,10 @@ async fn a_cache_comes_out_of_trouble_as_the_list_is() {
     embedded.stop().await;
 }
 
-/// The embedded server has watch lists: no list is asked for, at the first
-/// fill and when the history is lost.
+/// The embedded server supports watch lists: no list is requested, neither for the first
+/// fill nor after an expired history.
 #[tokio::test]
-async fn watch_lists_are_used_where_there_are_any() {
+async fn watch_lists_are_used_where_supported() {
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
     for number in 0..50 {
@@ -78,7 +78,7 @@ async fn watch_lists_are_used_where_there_are_any() {
         .verbs(["list"])
         .resource("configmaps");
     let lists = embedded.faults().add(rule).unwrap();
-    let cache = maps(&hasty(&cluster)).cache().await.unwrap();
+    let cache = maps(&with_short_timeouts(&cluster)).cache().await.unwrap();
     assert_eq!(cache.len(), 50);
     let rule = FaultRule::watches(WatchEnd::Expire).resource("configmaps");
     let expired = embedded.faults().add(rule.times(1)).unwrap();
@@ -88,7 +88,7 @@ async fn watch_lists_are_used_where_there_are_any() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, seen).await.unwrap();
+    tokio::time::timeout(TIMEOUT, seen).await.unwrap();
     assert_eq!(embedded.faults().fired(&expired), 1);
     assert_eq!(embedded.faults().get(&lists).unwrap().matched, 0);
     embedded.stop().await;

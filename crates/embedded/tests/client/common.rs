@@ -1,4 +1,4 @@
-//! Changes that never rest, and what a watcher makes of them.
+//! Constant changes, and the state that a watcher derives from its events.
 
 use std::{
     collections::BTreeMap,
@@ -13,18 +13,18 @@ use longshore_client::{Cache, Cluster, Timing, View, Watch, WatchEvent, kinds::C
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Nothing takes so long, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// An upper bound for any step, even on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long trouble lasts.
+/// Duration of the faults.
 pub(crate) fn soak() -> Duration {
     let seconds = std::env::var("LONGSHORE_SOAK_SECONDS").ok();
     let seconds = seconds.map_or(1.0, |text| text.parse().unwrap());
     Duration::from_secs_f64(seconds)
 }
 
-/// A client that does not wait long for anything.
-pub(crate) fn hasty(cluster: &Cluster) -> Cluster {
+/// A client with short timeouts.
+pub(crate) fn with_short_timeouts(cluster: &Cluster) -> Cluster {
     let mut timing = Timing::default();
     timing.first_wait = Duration::from_millis(1);
     timing.longest_wait = Duration::from_millis(20);
@@ -43,7 +43,7 @@ pub(crate) fn map(name: &str, value: usize) -> Value {
     })
 }
 
-/// Makes, changes and deletes until it is told to stop.
+/// Creates, changes and deletes objects until it is stopped.
 pub(crate) struct Churn {
     stop: Arc<AtomicBool>,
     task: JoinHandle<usize>,
@@ -76,7 +76,7 @@ impl Churn {
         Self { stop, task }
     }
 
-    /// How many changes there were.
+    /// Stops; returns the number of changes.
     pub(crate) async fn stop(self) -> usize {
         self.stop.store(true, Relaxed);
         self.task.await.unwrap()
@@ -85,7 +85,7 @@ impl Churn {
 
 pub(crate) type State = BTreeMap<String, String>;
 
-/// What a watcher knows: names and versions.
+/// The state that a watcher derives: names and versions.
 #[derive(Default)]
 pub(crate) struct Mirror {
     pub(crate) state: State,
@@ -99,12 +99,12 @@ impl Mirror {
         match event {
             WatchEvent::Added(map) => {
                 let before = self.insert(map.name(), map.version());
-                assert_eq!(before, None, "{} was there", map.name());
+                assert_eq!(before, None, "{} existed", map.name());
             }
             WatchEvent::Modified(map) => {
                 let before = self.insert(map.name(), map.version());
                 let before = before.unwrap_or_else(|| panic!("{} is new", map.name()));
-                assert_ne!(before, map.version(), "told twice");
+                assert_ne!(before, map.version(), "duplicate event");
             }
             WatchEvent::Deleted(map) => {
                 assert!(self.state.remove(map.name()).is_some(), "{}", map.name());
@@ -120,7 +120,7 @@ impl Mirror {
         self.state.insert(name.to_owned(), version.to_owned())
     }
 
-    /// Applies what comes for a while.
+    /// Applies events for a while.
     pub(crate) async fn follow(&mut self, watch: &mut Watch<ConfigMap>, time: Duration) {
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -131,7 +131,7 @@ impl Mirror {
         }
     }
 
-    /// Applies what comes until it is as the list.
+    /// Applies events until the state equals the list.
     pub(crate) async fn settle(&mut self, watch: &mut Watch<ConfigMap>, cluster: &Cluster) {
         let list = maps(cluster).list().await.unwrap();
         let wanted = state(list.items.iter().map(|map| (map.name(), map.version())));
@@ -140,14 +140,14 @@ impl Mirror {
                 self.apply(watch.next(None).await.unwrap());
             }
         };
-        let settled = tokio::time::timeout(PATIENCE, settling).await;
-        assert!(settled.is_ok(), "{:?} instead of {wanted:?}", self.state);
-        // And it stays so.
+        let settled = tokio::time::timeout(TIMEOUT, settling).await;
+        assert!(settled.is_ok(), "{:?}, expected {wanted:?}", self.state);
+        // The state must not change any more.
         self.follow(watch, Duration::from_millis(50)).await;
         assert_eq!(self.state, wanted);
     }
 
-    /// Waits until a cache knows the same.
+    /// Waits until a cache has the same state.
     pub(crate) async fn agrees(&self, cache: &Cache<ConfigMap>) {
         let same = async {
             loop {
@@ -158,7 +158,7 @@ impl Mirror {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, same).await.unwrap();
+        tokio::time::timeout(TIMEOUT, same).await.unwrap();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lists over several pages, whose snapshot the server forgets.
+//! Lists of several pages, whose snapshot expires on the server.
 
 use std::{collections::BTreeSet, pin::pin};
 
@@ -21,7 +21,7 @@ fn paging(expired: Expired) -> Paging {
 }
 
 #[tokio::test]
-async fn a_forgotten_snapshot_costs_no_object_and_doubles_none() {
+async fn an_expired_snapshot_loses_and_doubles_no_object() {
     let embedded = start_server().await.unwrap();
     let view = maps(&embedded.cluster());
     for number in 0..COUNT {
@@ -32,7 +32,7 @@ async fn a_forgotten_snapshot_costs_no_object_and_doubles_none() {
     let mut pauses = 0;
     while let Some(item) = items.try_next().await.unwrap() {
         seen.push(item.name().to_owned());
-        // Three long pauses, with changes before and behind the place.
+        // Three long pauses, with changes before and after the current position.
         if seen.len() % 80 == 0 {
             pauses += 1;
             let gone = name(seen.len() - 5);
@@ -48,9 +48,9 @@ async fn a_forgotten_snapshot_costs_no_object_and_doubles_none() {
     }
     assert_eq!(pauses, 3);
     let once: BTreeSet<&String> = seen.iter().collect();
-    assert_eq!(once.len(), seen.len(), "an object came twice");
-    // What was there all the time is there; what went was seen before it did,
-    // or is missing; what is new and behind the place is there.
+    assert_eq!(once.len(), seen.len(), "an object was returned twice");
+    // Objects that existed all the time were returned. Deleted ones were returned before
+    // their deletion or are missing. New ones after the current position were returned.
     for number in 0..COUNT - pauses {
         assert!(once.contains(&name(number)), "{}", name(number));
     }
@@ -63,7 +63,7 @@ async fn a_forgotten_snapshot_costs_no_object_and_doubles_none() {
 }
 
 #[tokio::test]
-async fn who_wants_one_moment_is_told_that_it_is_over() {
+async fn a_consistent_list_reports_an_expired_snapshot() {
     let embedded = start_server().await.unwrap();
     let view = maps(&embedded.cluster());
     for number in 0..COUNT {
@@ -84,7 +84,7 @@ async fn who_wants_one_moment_is_told_that_it_is_over() {
 }
 
 #[tokio::test]
-async fn without_a_pause_the_pages_are_of_one_moment() {
+async fn without_a_pause_the_pages_are_a_consistent_snapshot() {
     let embedded = start_server().await.unwrap();
     let view = maps(&embedded.cluster());
     for number in 0..50 {

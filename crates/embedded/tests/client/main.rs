@@ -1,12 +1,12 @@
-//! The client's lists, watches and caches on a server that fails on demand.
+//! The client's lists, watches and caches on a server with fault injection.
 //!
-//! `LONGSHORE_SOAK_SECONDS` says how long each kind of trouble lasts: a second
-//! without it.
+//! `LONGSHORE_SOAK_SECONDS` sets the duration of each kind of fault; the default is one
+//! second.
 #![allow(clippy::unwrap_used)]
 
 mod caches;
+mod clock_jumps;
 mod common;
-mod jumps;
 mod lists;
 mod restart;
 mod watches;

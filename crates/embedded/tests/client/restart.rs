@@ -1,14 +1,14 @@
-//! A server that is stopped and started again, over its socket.
+//! A server that is stopped and restarted, over its socket.
 
 use std::net::Ipv4Addr;
 
 use longshore_client::{Cluster, DeleteOptions};
 use longshore_embedded::{EmbeddedCluster, Options};
 
-use crate::common::{Churn, Mirror, hasty, map, maps};
+use crate::common::{Churn, Mirror, map, maps, with_short_timeouts};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn watches_and_caches_outlive_the_server() {
+async fn watches_and_caches_survive_a_restart_of_the_server() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
         ephemeral: false,
@@ -19,7 +19,7 @@ async fn watches_and_caches_outlive_the_server() {
     let mut embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
     let kubeconfig = embedded.kubeconfig_path().unwrap().to_owned();
     let remote = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
-    let remote = hasty(&remote.unwrap());
+    let remote = with_short_timeouts(&remote.unwrap());
     let mut watch = maps(&remote).watch().await.unwrap();
     let cache = maps(&remote).cache().await.unwrap();
     let mut mirror = Mirror::default();
@@ -29,7 +29,7 @@ async fn watches_and_caches_outlive_the_server() {
         mirror.follow(&mut watch, time).await;
         churn.stop().await;
         embedded.stop().await;
-        // While nobody serves, nothing is told and nothing fails.
+        // While the server is stopped, there are neither events nor errors.
         mirror.follow(&mut watch, time).await;
         embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
         let own = maps(&embedded.cluster());

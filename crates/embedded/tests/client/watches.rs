@@ -1,18 +1,18 @@
-//! Watches in every kind of trouble: afterwards a watcher knows what a list
-//! shows, and was told of each gap.
+//! Watches under every kind of fault: afterwards a watcher has the state of a list, and it
+//! was notified of each gap.
 
 use std::time::Duration;
 
 use longshore_client::{Error, Watch, WatchEvent, kinds::ConfigMap};
 use longshore_embedded::{EmbeddedCluster, FaultRule, WatchEnd, start_server};
 
-use crate::common::{Churn, Mirror, PATIENCE, hasty, map, maps, soak};
+use crate::common::{Churn, Mirror, TIMEOUT, map, maps, soak, with_short_timeouts};
 
-/// The mirror after a while of changes, all watches under the rule.
+/// The watcher's state after changes for a while, with the rule applied to all watches.
 async fn under(rules: Vec<FaultRule>) -> (Mirror, usize) {
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
-    let mut watch = maps(&hasty(&cluster)).watch().await.unwrap();
+    let mut watch = maps(&with_short_timeouts(&cluster)).watch().await.unwrap();
     let rules: Vec<String> = rules
         .into_iter()
         .map(|rule| embedded.faults().add(rule).unwrap())
@@ -23,7 +23,10 @@ async fn under(rules: Vec<FaultRule>) -> (Mirror, usize) {
     let changes = churn.stop().await;
     assert!(changes > 10, "only {changes} changes");
     for rule in &rules {
-        assert!(embedded.faults().fired(rule) > 0, "the trouble never came");
+        assert!(
+            embedded.faults().fired(rule) > 0,
+            "the fault never occurred"
+        );
     }
     embedded.faults().clear();
     mirror.settle(&mut watch, &cluster).await;
@@ -38,37 +41,37 @@ fn cut(end: WatchEnd) -> FaultRule {
 }
 
 #[tokio::test]
-async fn connections_that_end_lose_nothing() {
+async fn connections_that_end_lose_no_event() {
     let (mirror, _) = under(vec![cut(WatchEnd::Close)]).await;
     assert_eq!(mirror.resyncs, 0);
 }
 
 #[tokio::test]
-async fn connections_that_break_lose_nothing() {
+async fn connections_that_break_lose_no_event() {
     let (mirror, _) = under(vec![cut(WatchEnd::Break)]).await;
     assert_eq!(mirror.resyncs, 0);
 }
 
 #[tokio::test]
-async fn connections_that_stall_are_given_up() {
+async fn stalled_connections_are_replaced() {
     let (mirror, _) = under(vec![cut(WatchEnd::Stall)]).await;
     assert_eq!(mirror.resyncs, 0);
 }
 
 #[tokio::test]
-async fn half_an_event_is_told_as_a_whole_one_later() {
+async fn a_truncated_event_is_delivered_after_reconnecting() {
     let (mirror, _) = under(vec![cut(WatchEnd::Garble)]).await;
     assert_eq!(mirror.resyncs, 0);
 }
 
 #[tokio::test]
-async fn history_that_expires_in_the_middle_is_a_resync() {
+async fn history_that_expires_during_a_watch_causes_a_resync() {
     let (mirror, _) = under(vec![cut(WatchEnd::Expire)]).await;
     assert!(mirror.resyncs > 0);
 }
 
 #[tokio::test]
-async fn a_storm_of_refusals_is_waited_out() {
+async fn repeated_errors_are_retried() {
     let busy = |code, seed| {
         FaultRule::answer(code)
             .verbs(["list", "watch"])
@@ -81,7 +84,7 @@ async fn a_storm_of_refusals_is_waited_out() {
 }
 
 #[tokio::test]
-async fn all_of_it_at_once() {
+async fn all_faults_at_once() {
     let now_and_then = |rule: FaultRule, seed| rule.share(0.3, seed);
     let rules = vec![
         now_and_then(cut(WatchEnd::Close), 1),
@@ -94,16 +97,16 @@ async fn all_of_it_at_once() {
             .resource("configmaps")
             .share(0.2, 6),
     ];
-    // Which of them come is chance that depends on the time there is.
+    // Which faults occur is random and depends on the available time.
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
-    let mut watch = maps(&hasty(&cluster)).watch().await.unwrap();
+    let mut watch = maps(&with_short_timeouts(&cluster)).watch().await.unwrap();
     for rule in rules {
         embedded.faults().add(rule).unwrap();
     }
     let churn = Churn::start(&cluster);
     let mut mirror = Mirror::default();
-    // `find` in the churn is a get, which no rule is about.
+    // `find` in the churn is a get, which no rule matches.
     mirror.follow(&mut watch, soak()).await;
     churn.stop().await;
     embedded.faults().clear();
@@ -111,13 +114,13 @@ async fn all_of_it_at_once() {
     embedded.stop().await;
 }
 
-/// A watch that has seen one event and is then cut off.
-async fn cut_off(embedded: &EmbeddedCluster) -> Watch<ConfigMap> {
+/// A watch that has received one event and is then disconnected.
+async fn disconnected(embedded: &EmbeddedCluster) -> Watch<ConfigMap> {
     let cluster = embedded.cluster();
-    let mut watch = maps(&hasty(&cluster)).watch().await.unwrap();
+    let mut watch = maps(&with_short_timeouts(&cluster)).watch().await.unwrap();
     maps(&cluster).create(&map("first", 1)).await.unwrap();
     assert!(matches!(
-        watch.next(Some(PATIENCE)).await.unwrap(),
+        watch.next(Some(TIMEOUT)).await.unwrap(),
         WatchEvent::Added(_)
     ));
     watch
@@ -135,21 +138,21 @@ fn cut_now() -> FaultRule {
 }
 
 #[tokio::test]
-async fn what_was_missed_while_away_is_told_by_one_resync() {
+async fn changes_during_an_outage_are_delivered_by_one_resync() {
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
-    let mut watch = cut_off(&embedded).await;
+    let mut watch = disconnected(&embedded).await;
     embedded.faults().add(once(503, 1_000_000)).unwrap();
     embedded.faults().add(cut_now()).unwrap();
     maps(&cluster).create(&map("second", 2)).await.unwrap();
     let options = longshore_client::DeleteOptions::default();
     maps(&cluster).delete("first", &options).await.unwrap();
-    // It sees nothing of this, and waits.
+    // The watch receives nothing, and waits.
     let quiet = watch.next(Some(Duration::from_millis(100))).await;
     assert!(quiet.unwrap_err().is_timeout());
     embedded.expire_history().await;
     embedded.faults().clear();
-    match watch.next(Some(PATIENCE)).await.unwrap() {
+    match watch.next(Some(TIMEOUT)).await.unwrap() {
         WatchEvent::Resync(list) => {
             let names: Vec<&str> = list.items.iter().map(|map| map.name()).collect();
             assert_eq!(names, ["second"]);
@@ -157,7 +160,7 @@ async fn what_was_missed_while_away_is_told_by_one_resync() {
         other => panic!("{other:?}"),
     }
     maps(&cluster).create(&map("third", 3)).await.unwrap();
-    match watch.next(Some(PATIENCE)).await.unwrap() {
+    match watch.next(Some(TIMEOUT)).await.unwrap() {
         WatchEvent::Added(map) => assert_eq!(map.name(), "third"),
         other => panic!("{other:?}"),
     }
@@ -165,15 +168,15 @@ async fn what_was_missed_while_away_is_told_by_one_resync() {
 }
 
 #[tokio::test]
-async fn credentials_refused_once_are_borne_and_twice_are_told() {
+async fn rejected_credentials_are_retried_once_then_reported() {
     for times in [1, 2] {
         let embedded = start_server().await.unwrap();
-        let mut watch = cut_off(&embedded).await;
+        let mut watch = disconnected(&embedded).await;
         embedded.faults().add(once(401, times)).unwrap();
         embedded.faults().add(cut_now()).unwrap();
         let second = map("second", 2);
         maps(&embedded.cluster()).create(&second).await.unwrap();
-        let outcome = watch.next(Some(PATIENCE)).await;
+        let outcome = watch.next(Some(TIMEOUT)).await;
         if times == 1 {
             assert!(matches!(outcome.unwrap(), WatchEvent::Added(_)));
         } else {
@@ -185,7 +188,7 @@ async fn credentials_refused_once_are_borne_and_twice_are_told() {
 }
 
 #[tokio::test]
-async fn no_time_is_no_wait_and_takes_what_has_come() {
+async fn a_zero_timeout_does_not_wait_and_returns_available_events() {
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
     let mut watch = maps(&cluster).watch().await.unwrap();
@@ -199,7 +202,7 @@ async fn no_time_is_no_wait_and_takes_what_has_come() {
         let name = format!("map-{number}");
         maps(&cluster).create(&map(&name, number)).await.unwrap();
     }
-    // On the one thread of this test, no time is spent but in these calls.
+    // This test has one thread, so time only passes in these calls.
     let taking = async {
         let mut taken = 0;
         while taken < 5 {
@@ -209,6 +212,6 @@ async fn no_time_is_no_wait_and_takes_what_has_come() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, taking).await.unwrap();
+    tokio::time::timeout(TIMEOUT, taking).await.unwrap();
     embedded.stop().await;
 }

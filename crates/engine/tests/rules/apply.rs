@@ -56,7 +56,7 @@ fn data(data: Value) -> Value {
 }
 
 #[tokio::test]
-async fn rule_18_the_first_apply_makes_the_object() {
+async fn rule_18_the_first_apply_creates_the_object() {
     let api = api();
     let written = configs(&api).with(data(json!({"x": "1"})), by("m1")).await;
     let written = written.unwrap();
@@ -71,7 +71,7 @@ async fn rule_18_the_first_apply_makes_the_object() {
     };
     let version = written.object.revision();
     let dry = configs(&api).with(data(json!({"y": "1"})), dry).await;
-    // Rule 13: what is not kept has no version of its own.
+    // Rule 13: a dry run does not produce a resource version.
     assert_eq!(dry.unwrap().object.revision(), version);
     let kept = api.get("configmaps", "a").unwrap();
     assert_eq!(kept.value()["data"], json!({"x": "1"}));
@@ -95,7 +95,7 @@ async fn rule_1_an_apply_that_changes_nothing_writes_nothing() {
 }
 
 #[tokio::test]
-async fn rule_18_the_same_value_is_shared_another_one_is_a_conflict() {
+async fn rule_18_equal_values_are_shared_and_different_ones_conflict() {
     let api = api();
     let configs = configs(&api);
     configs.by("m1", data(json!({"x": "1"}))).await.unwrap();
@@ -126,7 +126,7 @@ async fn rule_18_the_same_value_is_shared_another_one_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn rule_18_updates_are_managers_too() {
+async fn rule_18_updates_have_managers() {
     let api = api();
     api.create_with("configmaps", config("a"), by("kubectl-client-side-apply"))
         .await
@@ -139,7 +139,7 @@ async fn rule_18_updates_are_managers_too() {
 }
 
 #[tokio::test]
-async fn rule_18_what_is_omitted_goes_if_nobody_else_has_it() {
+async fn rule_18_an_omitted_field_is_removed_unless_another_manager_owns_it() {
     let api = api();
     let configs = configs(&api);
     configs
@@ -174,7 +174,7 @@ fn pod(spec: Value) -> Value {
 }
 
 #[tokio::test]
-async fn rule_18_items_of_lists_are_told_apart_by_their_keys() {
+async fn rule_18_list_items_are_identified_by_their_keys() {
     let api = api();
     let services = Apply {
         api: &api,
@@ -248,7 +248,7 @@ async fn rule_18_status_has_its_own_managers() {
 }
 
 #[tokio::test]
-async fn rule_18_what_was_not_tracked_gets_a_manager() {
+async fn rule_18_untracked_fields_get_a_manager() {
     let api = api();
     api.create("configmaps", config("a")).await.unwrap();
     api.merge(
@@ -274,7 +274,7 @@ async fn rule_18_what_was_not_tracked_gets_a_manager() {
 }
 
 #[tokio::test]
-async fn rule_18_kubectl_takes_over_what_it_applied_as_a_client() {
+async fn rule_18_kubectl_takes_over_its_client_side_applied_fields() {
     let api = api();
     let last = data(json!({"x": "1", "y": "1"})).to_string();
     let mut object = data(json!({"x": "1", "y": "2"}));
@@ -286,7 +286,7 @@ async fn rule_18_kubectl_takes_over_what_it_applied_as_a_client() {
     let configs = configs(&api);
     let other = configs.by("m1", data(json!({"x": "9"}))).await;
     assert_eq!(status(other).0, 409);
-    // y is not as kubectl left it.
+    // `y` changed since kubectl wrote it.
     let changed = configs
         .by("kubectl", data(json!({"x": "9", "y": "9"})))
         .await;
@@ -306,7 +306,7 @@ async fn rule_18_kubectl_takes_over_what_it_applied_as_a_client() {
 }
 
 #[tokio::test]
-async fn rule_18_bodies_that_are_refused() {
+async fn rule_18_invalid_bodies_are_rejected() {
     let api = api();
     configs(&api)
         .by("m1", data(json!({"x": "1"})))
@@ -378,7 +378,7 @@ async fn rule_18_bodies_that_are_refused() {
         assert_eq!(refused.0, code, "{body} {refused:?}");
         assert!(refused.2.contains(message), "{body} {refused:?}");
     }
-    // No name is needed where the object is there.
+    // The name may be omitted when the object exists.
     let unnamed = with("/metadata", json!({"managedFields": null}));
     configs(&api).by("m2", unnamed.clone()).await.unwrap();
     api.delete("configmaps", "a").await.unwrap();
@@ -430,10 +430,10 @@ fn small() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// An apply twice is an apply once; a forced one has all it asked for; the
-    /// others keep what they alone have. Who owns a map that was empty before
-    /// owns what is in it from the next apply on, as in a real server; so what
-    /// is owned settles with the second.
+    /// Applying twice equals applying once; a forced apply sets every field that it
+    /// requests; other managers keep the fields that they alone own. The owner of a map
+    /// that was empty owns its entries from the next apply on, as in a real server, so
+    /// ownership settles with the second apply.
     #[test]
     fn rule_18_laws_of_apply(steps in prop::collection::vec((0..3usize, small()), 1..8)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -448,7 +448,7 @@ proptest! {
                         "containers": spec["containers"]}});
                 let options = WriteOptions { force: true, ..by(manager) };
                 let Ok(first) = jobs.with(pod.clone(), options.clone()).await else {
-                    // A pod's containers cannot all go, nor come.
+                    // A pod's containers can be neither removed nor added.
                     continue;
                 };
                 let value = first.object.value();
@@ -466,7 +466,7 @@ proptest! {
     }
 
     #[test]
-    fn no_body_is_too_strange(body in strange()) {
+    fn no_body_causes_a_panic(body in arbitrary()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let api = api();
@@ -484,7 +484,7 @@ proptest! {
     }
 }
 
-/// All of an object but its version and who owns what.
+/// An object without its resource version and managed fields.
 fn content(object: &Object) -> Value {
     let mut value = object.value();
     let metadata = value["metadata"].as_object_mut().unwrap();
@@ -493,7 +493,7 @@ fn content(object: &Object) -> Value {
     value
 }
 
-fn strange() -> impl Strategy<Value = Value> {
+fn arbitrary() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -1,4 +1,4 @@
-//! The rules of deletion: grace, finalizers, propagation.
+//! Deletion: grace periods, finalizers, propagation.
 
 use crate::support::{Api, api, config, job, kind, names, pod, status};
 use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Propagation};
@@ -26,16 +26,16 @@ async fn running(api: &Api, name: &str) {
 fn pending(deleted: Deleted) -> Value {
     match deleted {
         Deleted::Pending(object) => object.value(),
-        Deleted::Gone(object) => panic!("{} is gone", object.name()),
+        Deleted::Gone(object) => panic!("{} does not exist", object.name()),
     }
 }
 
-fn is_gone(deleted: &Deleted) -> bool {
+fn is_removed(deleted: &Deleted) -> bool {
     matches!(deleted, Deleted::Gone(_))
 }
 
 #[tokio::test]
-async fn a_scheduled_pod_keeps_its_grace_and_grace_only_shrinks() {
+async fn a_scheduled_pod_keeps_its_grace_period_which_can_only_shrink() {
     let api = api();
     running(&api, "a").await;
     let value = pending(api.delete("pods", "a").await.unwrap());
@@ -56,7 +56,7 @@ async fn a_scheduled_pod_keeps_its_grace_and_grace_only_shrinks() {
         "2026-01-02T03:04:10Z"
     );
     assert_eq!(value["metadata"]["generation"], 2);
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("pods", "a", grace(0)).await.unwrap()
     ));
     assert_eq!(
@@ -66,10 +66,10 @@ async fn a_scheduled_pod_keeps_its_grace_and_grace_only_shrinks() {
 }
 
 #[tokio::test]
-async fn a_pod_that_does_not_run_has_no_grace() {
+async fn a_pod_that_is_not_running_has_no_grace_period() {
     let api = api();
     api.create("pods", pod("waiting")).await.unwrap();
-    assert!(is_gone(&api.delete("pods", "waiting").await.unwrap()));
+    assert!(is_removed(&api.delete("pods", "waiting").await.unwrap()));
     running(&api, "finished").await;
     api.merge_status(
         "pods",
@@ -78,11 +78,11 @@ async fn a_pod_that_does_not_run_has_no_grace() {
     )
     .await
     .unwrap();
-    assert!(is_gone(&api.delete("pods", "finished").await.unwrap()));
+    assert!(is_removed(&api.delete("pods", "finished").await.unwrap()));
 }
 
 #[tokio::test]
-async fn an_object_goes_with_its_last_finalizer() {
+async fn an_object_is_removed_with_its_last_finalizer() {
     let api = api();
     let mut object = config("a");
     object["metadata"]["finalizers"] = json!(["a.b/c"]);
@@ -108,7 +108,7 @@ async fn an_object_goes_with_its_last_finalizer() {
 }
 
 #[tokio::test]
-async fn a_pod_in_its_grace_stays_without_finalizers() {
+async fn a_pod_stays_during_its_grace_period_without_finalizers() {
     let api = api();
     running(&api, "a").await;
     api.merge("pods", "a", json!({"metadata": {"finalizers": ["a.b/c"]}}))
@@ -119,13 +119,13 @@ async fn a_pod_in_its_grace_stays_without_finalizers() {
         .await
         .unwrap();
     assert!(api.get("pods", "a").is_ok());
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("pods", "a", grace(0)).await.unwrap()
     ));
 }
 
 #[tokio::test]
-async fn grace_zero_waits_for_finalizers() {
+async fn grace_period_zero_waits_for_finalizers() {
     let api = api();
     running(&api, "a").await;
     api.merge("pods", "a", json!({"metadata": {"finalizers": ["a.b/c"]}}))
@@ -161,7 +161,7 @@ async fn preconditions_must_hold() {
         version: Some(object.revision().to_string()),
         ..DeleteOptions::default()
     };
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("configmaps", "a", right).await.unwrap()
     ));
 }
@@ -191,7 +191,7 @@ async fn propagation_becomes_a_finalizer() {
         422
     );
     let background = policy(Propagation::Background);
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("configmaps", "orphan", background)
             .await
             .unwrap()
@@ -199,7 +199,7 @@ async fn propagation_becomes_a_finalizer() {
 }
 
 #[tokio::test]
-async fn jobs_orphan_their_pods_unless_told_otherwise() {
+async fn jobs_orphan_their_pods_by_default() {
     let api = api();
     for name in ["a", "b"] {
         api.create("jobs", job(name)).await.unwrap();
@@ -207,7 +207,7 @@ async fn jobs_orphan_their_pods_unless_told_otherwise() {
     let value = pending(api.delete("jobs", "a").await.unwrap());
     assert_eq!(value["metadata"]["finalizers"], json!(["orphan"]));
     let background = policy(Propagation::Background);
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("jobs", "b", background).await.unwrap()
     ));
 }
@@ -220,7 +220,7 @@ async fn a_dry_delete_deletes_nothing() {
         dry_run: true,
         ..DeleteOptions::default()
     };
-    assert!(is_gone(
+    assert!(is_removed(
         &api.delete_with("configmaps", "a", dry).await.unwrap()
     ));
     assert!(api.get("configmaps", "a").is_ok());
@@ -249,9 +249,9 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(names(&api.list("configmaps")), ["b"]);
 }
 
-/// A grace beyond all times is kept as it is, and can be cut.
+/// An endless grace period is stored as it is, and can be shortened.
 #[tokio::test]
-async fn a_pod_with_an_endless_grace_is_deleted_by_force() {
+async fn a_pod_with_an_endless_grace_period_can_be_force_deleted() {
     for grace in [i64::MAX, i64::MAX - 1, 400_000_000_000, 1 << 40] {
         let api = api();
         let mut endless = pod("a");
@@ -268,14 +268,14 @@ async fn a_pod_with_an_endless_grace_is_deleted_by_force() {
         };
         let value = pending(api.delete_with("pods", "a", seconds(5)).await.unwrap());
         assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], 5);
-        assert!(is_gone(
+        assert!(is_removed(
             &api.delete_with("pods", "a", seconds(0)).await.unwrap()
         ));
         for odd in [i64::MIN, -1, i64::MAX] {
             api.create("pods", pod("b")).await.unwrap();
             api.bind("b", "n").await.unwrap();
             let _ = api.delete_with("pods", "b", seconds(odd)).await.unwrap();
-            assert!(is_gone(
+            assert!(is_removed(
                 &api.delete_with("pods", "b", seconds(0)).await.unwrap()
             ));
         }

@@ -1,4 +1,4 @@
-//! What survives: reopening, and a kill in the middle of writing.
+//! Durability: what survives reopening, and a kill in the middle of a write.
 
 use std::{
     collections::BTreeSet,
@@ -13,7 +13,7 @@ use longshore_engine::{
 };
 use serde_json::json;
 
-/// Tells the child its file.
+/// The variable with the file of the child process.
 const FILE: &str = "LONGSHORE_ENGINE_TEST_FILE";
 
 fn open(path: &Path) -> Api {
@@ -31,7 +31,7 @@ async fn objects_and_revision_survive_reopening() {
     let revision = api.0.revision();
     drop(api);
     let api = open(&path);
-    // The last write was a delete: its revision must not be given again.
+    // The last write was a delete: its revision must not be used again.
     assert_eq!(api.0.revision(), revision);
     let after = api.get("pods", "a").unwrap();
     assert_eq!(
@@ -48,7 +48,7 @@ async fn objects_and_revision_survive_reopening() {
 }
 
 #[tokio::test]
-async fn history_from_before_a_restart_is_expired() {
+async fn history_before_a_restart_is_expired() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let api = open(&path);
@@ -72,7 +72,7 @@ async fn history_from_before_a_restart_is_expired() {
 }
 
 #[tokio::test]
-async fn one_file_has_one_engine() {
+async fn a_file_can_be_opened_by_one_engine_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let api = open(&path);
@@ -96,8 +96,8 @@ async fn a_dry_run_is_not_stored() {
     assert!(open(&path).list("pods").items.is_empty());
 }
 
-/// Not a test: the program that is killed. Makes namespaces, each with what
-/// comes with it, deletes every third, and says so when it is done.
+/// Not a test: the program that is killed. It creates namespaces, each with its service
+/// account, deletes every third account, and prints each step.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the child of the test below"]
 async fn child_that_writes() {
@@ -118,7 +118,7 @@ async fn child_that_writes() {
                     .create("namespaces", json!({"metadata": {"name": name}}))
                     .await
                     .unwrap();
-                say(&format!("made {name} {}", made.revision()));
+                print(&format!("made {name} {}", made.revision()));
                 if i % 3 == 0 {
                     let account = longshore_engine::Target {
                         kind: kind("serviceaccounts"),
@@ -130,9 +130,9 @@ async fn child_that_writes() {
                         target: account,
                         options,
                     };
-                    say(&format!("deleting {name} 0"));
+                    print(&format!("deleting {name} 0"));
                     api.0.delete(delete).await.unwrap();
-                    say(&format!("deleted {name} 0"));
+                    print(&format!("deleted {name} 0"));
                 }
             }
         })
@@ -142,19 +142,19 @@ async fn child_that_writes() {
     }
 }
 
-fn say(line: &str) {
+fn print(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "ack {line}").unwrap();
     out.flush().unwrap();
 }
 
 #[tokio::test]
-async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
+async fn acknowledged_writes_survive_a_kill_and_no_write_is_partial() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let (mut made, mut deleting, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut newest = 0;
-    // Twice over the same file: the second start finds what a kill left.
+    // Twice with the same file: the second start finds what a kill left.
     for lines in [300, 0] {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -175,7 +175,7 @@ async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
                 .map(Result::unwrap)
                 .collect::<Vec<_>>();
             child.kill().unwrap();
-            // What was said before the kill took hold counts too.
+            // Lines that were printed before the kill took effect count as well.
             let rest = reader.map_while(Result::ok);
             for line in killed_after.into_iter().chain(rest) {
                 let Some(line) = line.split_once("ack ").map(|(_, line)| line) else {
@@ -214,13 +214,14 @@ async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
         .map(|account| account.namespace().unwrap().to_owned())
         .collect();
     for name in &there {
-        // A namespace without its account, though nobody deleted it, is half done.
+        // A namespace without its account is a partial write, unless the account was
+        // deleted.
         assert!(
-            accounts.contains(name) || deleting.contains(name) || said_too_late(name),
+            accounts.contains(name) || deleting.contains(name) || may_be_deleted_silently(name),
             "{name}"
         );
     }
-    assert!(deleted.is_disjoint(&accounts), "deleted, but there");
+    assert!(deleted.is_disjoint(&accounts), "deleted, but it exists");
     for object in &namespaces.items {
         assert_eq!(
             object.value()["metadata"]["resourceVersion"],
@@ -230,8 +231,8 @@ async fn acknowledged_writes_survive_a_kill_and_none_is_half_done() {
     }
 }
 
-/// Whether the child may have deleted this one's account without a word read.
-fn said_too_late(name: &str) -> bool {
+/// Whether the child may have deleted this namespace's account without a line about it.
+fn may_be_deleted_silently(name: &str) -> bool {
     name.rsplit('-')
         .next()
         .and_then(|i| i.parse::<u32>().ok())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{Api, ManualClock, api, status, told};
+use crate::support::{Api, ManualClock, api, available_events, status};
 use longshore_engine::{
     Create, Error, ListRequest, Object, Patch, ReadVersion, Subresource, Target, WatchRequest,
     WatchStart, WriteOptions,
@@ -10,13 +10,13 @@ use longshore_engine::{
 use longshore_model::{KindInfo, PatchKind};
 use serde_json::{Value, json};
 
-fn newer(api: &Api) -> Arc<KindInfo> {
+fn events_v1(api: &Api) -> Arc<KindInfo> {
     api.0.find("events.k8s.io", "v1", "events").unwrap()
 }
 
 async fn create(api: &Api, object: Value) -> Result<Arc<Object>, Error> {
     let create = Create {
-        kind: newer(api),
+        kind: events_v1(api),
         namespace: Some("default".into()),
         object,
         options: WriteOptions::default(),
@@ -32,7 +32,7 @@ fn event(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn rule_28_an_event_is_seen_in_both_groups() {
+async fn rule_28_an_event_is_served_in_both_groups() {
     let api = api();
     let made = create(&api, event("a")).await.unwrap().value();
     assert_eq!(
@@ -50,7 +50,7 @@ async fn rule_28_an_event_is_seen_in_both_groups() {
         "source": {"component": "me"}, "firstTimestamp": "2026-01-02T03:04:05Z", "type": "Warning",
         "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}});
     api.create("events", old).await.unwrap();
-    let kind = newer(&api);
+    let kind = events_v1(&api);
     let seen = api
         .0
         .get(&kind, Some("default"), "b", ReadVersion::Latest)
@@ -65,9 +65,9 @@ async fn rule_28_an_event_is_seen_in_both_groups() {
 }
 
 #[tokio::test]
-async fn rule_28_lists_watches_selectors_and_patches_of_the_newer_events() {
+async fn rule_28_lists_watches_selectors_and_patches_of_events_k8s_io() {
     let api = api();
-    let kind = newer(&api);
+    let kind = events_v1(&api);
     let mut watch = api
         .0
         .watch(&WatchRequest::of(kind.clone(), WatchStart::Latest))
@@ -108,11 +108,11 @@ async fn rule_28_lists_watches_selectors_and_patches_of_the_newer_events() {
         message.contains(r#"message: Invalid value: "another": field is immutable"#),
         "{message}"
     );
-    assert_eq!(told(&mut watch), ["ADDED a", "MODIFIED a"]);
+    assert_eq!(available_events(&mut watch), ["ADDED a", "MODIFIED a"]);
 }
 
 #[tokio::test]
-async fn rule_28_the_newer_events_have_stricter_rules() {
+async fn rule_28_events_k8s_io_validates_strictly() {
     let api = api();
     let bare = json!({"metadata": {"name": "a"}, "regarding": {"namespace": "default"}, "deprecatedCount": 1});
     let (code, _, message) = status(create(&api, bare).await);
@@ -150,18 +150,18 @@ async fn rule_28_events_are_kept_for_an_hour() {
     };
     api.create("events", old("a")).await.unwrap();
     let mut watch = {
-        let kind = newer(&api);
+        let kind = events_v1(&api);
         api.0
             .watch(&WatchRequest::of(kind, WatchStart::Latest))
             .unwrap()
     };
-    assert_eq!(told(&mut watch), ["ADDED a"]);
+    assert_eq!(available_events(&mut watch), ["ADDED a"]);
     clock.advance(jiff::SignedDuration::from_mins(30));
     api.create("events", old("b")).await.unwrap();
-    assert_eq!(told(&mut watch), ["ADDED b"]);
+    assert_eq!(available_events(&mut watch), ["ADDED b"]);
     clock.advance(jiff::SignedDuration::from_mins(31));
     api.create("events", old("c")).await.unwrap();
-    assert_eq!(told(&mut watch), ["ADDED c", "DELETED a"]);
+    assert_eq!(available_events(&mut watch), ["ADDED c", "DELETED a"]);
     assert!(matches!(api.get("events", "a"), Err(Error::NotFound(_))));
     assert!(api.get("events", "b").is_ok());
 }

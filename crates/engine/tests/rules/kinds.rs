@@ -1,9 +1,9 @@
-//! What each kind refuses, and in which words.
+//! Validation of each kind, and its messages.
 
 use crate::support::{api, job, pod, status};
 use serde_json::{Value, json};
 
-async fn refusal(plural: &str, object: Value) -> String {
+async fn rejection(plural: &str, object: Value) -> String {
     let (code, reason, message) = status(api().create(plural, object).await);
     assert_eq!((code, &*reason), (422, "Invalid"), "{message}");
     message
@@ -11,7 +11,7 @@ async fn refusal(plural: &str, object: Value) -> String {
 
 #[tokio::test]
 async fn a_pod_without_containers_is_invalid() {
-    let message = refusal("pods", json!({"metadata": {"name": "x"}, "spec": {}})).await;
+    let message = rejection("pods", json!({"metadata": {"name": "x"}, "spec": {}})).await;
     assert_eq!(
         message,
         r#"Pod "x" is invalid: spec.containers: Required value"#
@@ -34,9 +34,9 @@ async fn a_pod_without_containers_is_invalid() {
 }
 
 #[tokio::test]
-async fn several_causes_stand_in_brackets() {
+async fn several_causes_are_joined_in_brackets() {
     let containers = json!([{"name": "a"}, {"name": "a", "image": "i"}]);
-    let message = refusal(
+    let message = rejection(
         "pods",
         json!({"metadata": {"name": "x"}, "spec": {"containers": containers}}),
     )
@@ -67,12 +67,12 @@ async fn names_are_checked_by_kind() {
             "{plural} {name}"
         );
     }
-    let message = refusal("pods", pod("A")).await;
+    let message = rejection("pods", pod("A")).await;
     assert!(message.starts_with(r#"Pod "A" is invalid: metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must"#), "{message}");
 }
 
 #[tokio::test]
-async fn pods_change_their_images_and_little_else() {
+async fn updates_of_pods_may_change_images_and_little_else() {
     let api = api();
     api.create("pods", pod("a")).await.unwrap();
     let image = json!({"spec": {"containers": [{"name": "c", "image": "i:2"}]}});
@@ -101,7 +101,7 @@ async fn a_job_must_not_restart_always() {
     let mut always = job("j");
     always["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
     assert_eq!(
-        refusal("jobs", always).await,
+        rejection("jobs", always).await,
         r#"Job.batch "j" is invalid: spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never""#
     );
 }
@@ -112,13 +112,13 @@ async fn an_indexed_job_needs_completions() {
     indexed["spec"]["completionMode"] = json!("Indexed");
     indexed["spec"]["parallelism"] = json!(2);
     assert_eq!(
-        refusal("jobs", indexed).await,
+        rejection("jobs", indexed).await,
         r#"Job.batch "j" is invalid: spec.completions: Required value: when completion mode is Indexed"#
     );
 }
 
 #[tokio::test]
-async fn a_jobs_selector_and_template_stay() {
+async fn a_jobs_selector_and_template_are_immutable() {
     let api = api();
     let made = api.create("jobs", job("j")).await.unwrap();
     let uid = made.uid();
@@ -132,7 +132,7 @@ async fn a_jobs_selector_and_template_stay() {
     ] {
         assert_eq!(labels[key], expected);
     }
-    // As it was first written, it lacks the selector it has now.
+    // The original manifest lacks the selector that the server generated.
     let (code, _, message) = status(api.update("jobs", "j", job("j")).await);
     assert_eq!(code, 422);
     assert!(
@@ -159,7 +159,7 @@ async fn a_jobs_selector_and_template_stay() {
 }
 
 #[tokio::test]
-async fn services_get_addresses_of_their_own() {
+async fn each_service_gets_its_own_address() {
     let api = api();
     let service =
         |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
@@ -190,14 +190,14 @@ async fn services_get_addresses_of_their_own() {
     let moved = json!({"spec": {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}});
     let (_, _, message) = status(api.merge("services", "a", moved).await);
     assert!(message.contains("may not change once set"), "{message}");
-    // Sent again without the address, it keeps it.
+    // An update without the address keeps it.
     let before = api.get("services", "a").unwrap();
     let same = api.update("services", "a", service("a")).await.unwrap();
     assert_eq!(same.revision(), before.revision());
 }
 
 #[tokio::test]
-async fn a_headless_service_has_none_and_node_ports_differ() {
+async fn a_headless_service_has_no_address_and_node_ports_differ() {
     let api = api();
     let headless =
         json!({"metadata": {"name": "h"}, "spec": {"clusterIP": "None", "selector": {"a": "b"}}});
@@ -216,7 +216,7 @@ async fn a_headless_service_has_none_and_node_ports_differ() {
 }
 
 #[tokio::test]
-async fn secrets_take_texts_and_must_be_base64() {
+async fn secrets_accept_string_data_and_data_must_be_base64() {
     let api = api();
     let sent = json!({"metadata": {"name": "s"}, "stringData": {"a": "x"}, "data": {"b": "eQ=="}});
     let value = api.create("secrets", sent).await.unwrap().value();
@@ -234,16 +234,16 @@ async fn secrets_take_texts_and_must_be_base64() {
 }
 
 #[tokio::test]
-async fn config_data_is_limited_and_can_be_fixed() {
+async fn configmap_data_is_limited_and_can_be_immutable() {
     let large = json!({"metadata": {"name": "c"}, "data": {"a": "x".repeat((1 << 20) + 1)}});
     assert!(
-        refusal("configmaps", large)
+        rejection("configmaps", large)
             .await
             .contains("Too long: may not be more than 1048576 bytes")
     );
     let keys = json!({"metadata": {"name": "c"}, "data": {"a/b": "x"}});
     assert!(
-        refusal("configmaps", keys)
+        rejection("configmaps", keys)
             .await
             .contains("data[a/b]: Invalid value: \"a/b\": a valid config key must")
     );
@@ -270,7 +270,7 @@ async fn config_data_is_limited_and_can_be_fixed() {
 }
 
 #[tokio::test]
-async fn a_node_registers_with_its_status() {
+async fn a_node_is_created_with_its_status() {
     let api = api();
     let node = json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "2"}}});
     let value = api.create("nodes", node).await.unwrap().value();
@@ -280,21 +280,21 @@ async fn a_node_registers_with_its_status() {
 #[tokio::test]
 async fn labels_and_finalizers_are_checked() {
     let labels = json!({"metadata": {"name": "c", "labels": {"a b": "x", "c": "x y"}}});
-    let message = refusal("configmaps", labels).await;
+    let message = rejection("configmaps", labels).await;
     assert!(
         message.contains("metadata.labels: Invalid value: \"a b\"") && message.contains("\"x y\""),
         "{message}"
     );
     let finalizers = json!({"metadata": {"name": "c", "finalizers": ["plain"]}});
     assert!(
-        refusal("configmaps", finalizers)
+        rejection("configmaps", finalizers)
             .await
             .contains("nor is it fully qualified")
     );
 }
 
 #[tokio::test]
-async fn rule_32_pods_have_the_priority_of_their_class() {
+async fn rule_32_pods_get_the_priority_of_their_class() {
     let api = api();
     let class = |name: &str, value: i64, default: bool| json!({"metadata": {"name": name}, "value": value, "globalDefault": default});
     let of = async |name: &str, fields: Value| {

@@ -1,4 +1,4 @@
-//! The rules of the API machinery, on the engine.
+//! The rules of the API machinery, tested on the engine.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -7,12 +7,12 @@ mod custom;
 mod deletes;
 mod durability;
 mod events;
-mod holds;
 mod kinds;
+mod long_requests;
 mod managed;
 mod model;
 mod namespaces;
 mod reads;
 mod support;
-mod turns;
+mod watch_turns;
 mod writes;

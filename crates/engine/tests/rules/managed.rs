@@ -1,4 +1,4 @@
-//! Rule 18: who manages which fields, after writes that are no apply.
+//! Rule 18: the managed fields after writes other than apply.
 
 use longshore_engine::{Create, Object, Patch, Subresource, Target, Update, WriteOptions};
 use longshore_model::PatchKind;
@@ -60,7 +60,7 @@ async fn merge(api: &Api, body: Value, manager: &str) -> std::sync::Arc<Object> 
 }
 
 #[tokio::test]
-async fn rule_18_a_creator_manages_what_was_sent_and_its_defaults() {
+async fn rule_18_the_creator_manages_the_fields_it_sent_and_their_defaults() {
     let api = api();
     let object = api.create_with("pods", pod("a"), by("me")).await.unwrap();
     assert_eq!(
@@ -75,7 +75,7 @@ async fn rule_18_a_creator_manages_what_was_sent_and_its_defaults() {
 }
 
 #[tokio::test]
-async fn rule_18_without_a_manager_the_user_agent_up_to_the_slash_counts() {
+async fn rule_18_the_default_manager_is_the_user_agent_up_to_the_slash() {
     let api = api();
     for (agent, manager) in [
         (Some("kubectl/v1.34 (linux)"), "kubectl"),
@@ -99,7 +99,7 @@ async fn rule_18_without_a_manager_the_user_agent_up_to_the_slash_counts() {
 }
 
 #[tokio::test]
-async fn rule_18_who_changes_a_value_manages_it_alone() {
+async fn rule_18_the_writer_of_a_changed_value_is_its_only_manager() {
     let api = api();
     let object = json!({"metadata": {"name": "a"}, "data": {"a": "1", "b": "1"}});
     api.create_with("configmaps", object, by("me"))
@@ -113,7 +113,7 @@ async fn rule_18_who_changes_a_value_manages_it_alone() {
             r#"you Update - {"f:data":{"f:a":{},"f:c":{}}}"#
         ]
     );
-    // What is removed is nobody's; who is left with nothing is gone.
+    // A removed field has no manager, and a manager without fields is removed.
     let object = merge(&api, json!({"data": {"a": null, "c": null}}), "me").await;
     assert_eq!(
         managers(&object),
@@ -142,7 +142,7 @@ async fn rule_18_a_status_is_managed_under_its_subresource() {
 }
 
 #[tokio::test]
-async fn rule_1_managed_fields_alone_make_no_write_when_they_say_the_same() {
+async fn rule_1_equivalent_managed_fields_are_not_a_write() {
     let api = api();
     let first = api
         .create_with("configmaps", config("a"), by("me"))
@@ -157,7 +157,7 @@ async fn rule_1_managed_fields_alone_make_no_write_when_they_say_the_same() {
 }
 
 #[tokio::test]
-async fn rule_18_an_update_that_leaves_them_out_does_not_lose_them() {
+async fn rule_18_an_update_without_managed_fields_keeps_them() {
     let api = api();
     api.create_with("configmaps", config("a"), by("me"))
         .await
@@ -174,7 +174,7 @@ async fn rule_18_an_update_that_leaves_them_out_does_not_lose_them() {
 }
 
 #[tokio::test]
-async fn rule_18_they_can_be_reset_and_set() {
+async fn rule_18_managed_fields_can_be_reset_and_set() {
     let api = api();
     for reset in [json!([{}]), json!([])] {
         api.create_with("configmaps", config("a"), by("me"))
@@ -182,7 +182,7 @@ async fn rule_18_they_can_be_reset_and_set() {
             .unwrap();
         let object = merge(&api, json!({"metadata": {"managedFields": reset}}), "you").await;
         assert!(managers(&object).is_empty(), "{reset}");
-        // From then on nothing is tracked.
+        // After a reset, updates are not tracked.
         let object = merge(&api, json!({"data": {"z": "1"}}), "you").await;
         assert!(managers(&object).is_empty());
         api.delete("configmaps", "a").await.unwrap();
@@ -199,14 +199,14 @@ async fn rule_18_they_can_be_reset_and_set() {
         managers(&object),
         [r#"kubectl Apply - {"f:data":{".":{},"f:a":{}}}"#]
     );
-    // What cannot be read is passed over.
+    // Invalid entries are ignored.
     let wrong = json!({"metadata": {"managedFields": [{"manager": "q", "operation": "No"}]}});
     let object = merge(&api, wrong, "x").await;
     assert!(managers(&object)[0].starts_with("kubectl Apply"));
 }
 
 #[tokio::test]
-async fn rule_18_more_than_ten_updaters_are_too_many() {
+async fn rule_18_more_than_ten_update_managers_are_merged() {
     let api = api();
     api.create_with("configmaps", config("a"), by("me"))
         .await
@@ -226,7 +226,7 @@ async fn rule_18_more_than_ten_updaters_are_too_many() {
 }
 
 #[tokio::test]
-async fn rule_18_deletes_and_bindings_leave_them_alone() {
+async fn rule_18_deletes_and_bindings_do_not_change_managed_fields() {
     let api = api();
     let mut object = pod("a");
     object["metadata"]["finalizers"] = json!(["a.b/c"]);
@@ -238,7 +238,7 @@ async fn rule_18_deletes_and_bindings_leave_them_alone() {
 }
 
 #[tokio::test]
-async fn rule_18_objects_of_the_server_have_its_name() {
+async fn rule_18_the_server_manages_the_objects_it_creates() {
     let api = api();
     let namespace = api.get("namespaces", "default").unwrap();
     assert_eq!(
@@ -250,7 +250,7 @@ async fn rule_18_objects_of_the_server_have_its_name() {
 }
 
 #[tokio::test]
-async fn rule_31_managed_fields_go_where_there_is_no_place_for_them() {
+async fn rule_31_managed_fields_are_dropped_when_they_exceed_the_size_limit() {
     let api = api();
     let data: serde_json::Map<String, Value> = (0..14_000)
         .map(|number| (format!("key-{number:058}"), json!("v")))
@@ -261,7 +261,7 @@ async fn rule_31_managed_fields_go_where_there_is_no_place_for_them() {
 }
 
 #[tokio::test]
-async fn rule_18_who_finalizes_a_namespace_manages_its_finalizers() {
+async fn rule_18_the_finalizer_of_a_namespace_manages_its_finalizers() {
     let api = api();
     let namespace = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["a/b"]}});
     let made = api.create_with("namespaces", namespace, by("maker")).await;
@@ -282,8 +282,8 @@ async fn rule_18_who_finalizes_a_namespace_manages_its_finalizers() {
     );
 }
 
-/// Patches an Event under its newer name.
-async fn patch_newer_event(api: &Api, body: Value, manager: &str) -> std::sync::Arc<Object> {
+/// Patches an Event in events.k8s.io.
+async fn patch_events_v1(api: &Api, body: Value, manager: &str) -> std::sync::Arc<Object> {
     let patch = Patch {
         target: Target {
             kind: api.0.find("events.k8s.io", "v1", "events").unwrap(),
@@ -299,14 +299,14 @@ async fn patch_newer_event(api: &Api, body: Value, manager: &str) -> std::sync::
 }
 
 #[tokio::test]
-async fn rule_28_a_field_of_an_event_has_one_manager_whatever_its_name() {
+async fn rule_28_an_event_field_has_one_manager_in_both_groups() {
     let api = api();
     let event = json!({"metadata": {"name": "a"}, "reason": "Tried", "message": "one", "count": 3,
         "source": {"component": "me"}, "type": "Normal",
         "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}});
     api.create_with("events", event, by("core")).await.unwrap();
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
-    let done = patch_newer_event(&api, labels, "new").await;
+    let done = patch_events_v1(&api, labels, "new").await;
     assert_eq!(
         managers(&done),
         [
@@ -316,9 +316,9 @@ async fn rule_28_a_field_of_an_event_has_one_manager_whatever_its_name() {
     );
 }
 
-/// What one group calls `note`, the other calls `message`.
+/// The field `note` of events.k8s.io is `message` in the core group.
 #[tokio::test]
-async fn rule_28_a_change_under_the_other_name_takes_the_field_over() {
+async fn rule_28_a_change_through_the_other_group_takes_the_field_over() {
     let api = api();
     let create = Create {
         kind: api.0.find("events.k8s.io", "v1", "events").unwrap(),

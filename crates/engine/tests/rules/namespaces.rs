@@ -1,4 +1,4 @@
-//! The rules of namespaces: how they end, and who takes their finalizers away.
+//! Namespaces: termination and finalization.
 
 use longshore_engine::Subresource;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{api, names, pod, status};
 
 #[tokio::test]
-async fn a_namespace_terminates_and_goes_when_finalized() {
+async fn a_namespace_terminates_and_is_removed_when_finalized() {
     let api = api();
     let namespace = json!({"metadata": {"name": "n"}});
     let made = api
@@ -59,7 +59,7 @@ async fn an_update_does_not_touch_a_namespaces_finalizers() {
 }
 
 #[tokio::test]
-async fn finalizing_replaces_all_of_a_namespace_but_its_status() {
+async fn finalize_replaces_a_namespace_except_its_status() {
     let api = api();
     let namespace = json!({"metadata": {"name": "n", "labels": {"a": "b"}, "finalizers": ["a/b"]}});
     api.create("namespaces", namespace).await.unwrap();
@@ -76,7 +76,7 @@ async fn finalizing_replaces_all_of_a_namespace_but_its_status() {
     assert_eq!(value["metadata"].get("finalizers"), None);
     assert_eq!(value["spec"]["finalizers"], json!(["x/y", "kubernetes"]));
     assert_eq!(value["status"]["phase"], "Active");
-    // No finalizers are no reason to go before a deletion.
+    // A namespace without finalizers is not removed before a deletion.
     let value = finalize(json!({"metadata": {"name": "n"}}))
         .await
         .unwrap()
@@ -90,7 +90,7 @@ async fn finalizing_replaces_all_of_a_namespace_but_its_status() {
 }
 
 #[tokio::test]
-async fn the_first_namespaces_are_there_and_protected() {
+async fn the_initial_namespaces_exist_and_are_protected() {
     let api = api();
     let expected = ["default", "kube-node-lease", "kube-public", "kube-system"];
     assert_eq!(names(&api.list("namespaces")), expected);

@@ -1,8 +1,10 @@
-//! The rules of reads and watches.
+//! Reads and watches.
 
 use std::sync::Arc;
 
-use crate::support::{Api, ManualClock, api, config, kind, names, options, pod, status, told};
+use crate::support::{
+    Api, ManualClock, api, available_events, config, kind, names, options, pod, status,
+};
 use jiff::SignedDuration;
 use longshore_engine::{
     Engine, Error, ListRequest, Options, ReadVersion, WatchEvent, WatchRequest, WatchStart,
@@ -77,7 +79,7 @@ async fn pages_are_one_consistent_snapshot() {
 }
 
 #[tokio::test]
-async fn an_expired_token_offers_an_inconsistent_one() {
+async fn an_expired_continue_token_offers_an_inconsistent_one() {
     let api = filled(4).await;
     let first = api
         .0
@@ -110,7 +112,7 @@ async fn an_expired_token_offers_an_inconsistent_one() {
 }
 
 #[tokio::test]
-async fn a_token_goes_with_no_version_and_must_be_readable() {
+async fn a_continue_token_excludes_a_resource_version_and_must_be_valid() {
     let api = filled(3).await;
     let first = api
         .0
@@ -133,7 +135,7 @@ async fn a_token_goes_with_no_version_and_must_be_readable() {
 }
 
 #[tokio::test]
-async fn what_remains_is_not_counted_with_selectors() {
+async fn remaining_items_are_not_counted_with_selectors() {
     let api = filled(6).await;
     let odd = ListRequest {
         labels: "odd=1".parse().unwrap(),
@@ -153,7 +155,7 @@ async fn what_remains_is_not_counted_with_selectors() {
 }
 
 #[tokio::test]
-async fn versions_of_lists_and_gets() {
+async fn resource_versions_of_lists_and_gets() {
     let api = filled(2).await;
     let then = api.0.revision();
     api.delete("configmaps", "c0").await.unwrap();
@@ -196,7 +198,7 @@ async fn versions_of_lists_and_gets() {
 }
 
 #[tokio::test]
-async fn a_list_keeps_to_its_namespace() {
+async fn a_list_is_limited_to_its_namespace() {
     let api = filled(1).await;
     for name in ["default-2", "defaul"] {
         api.create("namespaces", json!({"metadata": {"name": name}}))
@@ -242,18 +244,18 @@ async fn pods_are_selected_by_their_fields() {
 }
 
 #[tokio::test]
-async fn a_watch_from_the_newest_tells_the_state_first() {
+async fn a_watch_from_the_newest_revision_begins_with_the_current_state() {
     let api = filled(2).await;
     let mut watch = api.0.watch(&watch_configs(WatchStart::Latest)).unwrap();
-    assert_eq!(told(&mut watch), ["ADDED c0", "ADDED c1"]);
+    assert_eq!(available_events(&mut watch), ["ADDED c0", "ADDED c1"]);
     api.delete("configmaps", "c0").await.unwrap();
     api.create("pods", pod("p")).await.unwrap();
-    assert_eq!(told(&mut watch), ["DELETED c0"]);
+    assert_eq!(available_events(&mut watch), ["DELETED c0"]);
     assert_eq!(watch.bookmark().unwrap(), api.0.revision());
 }
 
 #[tokio::test]
-async fn a_watch_from_a_version_tells_all_after_it() {
+async fn a_watch_from_a_version_sends_all_later_events() {
     let api = filled(1).await;
     let then = api.0.revision();
     api.create("configmaps", config("x")).await.unwrap();
@@ -265,7 +267,10 @@ async fn a_watch_from_a_version_tells_all_after_it() {
         .0
         .watch(&watch_configs(WatchStart::After(then)))
         .unwrap();
-    assert_eq!(told(&mut watch), ["ADDED x", "MODIFIED x", "DELETED x"]);
+    assert_eq!(
+        available_events(&mut watch),
+        ["ADDED x", "MODIFIED x", "DELETED x"]
+    );
 }
 
 #[tokio::test]
@@ -278,13 +283,13 @@ async fn a_watch_from_the_future_waits() {
         .unwrap();
     api.create("configmaps", config("x")).await.unwrap();
     assert_eq!(api.0.revision(), future);
-    assert_eq!(told(&mut watch), [""; 0]);
+    assert_eq!(available_events(&mut watch), [""; 0]);
     api.create("configmaps", config("y")).await.unwrap();
-    assert_eq!(told(&mut watch), ["ADDED y"]);
+    assert_eq!(available_events(&mut watch), ["ADDED y"]);
 }
 
 #[tokio::test]
-async fn a_waiting_watch_wakes_and_a_cancelled_call_loses_nothing() {
+async fn a_waiting_watch_wakes_and_a_cancelled_call_loses_no_event() {
     let api = filled(0).await;
     let since = WatchStart::After(api.0.revision());
     let mut watch = api.0.watch(&watch_configs(since)).unwrap();
@@ -297,7 +302,7 @@ async fn a_waiting_watch_wakes_and_a_cancelled_call_loses_nothing() {
 }
 
 #[tokio::test]
-async fn deletes_carry_their_own_version_and_the_last_state() {
+async fn deleted_events_have_their_own_version_and_the_last_state() {
     let api = filled(1).await;
     let since = WatchStart::After(api.0.revision());
     let mut watch = api.0.watch(&watch_configs(since)).unwrap();
@@ -315,7 +320,7 @@ async fn deletes_carry_their_own_version_and_the_last_state() {
 }
 
 #[tokio::test]
-async fn what_leaves_a_selection_is_deleted_and_what_enters_is_added() {
+async fn objects_that_leave_a_selector_are_deleted_and_those_that_enter_are_added() {
     let api = filled(1).await;
     let labels = "odd=1".parse().unwrap();
     let since = WatchStart::After(api.0.revision());
@@ -331,7 +336,7 @@ async fn what_leaves_a_selection_is_deleted_and_what_enters_is_added() {
     api.merge("configmaps", "c0", json!({"data": {"a": "2"}}))
         .await
         .unwrap();
-    assert_eq!(told(&mut watch), ["ADDED c0", "MODIFIED c0"]);
+    assert_eq!(available_events(&mut watch), ["ADDED c0", "MODIFIED c0"]);
     api.merge("configmaps", "c0", set("0")).await.unwrap();
     let Some(WatchEvent::Deleted(object)) = watch.try_next().unwrap() else {
         panic!("deleted")
@@ -341,11 +346,11 @@ async fn what_leaves_a_selection_is_deleted_and_what_enters_is_added() {
         (api.0.revision(), "1")
     );
     api.delete("configmaps", "c0").await.unwrap();
-    assert_eq!(told(&mut watch), [""; 0]);
+    assert_eq!(available_events(&mut watch), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_watch_too_old_or_too_slow_expires() {
+async fn a_watch_that_is_too_old_or_too_slow_expires() {
     let api = filled(1).await;
     let then = api.0.revision();
     let mut slow = api
@@ -389,7 +394,7 @@ async fn history_is_bounded_by_number_and_by_bytes() {
         let watch = |after| api.0.watch(&watch_configs(WatchStart::After(after)));
         assert!(matches!(watch(start), Err(Error::Expired { .. })));
         assert!(watch(api.0.revision() - 2).is_ok());
-        // Other kinds' history is their own.
+        // Each kind has its own history.
         let pods = WatchRequest::of(kind("pods"), WatchStart::After(start));
         assert!(api.0.watch(&pods).is_ok());
     }
@@ -409,14 +414,20 @@ async fn history_is_bounded_by_time() {
     let first = api.0.revision();
     clock.advance(SignedDuration::from_mins(4));
     api.create("configmaps", config("b")).await.unwrap();
-    assert_eq!(told(&mut watch(start).unwrap()), ["ADDED a", "ADDED b"]);
+    assert_eq!(
+        available_events(&mut watch(start).unwrap()),
+        ["ADDED a", "ADDED b"]
+    );
     clock.advance(SignedDuration::from_mins(2));
-    // Any write looks after it, also one to another kind.
+    // Any write trims the history, also a write to another kind.
     api.create("pods", pod("p")).await.unwrap();
     assert!(matches!(watch(start), Err(Error::Expired { .. })));
-    assert_eq!(told(&mut watch(first).unwrap()), ["ADDED b"]);
+    assert_eq!(available_events(&mut watch(first).unwrap()), ["ADDED b"]);
     let pods = WatchRequest::of(kind("pods"), WatchStart::After(start));
-    assert_eq!(told(&mut api.0.watch(&pods).unwrap()), ["ADDED p"]);
+    assert_eq!(
+        available_events(&mut api.0.watch(&pods).unwrap()),
+        ["ADDED p"]
+    );
 }
 
 #[tokio::test]
@@ -463,7 +474,7 @@ async fn a_token_expires_with_time_also_without_later_changes_of_its_kind() {
 }
 
 #[tokio::test]
-async fn initial_events_end_with_a_mark() {
+async fn initial_events_end_with_a_bookmark() {
     let api = filled(2).await;
     let request = WatchRequest {
         initial_events: true,
@@ -473,7 +484,7 @@ async fn initial_events_end_with_a_mark() {
     let revision = api.0.revision();
     let mut watch = api.0.watch(&request).unwrap();
     assert_eq!(
-        told(&mut watch),
+        available_events(&mut watch),
         [
             "ADDED c0".into(),
             "ADDED c1".into(),
@@ -485,7 +496,7 @@ async fn initial_events_end_with_a_mark() {
         ..request.clone()
     };
     assert_eq!(
-        told(&mut api.0.watch(&without).unwrap()),
+        available_events(&mut api.0.watch(&without).unwrap()),
         ["ADDED c0", "ADDED c1"]
     );
     let future = WatchRequest {
@@ -507,20 +518,21 @@ async fn a_watch_ends_when_the_engine_is_closed() {
 }
 
 #[tokio::test]
-async fn a_sleeping_watch_is_told_that_its_past_is_forgotten() {
+async fn a_waiting_watch_expires_when_its_history_is_trimmed() {
     let api = api();
     let request = WatchRequest::of(kind("configmaps"), WatchStart::After(api.0.revision()));
     let mut watch = api.0.watch(&request).unwrap();
-    let forgotten = async {
-        // Of another kind: the watch sleeps on, behind the newest revision.
+    let trim = async {
+        // A write to another kind does not wake the watch, which is now behind the newest
+        // revision.
         api.create("pods", pod("a")).await.unwrap();
         api.0.expire_history().await;
         std::future::pending::<()>().await;
     };
-    let told = tokio::select! {
+    let event = tokio::select! {
         biased;
-        told = watch.next() => told,
-        () = forgotten => unreachable!(),
+        event = watch.next() => event,
+        () = trim => unreachable!(),
     };
-    assert!(matches!(told, Err(Error::Expired { .. })));
+    assert!(matches!(event, Err(Error::Expired { .. })));
 }

@@ -1,4 +1,4 @@
-//! Short ways to say what the tests say often.
+//! Helpers for the tests.
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
@@ -24,7 +24,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// A clock that is moved by hand.
+/// A clock that the test advances.
 pub struct ManualClock(Mutex<Timestamp>);
 
 impl Default for ManualClock {
@@ -34,7 +34,7 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, time: SignedDuration) {
         *self.0.lock().unwrap() += time;
     }
@@ -46,7 +46,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Counts: `uid-1`, `uid-2`; suffixes `00001`, `00002`.
+/// A deterministic generator: `uid-1`, `uid-2`; suffixes `00001`, `00002`.
 #[derive(Default)]
 pub struct Counting(AtomicU64, AtomicU64);
 
@@ -56,7 +56,7 @@ impl Ids for Counting {
     }
 
     fn suffix(&self) -> String {
-        // Each suffix comes three times, so that some are taken.
+        // Each suffix comes three times, so that generated names collide.
         format!("{:05}", self.1.fetch_add(1, Ordering::Relaxed) / 3)
     }
 }
@@ -289,11 +289,11 @@ impl Api {
     }
 }
 
-/// `ADDED a`, `MODIFIED a`, … of all events there are now.
-pub fn told(watch: &mut Watch) -> Vec<String> {
-    let mut told = Vec::new();
+/// The events that are available now, as `ADDED a`, `MODIFIED a`, ….
+pub fn available_events(watch: &mut Watch) -> Vec<String> {
+    let mut events = Vec::new();
     while let Some(event) = watch.try_next().unwrap() {
-        told.push(match event {
+        events.push(match event {
             WatchEvent::Added(object) => format!("ADDED {}", object.name()),
             WatchEvent::Modified(object) => format!("MODIFIED {}", object.name()),
             WatchEvent::Deleted(object) => format!("DELETED {}", object.name()),
@@ -301,14 +301,14 @@ pub fn told(watch: &mut Watch) -> Vec<String> {
             WatchEvent::InitialEventsEnd(version) => format!("END {version}"),
         });
     }
-    told
+    events
 }
 
 pub fn names(page: &Page) -> Vec<&str> {
     page.items.iter().map(|object| object.name()).collect()
 }
 
-/// Code, reason and message of an error.
+/// The code, the reason and the message of an error.
 pub fn status<T: std::fmt::Debug>(result: Result<T, Error>) -> (u16, String, String) {
     let status = result.unwrap_err().status();
     (

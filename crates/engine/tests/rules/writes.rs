@@ -1,4 +1,4 @@
-//! The rules of creates, updates and patches.
+//! Creates, updates and patches.
 
 use crate::support::{Api, api, config, job, pod, status};
 use longshore_engine::{Error, FieldValidation, Subresource, WriteOptions};
@@ -6,7 +6,7 @@ use longshore_model::PatchKind;
 use serde_json::json;
 
 #[tokio::test]
-async fn one_revision_for_all_kinds_only_grows() {
+async fn all_kinds_share_one_increasing_revision() {
     let api = api();
     let mut versions = vec![api.0.revision()];
     versions.push(api.create("pods", pod("a")).await.unwrap().revision());
@@ -22,7 +22,7 @@ async fn one_revision_for_all_kinds_only_grows() {
 }
 
 #[tokio::test]
-async fn a_write_that_changes_nothing_keeps_the_version() {
+async fn a_write_without_changes_keeps_the_resource_version() {
     let api = api();
     let old = api.create("pods", pod("a")).await.unwrap();
     let same = api.update("pods", "a", old.value()).await.unwrap();
@@ -66,7 +66,7 @@ async fn the_server_sets_uid_time_version_and_generation() {
 }
 
 #[tokio::test]
-async fn a_taken_name_is_refused() {
+async fn an_existing_name_is_rejected() {
     let api = api();
     api.create("pods", pod("x")).await.unwrap();
     let error = api.create("pods", pod("x")).await.unwrap_err().status();
@@ -79,7 +79,7 @@ async fn a_taken_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_version_is_refused_in_a_create() {
+async fn a_create_with_a_resource_version_is_rejected() {
     let api = api();
     let sent = json!({"metadata": {"name": "a", "resourceVersion": "1"}});
     assert_eq!(status(api.create("configmaps", sent).await).0, 400);
@@ -108,7 +108,7 @@ async fn a_missing_namespace_is_not_found() {
 }
 
 #[tokio::test]
-async fn generated_names_are_cut_and_tried_again() {
+async fn generated_names_are_truncated_and_retried() {
     let api = api();
     let long = "a".repeat(70);
     let generated = |prefix: &str| json!({"metadata": {"generateName": prefix}});
@@ -134,7 +134,7 @@ async fn generated_names_are_cut_and_tried_again() {
 }
 
 #[tokio::test]
-async fn a_stale_version_or_another_uid_is_a_conflict() {
+async fn a_stale_resource_version_or_another_uid_is_a_conflict() {
     let api = api();
     let old = api.create("pods", pod("x")).await.unwrap();
     api.merge("pods", "x", json!({"metadata": {"labels": {"a": "b"}}}))
@@ -154,7 +154,7 @@ async fn a_stale_version_or_another_uid_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn an_update_without_version_is_allowed_but_for_leases() {
+async fn an_update_without_resource_version_is_allowed_except_for_leases() {
     let api = api();
     api.create("configmaps", config("a")).await.unwrap();
     let new = json!({"metadata": {"name": "a"}, "data": {"a": "2"}});
@@ -169,7 +169,7 @@ async fn an_update_without_version_is_allowed_but_for_leases() {
 }
 
 #[tokio::test]
-async fn an_update_of_nothing_is_not_found_and_of_another_name_bad() {
+async fn an_update_of_a_missing_object_is_not_found_and_of_another_name_bad_request() {
     let api = api();
     let (code, _, message) = status(api.update("pods", "x", pod("x")).await);
     assert_eq!((code, &*message), (404, r#"pods "x" not found"#));
@@ -186,7 +186,7 @@ async fn an_update_of_nothing_is_not_found_and_of_another_name_bad() {
 }
 
 #[tokio::test]
-async fn status_and_the_rest_change_apart() {
+async fn status_and_the_other_fields_change_separately() {
     let api = api();
     api.create("pods", pod("a")).await.unwrap();
     let mut changed = api.get("pods", "a").unwrap().value();
@@ -216,7 +216,7 @@ async fn status_and_the_rest_change_apart() {
 }
 
 #[tokio::test]
-async fn generation_counts_changes_of_the_spec_alone() {
+async fn generation_counts_changes_of_the_spec_only() {
     let api = api();
     api.create("jobs", job("j")).await.unwrap();
     let generation =
@@ -239,7 +239,7 @@ async fn generation_counts_changes_of_the_spec_alone() {
 }
 
 #[tokio::test]
-async fn a_dry_run_answers_and_keeps_nothing() {
+async fn a_dry_run_responds_and_stores_nothing() {
     let api = api();
     let before = api.0.revision();
     let options = WriteOptions {
@@ -253,7 +253,7 @@ async fn a_dry_run_answers_and_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn unknown_fields_warn_or_are_refused() {
+async fn unknown_fields_cause_a_warning_or_an_error() {
     let api = api();
     let sent = json!({"metadata": {"name": "a"}, "spec": {"foo": 1}, "data": {}});
     let with = |field_validation| WriteOptions {
@@ -356,7 +356,7 @@ async fn binding_sets_the_node_once() {
 }
 
 #[tokio::test]
-async fn many_writers_at_once_each_get_their_own_version() {
+async fn concurrent_writers_get_distinct_resource_versions() {
     let api = api();
     let writers = (0..64).map(|i| {
         let api = api.clone();

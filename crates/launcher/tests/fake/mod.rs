@@ -1,4 +1,4 @@
-//! A cluster that answers as a test tells it to: no sockets.
+//! A fake cluster without sockets: each test defines its responses.
 
 #![allow(clippy::unwrap_used, dead_code)]
 
@@ -24,15 +24,15 @@ use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use longshore_client::Cluster;
 use serde_json::{Value, json};
 
-/// What a request is answered with.
+/// The response to a request.
 pub(crate) enum Answer {
     Json(u16, Value),
-    /// Pieces of a stream that then ends properly, or breaks, or stays open.
+    /// Pieces of a stream that then ends properly, breaks, or stays open.
     Stream(Vec<String>, End),
-    /// Pieces as they come.
+    /// Pieces as they arrive.
     Live(BoxStream<'static, io::Result<String>>),
-    /// Nobody answers.
-    Away,
+    /// No response: the server is unreachable.
+    Unreachable,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,38 +44,40 @@ pub(crate) enum End {
 
 /// A request as a test sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) body: Value,
 }
 
-type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
+type Handler = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 #[derive(Clone)]
 pub(crate) struct Fake {
     handler: Arc<Handler>,
-    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Fake {
-    pub(crate) fn new(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         Self {
             handler: Arc::new(handler),
-            asked: Arc::default(),
+            requests: Arc::default(),
         }
     }
 
-    /// The same, but for what is answered here.
+    /// The same fake with other responses to some requests.
     pub(crate) fn with(
         self,
-        first: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static,
+        first: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
         let handler = self.handler.clone();
         Self {
-            handler: Arc::new(move |asked| first(asked).unwrap_or_else(|| handler(asked))),
+            handler: Arc::new(move |request| first(request).unwrap_or_else(|| handler(request))),
             ..self
         }
     }
@@ -84,14 +86,13 @@ impl Fake {
         Cluster::from_service(self.clone(), "default")
     }
 
-    /// `METHOD path` of all requests that change something.
-    /// Dry runs are none.
+    /// `METHOD path` of every request that changes something, without dry runs.
     pub(crate) fn writes(&self) -> Vec<String> {
-        let asked = self.asked.lock().unwrap();
-        let writes =
-            (asked.iter()).filter(|asked| asked.method != "GET" && asked.query != "dryRun=All");
+        let requests = self.requests.lock().unwrap();
+        let writes = (requests.iter())
+            .filter(|request| request.method != "GET" && request.query != "dryRun=All");
         writes
-            .map(|asked| format!("{} {}", asked.method, asked.path))
+            .map(|request| format!("{} {}", request.method, request.path))
             .collect()
     }
 }
@@ -114,18 +115,18 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
-            let asked = Asked {
+            let request = ReceivedRequest {
                 method: head.method.to_string(),
                 path: head.uri.path().to_owned(),
                 query: head.uri.query().unwrap_or_default().to_owned(),
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             };
-            // It is of the time before watch lists.
-            let answer = if asked.query.contains("sendInitialEvents") {
+            // This server is older than watch lists.
+            let answer = if request.query.contains("sendInitialEvents") {
                 status(422, "Invalid", "sendInitialEvents: Forbidden")
             } else {
-                fake.asked.lock().unwrap().push(asked.clone());
-                (fake.handler)(&asked)
+                fake.requests.lock().unwrap().push(request.clone());
+                (fake.handler)(&request)
             };
             let (code, pieces) = match answer {
                 Answer::Json(code, value) => (code, stream::iter([Ok(value.to_string())]).boxed()),
@@ -139,7 +140,9 @@ where
                     (200, pieces.chain(rest).boxed())
                 }
                 Answer::Live(pieces) => (200, pieces),
-                Answer::Away => return Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+                Answer::Unreachable => {
+                    return Err(io::Error::from(io::ErrorKind::ConnectionRefused));
+                }
             };
             let frames = pieces.map_ok(|piece| Frame::data(Bytes::from(piece)));
             let body = StreamBody::new(frames).boxed_unsync();
@@ -163,7 +166,7 @@ pub(crate) fn list(kind: &str, api_version: &str, items: Vec<Value>) -> Answer {
     )
 }
 
-/// A failure as the server sends it.
+/// An error as the server sends it.
 pub(crate) fn status(code: u16, reason: &str, message: &str) -> Answer {
     Answer::Json(
         code,
@@ -174,7 +177,7 @@ pub(crate) fn status(code: u16, reason: &str, message: &str) -> Answer {
     )
 }
 
-/// Answers that are given one after the other; the last one stays.
+/// Responses in sequence; the last one is repeated.
 pub(crate) struct Script(Mutex<VecDeque<(Vec<String>, End)>>);
 
 impl Script {

@@ -1,4 +1,4 @@
-//! A run's objects, and following it.
+//! The objects of a run, and a follower.
 
 use longshore_launcher::{
     Event, Follow, FollowOptions, Outcome, RunName,
@@ -79,13 +79,16 @@ pub(crate) async fn follow_with(
             Event::Log(line) => lines.push(format!("{} | {}", line.task, line.line)),
             Event::Gap(gap) => lines.push(format!("{} | <{gap}>", gap.task)),
             Event::Finished(outcome) => {
-                assert!(follow.next().await.is_none(), "nothing comes after the end");
+                assert!(
+                    follow.next().await.is_none(),
+                    "no event may follow the final one"
+                );
                 return (lines, outcome);
             }
             _ => {}
         }
     }
-    panic!("no end was told");
+    panic!("no final event");
 }
 
 pub(crate) fn texts(lines: &[&str]) -> Vec<String> {

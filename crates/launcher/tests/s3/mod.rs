@@ -1,6 +1,6 @@
-//! A real S3 server for tests: it checks signatures and their expiry, keeps
-//! objects as files, and can be told to fail. It is gone with its value.
-#![allow(dead_code, reason = "each test uses a part of it")]
+//! A real S3 server for tests: it checks signatures and their expiry, stores objects as
+//! files, and fails on demand. Dropping the value stops the server.
+#![allow(dead_code, reason = "each test uses only a part of it")]
 
 use std::{
     collections::VecDeque,
@@ -20,16 +20,16 @@ pub(crate) const BUCKET: &str = "bundles-of-tests";
 const KEY: &str = "AKIDTESTS";
 pub(crate) const SECRET: &str = "hush-not-for-eyes";
 
-const A_MOMENT: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What happens to a request before the server sees it.
+/// What happens to a request instead of being handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is answered so.
+    /// The server responds with this code.
     Answer(u16),
-    /// Half of the answer's body comes, then the connection ends.
+    /// Half of the response's body, then the connection ends.
     Half,
-    /// No answer comes.
+    /// No response.
     Silence,
 }
 
@@ -37,11 +37,11 @@ pub(crate) enum Fault {
 struct State {
     /// Method, path and query of each request.
     seen: Vec<String>,
-    /// For requests with this word in them, one after the other.
+    /// For requests that contain this word, in sequence.
     faults: VecDeque<(&'static str, Fault)>,
-    /// How many parts are taken before every connection is cut.
+    /// The number of parts that are accepted before every connection is closed.
     takes: Option<usize>,
-    /// The requests that are being answered, and that wait for their end.
+    /// The requests in progress, and the tasks that wait for their end.
     busy: usize,
     waiting: usize,
 }
@@ -50,7 +50,7 @@ pub(crate) struct S3 {
     folder: tempfile::TempDir,
     address: SocketAddr,
     state: Arc<Mutex<State>>,
-    // Ends the server when it goes.
+    // Dropping it stops the server.
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
@@ -60,7 +60,7 @@ impl S3 {
         Self::start_at("127.0.0.1")
     }
 
-    /// The same at another of this machine's addresses.
+    /// Starts a server on another of this machine's addresses.
     pub(crate) fn start_at(host: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
@@ -114,7 +114,7 @@ impl S3 {
         }
     }
 
-    /// The variables with which it is found and entered.
+    /// The variables with its address and credentials.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let endpoint = format!("http://{}", self.address);
         let settings = [
@@ -134,27 +134,27 @@ impl S3 {
         self.folder.path().join(BUCKET).join(path)
     }
 
-    /// Lets requests with this word in them fail, one for each fault.
+    /// Makes requests that contain this word fail, one for each fault.
     pub(crate) fn fail(&self, word: &'static str, faults: &[Fault]) {
         let faults = faults.iter().map(|fault| (word, fault.clone()));
         self.state.lock().unwrap().faults.extend(faults);
     }
 
-    /// The faults that have not come yet.
+    /// The faults that have not occurred yet.
     pub(crate) fn faults(&self) -> usize {
         self.state.lock().unwrap().faults.len()
     }
 
-    /// Takes so many parts, and then cuts every connection.
+    /// Accepts this many parts, then closes every connection.
     pub(crate) fn take_parts(&self, parts: usize) {
         self.state.lock().unwrap().takes = Some(parts);
     }
 
-    /// Takes all again, but for what was sent until now.
+    /// Waits until the server is idle, then accepts all parts again.
     pub(crate) fn take_all(&self) {
         let mut quiet = 0;
         while quiet < 20 {
-            std::thread::sleep(A_MOMENT);
+            std::thread::sleep(POLL_INTERVAL);
             let state = self.state.lock().unwrap();
             quiet = match state.busy + state.waiting {
                 0 => quiet + 1,
@@ -164,7 +164,7 @@ impl S3 {
         self.state.lock().unwrap().takes = None;
     }
 
-    /// The requests since the last question, as `PUT /bucket/path?partNumber`.
+    /// The requests since the last call, as `PUT /bucket/path?partNumber`.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().seen)
     }
@@ -199,18 +199,18 @@ async fn answer(
     if taken.is_some() {
         return answer_one(service, state, root, request).await;
     }
-    // It is cut when what was taken before has its answer.
+    // Closes the connection after the responses to the accepted requests.
     let _waiting = {
         let mut now = state.lock().unwrap();
         Counted::new(state, &mut now, |state| &mut state.waiting)
     };
     while state.lock().unwrap().busy > 0 {
-        tokio::time::sleep(A_MOMENT).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Err(io::ErrorKind::ConnectionReset.into())
 }
 
-/// A request that is counted as long as its connection lasts.
+/// A request that counts as in progress as long as its connection exists.
 struct Counted<'a>(&'a Mutex<State>, fn(&mut State) -> &mut usize);
 
 impl<'a> Counted<'a> {
@@ -245,27 +245,28 @@ async fn answer_one(
         return std::future::pending().await;
     }
     if let Some((_, Fault::Answer(status))) = fault {
-        // Read, as a server that is busy does: else the client sees a reset.
+        // Reads the body, as a busy server does: otherwise the client gets a connection
+        // reset.
         let _ = request.into_body().collect().await;
-        // What is being written when an upload is aborted would stay, as in S3.
+        // A part that is being written when an upload is aborted would remain, as in S3.
         for _ in 0..500 {
             if state.lock().unwrap().busy <= 1 {
                 break;
             }
-            tokio::time::sleep(A_MOMENT).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         let mut response = Response::new(s3s::Body::from("<html>busy</html>".to_owned()));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         return Ok(response);
     }
-    // This server makes buckets as they are written to; S3 does not.
+    // The library creates buckets on the first write; S3 does not.
     if request.uri().path().split('/').nth(1) != Some(BUCKET) {
         return Ok(missing(
             "NoSuchBucket",
             "The specified bucket does not exist",
         ));
     }
-    // It says of an upload that it does not know that it is another's.
+    // The library reports an unknown upload as belonging to another user.
     let query = request.uri().query().unwrap_or_default();
     let id = query
         .split('&')
@@ -285,7 +286,7 @@ async fn answer_one(
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
     let half = bytes.slice(..bytes.len() / 2);
-    // The length that was promised does not come: hyper ends the connection.
+    // The promised length never arrives: hyper closes the connection.
     let frames = futures::stream::iter([
         Ok(hyper::body::Frame::data(half)),
         Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),

@@ -1,14 +1,14 @@
-//! Security contexts: what is enforced, and what is refused.
+//! Security contexts: which fields are enforced, and which are rejected.
 
 use std::fs;
 
 use super::{helpers::*, *};
 
-/// Says what its process may do.
+/// Prints the privileges of its process.
 const STATUS: &str = "grep -E '^(NoNewPrivs|Seccomp|CapBnd|CapEff):' /proc/self/status; \
                       echo user $(id -u); echo group $(id -g); echo groups $(id -G);";
 
-/// Says which attempts succeed.
+/// Prints which attempts succeed.
 const ATTEMPTS: &str = "
 attempt() { name=$1; shift; \"$@\" 2>/dev/null && echo $name yes || echo $name no; }
 attempt etc touch /etc/longshore-test
@@ -46,7 +46,7 @@ async fn agent_with_security_contexts() {
         return;
     }
     let script = format!("{STATUS}{ATTEMPTS}");
-    // What the Pod Security Standard `restricted` asks for, and more.
+    // Everything that the Pod Security Standard `restricted` requires, and more.
     let of_pod = json!({"runAsNonRoot": true, "runAsUser": 1234, "runAsGroup": 4321,
         "fsGroup": 4321, "seccompProfile": {"type": "RuntimeDefault"}});
     let own = json!({"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
@@ -79,7 +79,7 @@ async fn agent_with_security_contexts() {
     ];
     check(&facts_of_it, &attempts);
 
-    // A session in it may do no more.
+    // A session in the container has the same restrictions.
     let mut long = spec;
     long["containers"][0]["command"] = json!(["sleep", "1000"]);
     stage.run("long", long).await;
@@ -103,7 +103,7 @@ async fn agent_with_security_contexts() {
     check(&split(&text), &attempts);
 
     if is_root() {
-        // Root, without what would let it out.
+        // Root without the privileges to escape.
         let own = json!({"readOnlyRootFilesystem": true, "seccompProfile": {"type": "Unconfined"}});
         let of_pod = json!({"fsGroup": 77, "supplementalGroups": [88]});
         let facts_of_it = facts_of(&stage, "root", with_volume(&script, of_pod, own)).await;
@@ -150,7 +150,7 @@ fn security_contexts_are_enforced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_enforced_is_refused_with_an_event() {
+async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
     let stage = Stage::new().await;
     let waiting = |pod: &Value| {
         let state = &pod["status"]["containerStatuses"][0]["state"];
@@ -174,7 +174,7 @@ async fn what_cannot_be_enforced_is_refused_with_an_event() {
         ),
     ];
     for (name, context, start) in refused {
-        let mut spec = once("echo it ran");
+        let mut spec = run_once("echo it ran");
         spec["securityContext"] = context;
         stage.run(name, spec).await;
         stage.until(name, waiting).await;
@@ -182,7 +182,7 @@ async fn what_cannot_be_enforced_is_refused_with_an_event() {
         assert!(message.starts_with(start), "{message}");
     }
     if is_root() {
-        let mut spec = once("echo it ran");
+        let mut spec = run_once("echo it ran");
         spec["securityContext"] = json!({"runAsNonRoot": true});
         stage.run("root", spec).await;
         let pod = stage.until("root", waiting).await;

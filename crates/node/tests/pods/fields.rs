@@ -1,9 +1,10 @@
-//! Fields that this node cannot honour refuse a pod, with an event that names them.
+//! A pod with a field that this node does not support is rejected with an event that names
+//! the field.
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_that_cannot_be_honoured_refuse_the_pod() {
+async fn a_pod_with_unsupported_fields_is_rejected() {
     let stage = Stage::new().await;
     let waiting = |pod: &Value| {
         let state = &pod["status"]["containerStatuses"][0]["state"];
@@ -47,7 +48,7 @@ async fn fields_that_cannot_be_honoured_refuse_the_pod() {
             "Error: container \"main\" terminationMessagePath: this node does not read the file",
         ),
     ] {
-        let mut spec = once("echo it ran");
+        let mut spec = run_once("echo it ran");
         spec["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         spec.pointer_mut(parent).unwrap()[key] = value;
@@ -60,9 +61,9 @@ async fn fields_that_cannot_be_honoured_refuse_the_pod() {
     stage.stop().await;
 }
 
-/// The whole volume is for no one who asks for a part of it.
+/// A pod that requests a part of a volume never gets the whole volume.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sub_path_that_names_nothing_is_refused() {
+async fn an_empty_sub_path_is_rejected() {
     let stage = Stage::new().await;
     for (name, text, part) in [
         (
@@ -74,7 +75,7 @@ async fn a_sub_path_that_names_nothing_is_refused() {
         ("up", "$(UP)/other", "must be relative and without"),
         ("absolute", "$(ROOT)", "must be relative and without"),
     ] {
-        let mut spec = once("echo it ran");
+        let mut spec = run_once("echo it ran");
         spec["containers"][0]["env"] = json!([
             {"name": "EMPTY", "value": ""}, {"name": "UP", "value": ".."},
             {"name": "ROOT", "value": "/etc"},
@@ -94,9 +95,9 @@ async fn a_sub_path_that_names_nothing_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ephemeral_containers_are_not_accepted() {
+async fn ephemeral_containers_are_rejected() {
     let stage = Stage::new().await;
-    let mut spec = once("true");
+    let mut spec = run_once("true");
     spec["ephemeralContainers"] = json!([{"name": "debug", "image": "any"}]);
     let pods = stage.cluster.pods().in_namespace("default").unwrap();
     let pod = json!({"metadata": {"name": "p"}, "spec": spec});

@@ -1,4 +1,4 @@
-//! What others put into new volumes of pods.
+//! Volumes of new pods that a hook fills.
 
 use std::{fs, sync::Mutex};
 
@@ -6,7 +6,7 @@ use longshore_node::{FillVolumes, NewVolume};
 
 use super::{helpers::has_namespaces, *};
 
-/// Puts a file into each volume called `filled`, and remembers what it was asked.
+/// Writes a file to each volume called `filled`, and records its calls.
 #[derive(Debug, Default)]
 struct Filler(Mutex<Vec<(String, Option<String>)>>);
 
@@ -49,20 +49,21 @@ async fn new_volumes_are_filled_once_before_the_first_container_starts() {
     assert_eq!(
         stage.log(&pod).await,
         "after\n",
-        "a restart finds what the first has written"
+        "a restart finds the files of the first container"
     );
     let asked = |name: &str| (name.to_owned(), None);
     assert_eq!(*filler.0.lock().unwrap(), [asked("filled"), asked("other")]);
 
-    // What panics while it fills does not keep the pod from running.
+    // A panic while a volume is filled does not prevent the pod from running.
     stage.run("two", spec("ls -A /v-broken", &["broken"])).await;
     let pod = stage.ended("two").await;
     assert_eq!(pod["status"]["phase"], "Succeeded");
 
-    // Containers of another user would find files that are not theirs.
+    // Containers of another user could not access the files.
     let before = filler.0.lock().unwrap().len();
     let mut other = spec("true", &["filled"]);
-    other["securityContext"] = json!({"runAsUser": helpers::NOBODY, "fsGroup": helpers::NOBODY});
+    other["securityContext"] =
+        json!({"runAsUser": helpers::UNPRIVILEGED, "fsGroup": helpers::UNPRIVILEGED});
     stage.run("three", other).await;
     stage.ended("three").await;
     if helpers::is_root() {

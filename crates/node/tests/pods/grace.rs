@@ -1,12 +1,12 @@
-//! Grace periods that no clock can count to.
+//! Grace periods beyond the range of timestamps.
 
 use super::*;
 
-/// The largest grace period, added to the time that is now, is over the end of time.
+/// The current time plus the largest grace period exceeds the range of timestamps.
 #[tokio::test(flavor = "multi_thread")]
-async fn grace_periods_without_bound_are_bounded() {
+async fn endless_grace_periods_are_bounded() {
     let stage = Stage::new().await;
-    let mut spec = once("trap '' TERM; echo ready; while :; do sleep 0.01; done");
+    let mut spec = run_once("trap '' TERM; echo ready; while :; do sleep 0.01; done");
     spec["terminationGracePeriodSeconds"] = json!(i64::MAX);
     spec["activeDeadlineSeconds"] = json!(1);
     stage.run("patient", spec).await;
@@ -14,7 +14,7 @@ async fn grace_periods_without_bound_are_bounded() {
         stage.event("patient", "Killing").await,
         "Stopping container main"
     );
-    // It is still looked after: a shorter grace period ends it.
+    // The pod is still managed: a shorter grace period ends it.
     let pods = stage.cluster.pods().in_namespace("default").unwrap();
     let pod = pods.fetch("patient").await.unwrap().raw().unwrap();
     assert_eq!(pod["status"]["phase"], "Running", "{pod:#}");
@@ -24,13 +24,13 @@ async fn grace_periods_without_bound_are_bounded() {
     };
     pods.delete("patient", &now).await.unwrap();
     stage.until("patient", Value::is_null).await;
-    stage.run("next", once("true")).await;
+    stage.run("next", run_once("true")).await;
     assert_eq!(stage.ended("next").await["status"]["phase"], "Succeeded");
     stage.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deletes_and_evictions_with_a_grace_without_bound() {
+async fn deletes_and_evictions_with_an_endless_grace_period() {
     let stage = Stage::new().await;
     let pods = stage.cluster.pods().in_namespace("default").unwrap();
     let largest = json!({"gracePeriodSeconds": i64::MAX});
@@ -40,8 +40,8 @@ async fn deletes_and_evictions_with_a_grace_without_bound() {
         proxy.delete(&path, &[], Some(&largest)).await.unwrap();
     };
     for (name, evicts) in [("deleted", false), ("evicted", true)] {
-        let script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.01; done";
-        stage.run(name, once(script)).await;
+        let script = "trap 'echo terminating' TERM; echo ready; while :; do sleep 0.01; done";
+        stage.run(name, run_once(script)).await;
         let pod = stage
             .until(name, |pod| pod["status"]["phase"] == "Running")
             .await;
@@ -50,7 +50,7 @@ async fn deletes_and_evictions_with_a_grace_without_bound() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(AT_MOST, ready).await.unwrap();
+        tokio::time::timeout(TIMEOUT, ready).await.unwrap();
         if evicts {
             let eviction = json!({
                 "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name},
@@ -66,17 +66,17 @@ async fn deletes_and_evictions_with_a_grace_without_bound() {
         } else {
             delete(name).await;
         }
-        // It was told to end, and may take its time.
-        let told = async {
-            while !stage.log(&pod).await.contains("told") {
+        // The pod received SIGTERM, and has time to end.
+        let terminating = async {
+            while !stage.log(&pod).await.contains("terminating") {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(AT_MOST, told).await.unwrap();
+        tokio::time::timeout(TIMEOUT, terminating).await.unwrap();
         let pod = pods.fetch(name).await.unwrap().raw().unwrap();
         assert_eq!(pod["status"]["phase"], "Running", "{pod:#}");
         assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], i64::MAX);
-        // The same again changes nothing; 0 ends it at once.
+        // The same request changes nothing; a grace period of 0 ends the pod at once.
         delete(name).await;
         let now = DeleteOptions {
             grace_seconds: Some(0),
@@ -85,7 +85,7 @@ async fn deletes_and_evictions_with_a_grace_without_bound() {
         pods.delete(name, &now).await.unwrap();
         stage.until(name, Value::is_null).await;
     }
-    stage.run("next", once("true")).await;
+    stage.run("next", run_once("true")).await;
     assert_eq!(stage.ended("next").await["status"]["phase"], "Succeeded");
     stage.stop().await;
 }

@@ -1,17 +1,17 @@
-//! What the tests of security share: other users, and what scripts find.
+//! Helpers of the security tests: other users, and the output of scripts.
 
 use std::{collections::BTreeMap, fs, os::unix::process::CommandExt, process::Command};
 
 use super::*;
 
-/// The user `nobody`: a node agent without root, or a container's user.
-pub(super) const NOBODY: u32 = 65_534;
+/// An unprivileged user ID, for a node agent without root and for a container.
+pub(super) const UNPRIVILEGED: u32 = 65_534;
 
 pub(super) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs an ignored test of this program in a process of its own, as `user`.
+/// Runs an ignored test of this program in its own process, as `user`.
 fn run_as(user: u32, test: &str, variables: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -34,24 +34,26 @@ fn run_as(user: u32, test: &str, variables: &[(&str, &str)]) {
     );
 }
 
-/// As this user, and as one without root if this one has it.
+/// As the current user, and as an unprivileged user if the current one is root.
 pub(super) fn run_as_both(test: &str, variables: &[(&str, &str)]) {
     run_as(0, test, variables);
     if is_root() {
-        run_as(NOBODY, test, variables);
+        run_as(UNPRIVILEGED, test, variables);
     }
 }
 
-/// Whether the pods of this agent have namespaces; the tests below cannot show
-/// anything where the kernel forbids them.
+/// Whether this agent's pods have namespaces. Where the kernel forbids them, these tests
+/// cannot check anything.
 pub(super) async fn has_namespaces(stage: &Stage) -> bool {
     let own = fs::read_link("/proc/self/ns/pid").unwrap();
-    stage.run("probe", once("readlink /proc/self/ns/pid")).await;
+    stage
+        .run("probe", run_once("readlink /proc/self/ns/pid"))
+        .await;
     let pod = stage.ended("probe").await;
     stage.log(&pod).await.trim() != own.to_str().unwrap()
 }
 
-/// What a script says of itself, by the first word of each line.
+/// The output of a script, by the first word of each line.
 pub(super) async fn facts_of(stage: &Stage, name: &str, spec: Value) -> BTreeMap<String, String> {
     stage.run(name, spec).await;
     let pod = stage.ended(name).await;

@@ -1,12 +1,12 @@
-//! What a hostile container tries: reading the agent, and leading it out of a
+//! A hostile container tries to read the agent's memory, and to lead the agent out of a
 //! volume.
 
 use std::fs;
 
 use super::{helpers::*, *};
 
-/// Looks in all processes of the container but itself for the text whose bytes
-/// are its first argument, backwards; until a file appears, or once.
+/// Searches all other processes of the container for the text whose bytes are the first
+/// argument, reversed; until a file appears, or once.
 const SEARCH: &str = r#"
 import os, sys
 needle, stop = sys.argv[1][::-1].encode(), sys.argv[2]
@@ -47,7 +47,7 @@ print("saw", len(seen), "processes and", read, "areas", flush=True)
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "run by containers_see_nothing_of_the_agent"]
+#[ignore = "run by containers_cannot_read_the_agents_memory"]
 async fn agent_with_a_secret() {
     let secret = std::env::var("LONGSHORE_TEST_SECRET").unwrap();
     let backwards: String = secret.chars().rev().collect();
@@ -55,12 +55,12 @@ async fn agent_with_a_secret() {
     if !has_namespaces(&stage).await {
         return;
     }
-    // In the memory of this process, too, and not where a container would have it.
+    // The secret is in the memory of this process, where a container must not find it.
     let kept = secret.repeat(100);
     let stop = stage.folder.path().join("stop");
     let search = |stop: &str| {
         let command = json!(["/usr/bin/python3", "-c", SEARCH, backwards, stop]);
-        // Otherwise the kernel lets it read little of what there is.
+        // Otherwise the kernel lets the container read very little.
         let context = json!({"privileged": is_root()});
         json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "none",
             "command": command, "securityContext": context}]})
@@ -72,7 +72,7 @@ async fn agent_with_a_secret() {
     assert!(!log.contains("FOUND"), "{log}");
     assert!(!is_root() || !log.contains("and 0 areas"), "{log}");
 
-    // Commands of sessions come into the container while it looks.
+    // Commands of sessions enter the container while it searches.
     stage.run("long", search(stop.to_str().unwrap())).await;
     let running = |pod: &Value| pod["status"]["phase"] == "Running";
     let pod = stage.until("long", running).await;
@@ -97,7 +97,7 @@ async fn agent_with_a_secret() {
 }
 
 #[test]
-fn containers_see_nothing_of_the_agent() {
+fn containers_cannot_read_the_agents_memory() {
     let secret = format!("longshore-{}-secret", std::process::id());
     run_as_both(
         "hostile::agent_with_a_secret",
@@ -105,7 +105,7 @@ fn containers_see_nothing_of_the_agent() {
     );
 }
 
-/// A pod whose first container changes a volume, and whose second has mounts.
+/// A pod whose first container changes a volume, which the second one mounts.
 fn two_steps(first: &str, second: &str, mounts: Value) -> Value {
     let mut init = shell(first);
     init["name"] = json!("first");
@@ -122,7 +122,7 @@ fn two_steps(first: &str, second: &str, mounts: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_in_a_volume_lead_nowhere() {
+async fn links_in_a_volume_do_not_leave_it() {
     let stage = Stage::new().await;
     if !has_namespaces(&stage).await {
         return;
@@ -166,7 +166,7 @@ async fn links_in_a_volume_lead_nowhere() {
         .collect();
     left.sort();
     assert_eq!(left, ["folder", "secret"]);
-    // Without links all of it works.
+    // Without links, all of it works.
     let make = "mkdir -p /longshore-test/v/real; echo kept > /longshore-test/v/real/file";
     let good = [
         (
@@ -203,8 +203,8 @@ async fn links_in_a_volume_lead_nowhere() {
     stage.stop().await;
 }
 
-/// Exchanges a folder and a link for as long as the pod runs.
-const EXCHANGE: &str = r#"
+/// Swaps a folder and a link for as long as the pod runs.
+const SWAP: &str = r#"
 import ctypes, os, random, sys, time
 libc = ctypes.CDLL(None)
 os.chdir("/longshore-test/v")
@@ -218,7 +218,7 @@ while True:
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_volume_that_changes_all_the_time_leads_nowhere() {
+async fn a_constantly_changing_volume_is_not_left() {
     const READERS: usize = 30;
     let stage = Stage::new().await;
     if !has_namespaces(&stage).await {
@@ -229,7 +229,7 @@ async fn a_volume_that_changes_all_the_time_leads_nowhere() {
     let whole = json!({"name": "v", "mountPath": "/longshore-test/v"});
     let sidecar = json!({
         "name": "exchange", "image": "none", "restartPolicy": "Always",
-        "command": ["/usr/bin/python3", "-c", EXCHANGE, outside.path()],
+        "command": ["/usr/bin/python3", "-c", SWAP, outside.path()],
         "volumeMounts": [whole],
     });
     let mut wait = shell("until test -e /longshore-test/v/running; do sleep 0.01; done");
@@ -256,14 +256,14 @@ async fn a_volume_that_changes_all_the_time_leads_nowhere() {
             container: format!("reader-{number}"),
             ..query(&pod)
         };
-        // One that did not start has no log.
+        // A container that did not start has no log.
         read.push(stage.read(query).await.unwrap_or_default());
     }
     assert!(
         !read.iter().any(|text| text.contains("outside")),
         "{read:?}"
     );
-    // Those that met the link did not start.
+    // Containers that encountered the link did not start.
     assert!(read.iter().any(String::is_empty), "{read:?}");
     stage.stop().await;
 }

@@ -1,16 +1,16 @@
-//! Pods that find each other by their names.
+//! Pods that resolve each other's names.
 
 use serde_json::{Value, json};
 
-use crate::{Stage, once};
+use crate::{Stage, run_once};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn peers_find_each_other_by_name() {
+async fn peers_resolve_each_others_names() {
     let stage = Stage::new().await;
     let peer = |index: usize| {
         let other = 1 - index;
         let script = format!("until getent hosts w-{other}.w; do sleep 0.01; done");
-        let mut spec = once(&script);
+        let mut spec = run_once(&script);
         spec["hostname"] = json!(format!("w-{index}"));
         spec["subdomain"] = json!("w");
         spec
@@ -20,7 +20,7 @@ async fn peers_find_each_other_by_name() {
         .until("first", |pod| pod["status"]["phase"] == "Running")
         .await;
     let mut second = peer(1);
-    // Both must live until the other has looked.
+    // Each must run until the other has resolved its name.
     second["containers"][0]["command"][2] = json!(
         "until getent hosts w-0.w.default.svc.cluster.local; do sleep 0.01; done; sleep 1000"
     );
@@ -38,13 +38,13 @@ async fn peers_find_each_other_by_name() {
     stage.stop().await;
 }
 
-/// What is started again after the agent waits for its peers, of which one may be over
+/// A pod that is restarted after the agent waits for its peers, one of which may have ended
 /// since.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_is_over_keeps_its_name_when_the_agent_starts_again() {
+async fn a_finished_pod_keeps_its_name_across_a_restart_of_the_agent() {
     let mut stage = Stage::new().await;
     let named = |name: &str, script: &str| {
-        let mut spec = once(script);
+        let mut spec = run_once(script);
         spec["hostname"] = json!(name);
         spec["subdomain"] = json!("w");
         spec

@@ -29,18 +29,18 @@ async fn until_ready(stage: &Stage, name: &str) -> Value {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(AT_MOST, ready).await.unwrap();
+    tokio::time::timeout(TIMEOUT, ready).await.unwrap();
     pod
 }
 
-/// A port that nothing has, for a moment.
+/// A port that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pods_that_want_the_same_port_are_told_to_bind_their_own_address() {
+async fn a_port_conflict_is_reported_with_the_remedy() {
     let stage = Stage::new().await;
     let port = free_port();
     stage.run("first", serves("0.0.0.0", port)).await;
@@ -56,14 +56,14 @@ async fn pods_that_want_the_same_port_are_told_to_bind_their_own_address() {
              bind to the pod's own address ($POD_IP, {address}) instead of 0.0.0.0"
         )
     );
-    // As it says.
+    // The remedy works.
     let port = free_port();
     for name in ["third", "fourth"] {
         stage.run(name, serves("$(POD_IP)", port)).await;
         until_ready(&stage, name).await;
     }
-    // Other failures are not told of so.
-    stage.run("fifth", once("echo in use; exit 1")).await;
+    // Other failures do not get this message.
+    stage.run("fifth", run_once("echo in use; exit 1")).await;
     stage.ended("fifth").await;
     stage.event("fifth", "Started").await;
     let events = stage.events("fifth").await;
@@ -72,7 +72,7 @@ async fn pods_that_want_the_same_port_are_told_to_bind_their_own_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_to_a_port_goes_to_the_pods_own_address() {
+async fn a_port_forward_connects_to_the_pods_own_address() {
     let stage = Stage::new().await;
     let port = free_port();
     stage.run("hidden", serves("127.0.0.1", port)).await;

@@ -1,4 +1,4 @@
-//! Volumes of pods that are over.
+//! Volumes of finished pods.
 
 use std::{fs, path::PathBuf};
 
@@ -11,18 +11,18 @@ impl Stage {
     }
 }
 
-async fn until_gone(path: &Path) {
-    let gone = async {
+async fn until_removed(path: &Path) {
+    let removed = async {
         while path.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let gone = tokio::time::timeout(AT_MOST, gone).await;
-    gone.unwrap_or_else(|_| panic!("{} stays", path.display()));
+    let removed = tokio::time::timeout(TIMEOUT, removed).await;
+    removed.unwrap_or_else(|_| panic!("{} still exists", path.display()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_volumes_of_a_pod_that_is_over_are_removed_and_its_log_stays() {
+async fn the_volumes_of_a_finished_pod_are_removed_and_its_log_is_kept() {
     let stage = Stage::new().await;
     if !has_namespaces(&stage).await {
         return;
@@ -37,7 +37,7 @@ async fn the_volumes_of_a_pod_that_is_over_are_removed_and_its_log_stays() {
     for (name, policy) in [("failed", "Never"), ("again", "OnFailure")] {
         let script = match policy {
             "Never" => script.clone(),
-            // The volume is the same after a restart.
+            // After a restart, the volume is the same.
             _ => format!("test -e /scratch/big && {{ ls /host; exit 0; }}; {script}"),
         };
         let mut main = shell(&script);
@@ -57,29 +57,29 @@ async fn the_volumes_of_a_pod_that_is_over_are_removed_and_its_log_stays() {
 
         let pod = stage.ended(name).await;
         for part in ["volumes", "work", "serviceaccount"] {
-            until_gone(&folder.join(part)).await;
+            until_removed(&folder.join(part)).await;
         }
-        // What is the machine's is not removed, whatever led to it.
+        // The machine's files are not removed, whatever links to them.
         assert_eq!(fs::read_to_string(outside.join("kept")).unwrap(), "kept");
-        // The object and its log stay.
+        // The object and its log remain.
         assert_eq!(stage.log(&pod).await, "kept\n");
     }
     stage.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_removes_the_volumes_that_the_one_before_it_left() {
+async fn an_agent_removes_the_volumes_that_its_predecessor_left() {
     let mut stage = Stage::new().await;
-    stage.run("over", once("true")).await;
+    stage.run("over", run_once("true")).await;
     let pod = stage.ended("over").await;
     let folder = stage.folder_of(&pod);
-    until_gone(&folder.join("work")).await;
+    until_removed(&folder.join("work")).await;
     stage.agent.take().unwrap().stop().await;
-    // As an agent leaves it that is killed before it has removed them.
+    // The state that an agent leaves if it is killed before it has removed the volumes.
     fs::create_dir_all(folder.join("volumes/scratch/sub")).unwrap();
     fs::write(folder.join("volumes/scratch/sub/file"), "x").unwrap();
     stage.start().await;
-    until_gone(&folder.join("volumes")).await;
+    until_removed(&folder.join("volumes")).await;
     let pods = stage.cluster.pods().in_namespace("default").unwrap();
     assert!(pods.find("over").await.unwrap().is_some());
     stage.stop().await;

@@ -1,4 +1,4 @@
-//! Tokens of pods' service accounts.
+//! Tokens of the pods' service accounts.
 
 use super::{helpers::*, *};
 
@@ -10,10 +10,10 @@ fn access() -> ApiAccess {
     }
 }
 
-/// Where clients look in every cluster.
+/// The default path of every client in a cluster.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Whose token it is, by the server.
+/// The TokenReview status of a token.
 async fn review(stage: &Stage, token: &str, audience: Option<&str>) -> Value {
     let audiences: Vec<_> = audience.into_iter().collect();
     let request = json!({"spec": {"token": token, "audiences": audiences}});
@@ -23,13 +23,13 @@ async fn review(stage: &Stage, token: &str, audience: Option<&str>) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pods_show_tokens_of_their_own() {
+async fn each_pod_has_its_own_token() {
     let key = TokenKey::ephemeral().unwrap();
     let stage = Stage::with(Some(key), Some(access())).await;
     if !has_namespaces(&stage).await {
         return;
     }
-    let user = if is_root() { NOBODY } else { 1234 };
+    let user = if is_root() { UNPRIVILEGED } else { 1234 };
     let mut main = shell(&format!(
         "echo token $(cat {ACCOUNT}/token); echo mode $(stat -Lc '%a %u' {ACCOUNT}/token); \
          echo namespace $(cat {ACCOUNT}/namespace); echo ca $(cat {ACCOUNT}/ca.crt); \
@@ -70,9 +70,9 @@ async fn pods_show_tokens_of_their_own() {
     let status = review(&stage, &facts["vault"], None).await;
     assert_ne!(status["authenticated"], true, "{status}");
 
-    // Those who want none have none: as the pod or its account says.
+    // Pods that opt out have no token, through the pod or its service account.
     let look = format!("test -e {ACCOUNT} && echo files yes || echo files no");
-    let mut spec = once(&look);
+    let mut spec = run_once(&look);
     spec["automountServiceAccountToken"] = json!(false);
     check(&facts_of(&stage, "none", spec).await, &[("files", "no")]);
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -83,7 +83,7 @@ async fn pods_show_tokens_of_their_own() {
         .in_namespace("default")
         .unwrap();
     accounts.create(&account).await.unwrap();
-    let mut spec = once(&look);
+    let mut spec = run_once(&look);
     spec["serviceAccountName"] = json!("shy");
     check(
         &facts_of(&stage, "shy", spec.clone()).await,
@@ -95,7 +95,7 @@ async fn pods_show_tokens_of_their_own() {
         &[("files", "yes")],
     );
 
-    // Of an account that is missing there is no token, and nothing in its place.
+    // A missing service account has no token, and no placeholder for it.
     spec["serviceAccountName"] = json!("missing");
     stage.run("missing", spec).await;
     let message = stage.event("missing", "FailedMount").await;
@@ -104,13 +104,13 @@ async fn pods_show_tokens_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_tokens_gives_none_and_that_is_said() {
+async fn a_server_without_tokens_is_reported_by_an_event() {
     let stage = Stage::with(None, Some(access())).await;
     if !has_namespaces(&stage).await {
         return;
     }
     let look = format!("echo files $(ls {ACCOUNT})");
-    let found = facts_of(&stage, "bare", once(&look)).await;
+    let found = facts_of(&stage, "bare", run_once(&look)).await;
     check(&found, &[("files", "ca.crt namespace")]);
     let message = stage.event("bare", "NoServiceAccountToken").await;
     assert!(message.contains("does not issue tokens"), "{message}");

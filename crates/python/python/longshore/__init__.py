@@ -3,8 +3,8 @@
 >>> import longshore
 >>> with longshore.EmbeddedCluster(pods=False) as embedded:
 ...     cluster = embedded.cluster
-...     made = cluster.create({"kind": "ConfigMap", "apiVersion": "v1",
-...                            "metadata": {"name": "a", "namespace": "default"}})
+...     created = cluster.create({"kind": "ConfigMap", "apiVersion": "v1",
+...                               "metadata": {"name": "a", "namespace": "default"}})
 ...     [item.name for item in cluster.view("configmaps", "default")]
 ['a']
 """

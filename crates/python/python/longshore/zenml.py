@@ -178,8 +178,8 @@ class OrchestratorKubernetesBackend(_Base):
     def _launched(self, native, config):
         packed = native.packed
         if packed is not None:
-            left_out = ", ".join(packed["left_out_examples"][:3])
-            _log.info("packed %s files, %s bytes; left out: %s", packed["files"], packed["bytes"], left_out or "nothing")
+            left_out = ", ".join(packed["left_out_examples"][:3]) or "nothing"
+            _log.info("packed %s files, %s bytes; left out: %s", packed["files"], packed["bytes"], left_out)
         for warning in native.warnings:
             _log.warning("%s", warning)
         _log.info("launched %s", native.name)

@@ -25,7 +25,7 @@ impl Item {
     }
 }
 
-/// A patch of one of the kinds that a server knows.
+/// A patch of the given kind: `strategic`, `merge` or `json`.
 pub(crate) fn patch(kind: &str, body: &Bound<'_, PyAny>) -> PyResult<Patch> {
     let body = to_json(body)?;
     Ok(match kind {
@@ -82,13 +82,13 @@ impl Item {
         from_serde(py, &self.inner.annotations().to_map())
     }
 
-    /// All of it, a fresh copy each time.
+    /// The whole object. Each call returns a new copy.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_serde(py, &self.inner.raw().map_err(raise(py))?)
     }
 
-    /// One field by its path, parsed alone; `None` when it is not there.
+    /// One field by its path, or `None` if the object lacks it. Parses only this field.
     #[pyo3(signature = (*path))]
     fn field<'py>(&self, py: Python<'py>, path: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -96,7 +96,7 @@ impl Item {
         from_serde(py, &found.map_err(raise(py))?)
     }
 
-    /// What it takes to make it again.
+    /// The fields that are needed to create the object again.
     fn spec<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_serde(py, &self.inner.spec().map_err(raise(py))?)
     }

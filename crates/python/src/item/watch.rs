@@ -1,4 +1,4 @@
-//! Changes, as they happen.
+//! Watches of objects.
 
 use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, watch};
 use super::Item;
 use crate::wait::{limit, wait};
 
-/// Changes, in order, none twice and none missed.
+/// Changes to objects, in order, each exactly once.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Watch {
     inner: Mutex<longshore::Watch<Any>>,
@@ -36,13 +36,13 @@ impl Watch {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.next(py, None) {
-            // Here or in another thread: an iteration ends with that.
+            // `close`, also in another thread, ends an iteration without an exception.
             Err(_) if self.is_closed() => Ok(None),
             next => next.map(Some),
         }
     }
 
-    /// The next change; `TimeoutError` when none comes in time.
+    /// The next change. Raises `TimeoutError` if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let limit = limit(timeout)?;
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// Ends it, also for threads that wait for a change.
+    /// Ends the watch, also for threads that wait for a change.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.closed.send_replace(true);
         wait(py, async {

@@ -1,4 +1,4 @@
-"""With TensorFlow at hand: real base class, real specs, the same answers."""
+"""With TensorFlow installed: the real base class, real specs, and the same results."""
 
 import os
 import unittest
@@ -14,45 +14,45 @@ from longshore import KubernetesClusterResolver
 
 from pods import WithCluster
 
-theirs = tf.distribute.cluster_resolver
+tensorflow = tf.distribute.cluster_resolver
 
 
 class TensorFlow(WithCluster):
-    def test_it_is_one_of_theirs(self):
+    def test_the_resolver_is_a_tensorflow_resolver(self):
         self.add("worker-0", ip="10.0.0.1")
         resolver = KubernetesClusterResolver(override_client=self.cluster)
-        self.assertIsInstance(resolver, theirs.ClusterResolver)
+        self.assertIsInstance(resolver, tensorflow.ClusterResolver)
         spec = resolver.cluster_spec()
         self.assertIsInstance(spec, tf.train.ClusterSpec)
         self.assertIsInstance(resolver.wait({"worker": 1}, 10), tf.train.ClusterSpec)
         self.assertEqual(spec.as_dict(), {"worker": ["10.0.0.1:8470"]})
         definition = longshore.ClusterSpec(spec).as_cluster_def()
         self.assertEqual(definition, spec.as_cluster_def())
-        KubernetesClusterResolver(executable_location=theirs.KubernetesExecutableLocation.OFF_CLUSTER)
-        union = theirs.UnionResolver(resolver)
+        KubernetesClusterResolver(executable_location=tensorflow.KubernetesExecutableLocation.OFF_CLUSTER)
+        union = tensorflow.UnionResolver(resolver)
         self.assertEqual(union.cluster_spec().as_dict(), spec.as_dict())
 
-    def test_beside_theirs(self):
+    def test_results_are_the_same_as_tensorflows(self):
         self.add("worker-10", host_ip="192.168.0.10")
         self.add("worker-2", host_ip="192.168.0.2")
         config = kubernetes.client.Configuration()
         kubernetes.config.load_kube_config(str(self.embedded.kubeconfig), client_configuration=config)
         with kubernetes.client.ApiClient(config) as api:
             client = kubernetes.client.CoreV1Api(api)
-            one = theirs.KubernetesClusterResolver(override_client=client)
+            theirs = tensorflow.KubernetesClusterResolver(override_client=client)
             for override in (self.cluster, client):
-                other = KubernetesClusterResolver(
+                ours = KubernetesClusterResolver(
                     override_client=override, all_namespaces=True, address="host_ip", order="lexical"
                 )
-                self.assertEqual(one.cluster_spec(), other.cluster_spec())
-                self.assertEqual(one.master("worker", 1), other.master("worker", 1))
-                self.assertEqual(one.environment, other.environment)
+                self.assertEqual(theirs.cluster_spec(), ours.cluster_spec())
+                self.assertEqual(theirs.master("worker", 1), ours.master("worker", 1))
+                self.assertEqual(theirs.environment, ours.environment)
             self.add("worker-3", phase="Pending")
-            for resolver in (one, other):
+            for resolver in (theirs, ours):
                 with self.assertRaisesRegex(RuntimeError, 'Pod "worker-3" is not running; phase: "Pending"'):
                     resolver.cluster_spec()
 
-    def test_a_strategy_takes_it(self):
+    def test_a_strategy_accepts_the_resolver(self):
         self.add("worker-0", ip="127.0.0.1")
         resolver = KubernetesClusterResolver(tf_server_port=34567, override_client=self.cluster)
         resolver.task_type, resolver.task_id = "worker", 0

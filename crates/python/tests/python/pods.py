@@ -1,4 +1,4 @@
-"""What the tests have in common: a cluster with pods as a test wants them."""
+"""Shared by the tests: a cluster, and pods with the status that a test needs."""
 
 import unittest
 
@@ -6,7 +6,7 @@ import longshore
 
 
 def pod(name, *, phase="Running", ip="10.1.2.3", host_ip="192.168.0.1", labels=None, gpus=0, namespace="default"):
-    """A pod as JSON has it, status included."""
+    """A pod as JSON, including its status."""
     limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
     return {
         "apiVersion": "v1",
@@ -18,17 +18,17 @@ def pod(name, *, phase="Running", ip="10.1.2.3", host_ip="192.168.0.1", labels=N
 
 
 def add(cluster, pod):
-    """Creates a pod, and gives it its status as a kubelet does."""
+    """Creates a pod and sets its status, as a kubelet does."""
     return cluster.create(pod).patch_status({"status": pod["status"]}, kind="merge")
 
 
 class WithCluster(unittest.TestCase):
-    """Each test has an API server of its own."""
+    """Each test has its own API server."""
 
     def setUp(self):
         self.embedded = longshore.EmbeddedCluster(pods=False)
         self.addCleanup(self.embedded.stop)
         self.cluster = self.embedded.cluster
 
-    def add(self, name, **how):
-        return add(self.cluster, pod(name, **how))
+    def add(self, name, **options):
+        return add(self.cluster, pod(name, **options))

@@ -16,7 +16,7 @@ def config_map(name, **data):
 
 
 class Client(WithCluster):
-    def test_a_life(self):
+    def test_an_object_is_created_read_changed_and_deleted(self):
         made = self.cluster.create(config_map("a", colour="red"))
         self.assertEqual((made.name, made.namespace, made.kind), ("a", "default", "ConfigMap"))
         maps = self.cluster.view("configmaps", "default")
@@ -51,13 +51,13 @@ class Client(WithCluster):
         taken = self.cluster.apply(config_map("c", a="2"), manager="other", force=True)
         self.assertEqual(taken.field("data", "a"), "2")
 
-    def test_many(self):
+    def test_iteration_reads_all_pages(self):
         for index in range(1_100):
             self.cluster.create(config_map(f"m{index:04}"))
         names = [item.name for item in self.cluster.view("cm", "default")]
         self.assertEqual(names, [f"m{index:04}" for index in range(1_100)])
 
-    def test_views_tell_how_many_there_are(self):
+    def test_the_length_of_a_view_is_the_number_of_objects(self):
         maps = self.cluster.view("configmaps", "default")
         self.assertEqual(len(maps), 0)
         for index in range(510):
@@ -66,14 +66,14 @@ class Client(WithCluster):
         self.assertEqual((len(maps), len(self.cluster.view("configmaps"))), (510, 510))
         self.assertEqual((len(maps.filter(labels="odd=1")), len(maps.filter(labels="all"))), (255, 510))
         self.assertEqual(len(maps.filter(labels="odd=2")), 0)
-        # A view is never false, and asking so asks no server.
+        # A view is always true. Evaluating it sends no request.
         self.assertTrue(maps.filter(labels="odd=2"))
         self.cluster.close()
         self.assertTrue(maps)
         with self.assertRaises(longshore.ClosedError):
             len(maps)
 
-    def test_an_object_without_a_namespace_is_made_in_the_clusters_default(self):
+    def test_an_object_without_a_namespace_is_created_in_the_default_namespace(self):
         text = self.embedded.kubeconfig.read_text()
         self.assertIn("namespace: default", text)
         with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,7 @@ class Client(WithCluster):
             self.assertEqual(cluster.apply(bare).namespace, "kube-public")
             self.assertEqual([item.namespace for item in cluster.create(manifest)], ["kube-public", None])
             self.assertEqual([item.namespace for item in cluster.apply(manifest)], ["kube-public", None])
-            # Who names one has it there.
+            # A namespace argument takes precedence.
             self.assertEqual(cluster.create(bare, "shop").namespace, "shop")
             self.assertEqual(cluster.create(config_map("a")).namespace, "default")
             self.assertEqual([item.namespace for item in cluster.apply(manifest, "shop")], ["shop", None])
@@ -109,7 +109,7 @@ class Client(WithCluster):
         with self.assertRaises(longshore.ClosedError):
             watch.next(timeout=1)
 
-    def test_threads_do_not_wait_for_each_other(self):
+    def test_a_waiting_watch_does_not_block_other_threads(self):
         maps = self.cluster.view("configmaps", "default")
         seen = []
 
@@ -122,7 +122,7 @@ class Client(WithCluster):
         follower = threading.Thread(target=follow)
         follower.start()
         started.wait(10)
-        # It holds nothing that this needs.
+        # The waiting thread holds no lock that these requests need.
         begin = time.monotonic()
         self.assertEqual(list(maps.filter(labels="x=y")), [])
         self.cluster.create(config_map("a"))
@@ -133,7 +133,7 @@ class Client(WithCluster):
     def test_errors(self):
         cluster = self.cluster
         cluster.create(config_map("a"))
-        for ask, error, text in [
+        for call, error, text in [
             (lambda: cluster.create(config_map("a")), longshore.AlreadyExistsError, "already exists"),
             (lambda: cluster.create({"apiVersion": "v1", "kind": "Nothing"}), longshore.KubeError, "Nothing"),
             (lambda: cluster.create({"kind": "ConfigMap"}), longshore.KubeError, "apiVersion"),
@@ -150,7 +150,7 @@ class Client(WithCluster):
             (lambda: list(longshore.Cluster("http://localhost:1").view("pods")), ConnectionError, "localhost:1"),
         ]:
             with self.subTest(text), self.assertRaisesRegex(error, text):
-                ask()
+                call()
         cluster.close()
         self.assertTrue(cluster.closed)
         with self.assertRaises(longshore.ClosedError):
@@ -158,7 +158,7 @@ class Client(WithCluster):
 
 
 class Embedded(unittest.TestCase):
-    def test_others_reach_it(self):
+    def test_other_clients_connect_with_the_kubeconfig(self):
         with longshore.EmbeddedCluster(pods=False) as embedded:
             with longshore.Cluster(kubeconfig=embedded.kubeconfig) as cluster:
                 self.assertEqual(cluster.url.rstrip("/"), embedded.url.rstrip("/"))
@@ -166,13 +166,13 @@ class Embedded(unittest.TestCase):
         self.assertFalse(embedded.kubeconfig.exists())
         embedded.stop()
 
-    def test_it_says_where_it_is_and_no_secret(self):
+    def test_repr_shows_the_url_and_no_secret(self):
         with longshore.EmbeddedCluster(pods=False) as embedded:
             self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}>")
             self.assertRegex(embedded.url, r"\Ahttps://127\.0\.0\.1:\d+\Z")
         self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}, stopped>")
 
-    def test_a_folder_of_another(self):
+    def test_a_data_dir_in_use_is_rejected(self):
         with longshore.EmbeddedCluster(pods=False) as one:
             folder = one.kubeconfig.parent
             with self.assertRaisesRegex(longshore.EmbeddedError, "another process uses the folder"):

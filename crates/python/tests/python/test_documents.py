@@ -1,4 +1,4 @@
-"""The examples of the documents hold."""
+"""Runs the examples in the docstrings and in docs/python.md."""
 
 import doctest
 import unittest
@@ -15,14 +15,14 @@ DOCUMENT = Path(__file__).parents[4] / "docs/python.md"
 
 class Documents(WithCluster):
     def globals(self):
-        """A cluster with the pods of a job that trains."""
+        """A cluster with the pods of a training job."""
         for index, ip in enumerate(["10.0.0.1", "10.0.0.2"]):
             self.add(f"train-{index}", ip=ip, labels={"job-name": "train"}, gpus=1)
         return {"cluster": self.cluster}
 
-    def check(self, failed):
-        self.assertGreater(failed.attempted, 0)
-        self.assertEqual(failed.failed, 0)
+    def check(self, results):
+        self.assertGreater(results.attempted, 0)
+        self.assertEqual(results.failed, 0)
 
     def test_docstrings(self):
         self.check(doctest.testmod(longshore))

@@ -1,4 +1,4 @@
-"""Values and uses that nobody should try: each is a clear exception, never a crash, a hang or a loss."""
+"""Hostile values and uses: each raises a clear exception and never crashes, hangs or loses data."""
 
 import collections.abc
 import gc
@@ -14,21 +14,21 @@ from pods import WithCluster
 from test_client import config_map
 
 
-class Own(Exception):
-    """What the hostile values raise."""
+class HostileError(Exception):
+    """Raised by the hostile values."""
 
 
 class RaisingDict(dict):
     def items(self):
-        raise Own("items")
+        raise HostileError("items")
 
     def __getitem__(self, key):
-        raise Own("getitem")
+        raise HostileError("getitem")
 
 
 class RaisingMapping(collections.abc.Mapping):
     def __getitem__(self, key):
-        raise Own("getitem")
+        raise HostileError("getitem")
 
     def __iter__(self):
         return iter(["a"])
@@ -37,8 +37,8 @@ class RaisingMapping(collections.abc.Mapping):
         return 1
 
 
-class Liar(collections.abc.Sequence):
-    """Says that it is as long as it likes."""
+class WrongLength(collections.abc.Sequence):
+    """A sequence of three items that reports another length."""
 
     def __init__(self, length):
         self.length = length
@@ -54,7 +54,7 @@ class Liar(collections.abc.Sequence):
 
 class Unprintable:
     def __str__(self):
-        raise Own("str")
+        raise HostileError("str")
 
     __repr__ = __str__
 
@@ -67,7 +67,7 @@ def nested(make, depth):
 
 
 class Values(WithCluster):
-    def refuse(self, error, text, *calls):
+    def assert_rejected(self, error, text, *calls):
         for call in calls:
             with self.subTest(text), self.assertRaisesRegex(error, text) as raised:
                 call()
@@ -81,26 +81,26 @@ class Values(WithCluster):
         mapping["a"] = mapping
         create, spec = self.cluster.create, longshore.ClusterSpec
         for value in (itself, mapping, nested(lambda v: [v], 200_000), nested(lambda v: {"a": v}, 200_000)):
-            self.refuse(
+            self.assert_rejected(
                 ValueError,
                 "nested more than|contains itself",
                 lambda: create({"apiVersion": "v1", "kind": "ConfigMap", "a": value}),
                 lambda: self.cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "a": value}),
                 lambda: self.cluster.view("cm", "default").patch("a", {"data": value}),
             )
-            self.refuse(TypeError, "must be", lambda: spec({"a": [value]}), lambda: spec([value]))
+            self.assert_rejected(TypeError, "must be", lambda: spec({"a": [value]}), lambda: spec([value]))
 
-    def test_a_value_shared_many_times_is_no_cycle(self):
+    def test_a_shared_value_is_not_a_cycle(self):
         shared = {"x": "y"}
         made = self.cluster.create(config_map("a"))
         made = made.patch({"metadata": {"labels": shared, "annotations": shared}})
         self.assertEqual(made.labels, shared)
 
-    def test_numbers_that_json_does_not_have(self):
+    def test_numbers_that_json_cannot_represent(self):
         for number in (float("nan"), float("inf"), -float("inf")):
-            self.refuse(ValueError, "only finite", lambda: self.cluster.create(config_map("a", x=number)))
+            self.assert_rejected(ValueError, "only finite", lambda: self.cluster.create(config_map("a", x=number)))
         for number in (2**64, -(2**63) - 1, 10**5000):
-            self.refuse(ValueError, "64 bits", lambda: self.cluster.create(config_map("a", x=number)))
+            self.assert_rejected(ValueError, "64 bits", lambda: self.cluster.create(config_map("a", x=number)))
         self.assertEqual(list(self.cluster.view("cm", "default")), [])
 
     def test_numbers_at_the_limits(self):
@@ -111,10 +111,10 @@ class Values(WithCluster):
         self.assertEqual(made.field("spec", "activeDeadlineSeconds"), 2**31 - 1)
         self.assertIs(type(made.field("spec", "activeDeadlineSeconds")), int)
 
-    def test_texts_that_are_none(self):
+    def test_invalid_strings(self):
         maps = self.cluster.view("cm", "default")
         lone = "a\ud800"
-        self.refuse(
+        self.assert_rejected(
             ValueError,
             "surrogates",
             lambda: self.cluster.create(config_map(lone)),
@@ -127,7 +127,7 @@ class Values(WithCluster):
             lambda: longshore.ClusterSpec({"a": [lone]}),
             lambda: longshore.ClusterSpec({lone: ["a"]}),
         )
-        self.refuse(
+        self.assert_rejected(
             longshore.KubeError,
             "",
             lambda: self.cluster.create(config_map("a\0b")),
@@ -138,13 +138,13 @@ class Values(WithCluster):
             lambda: longshore.Cluster(kubeconfig="/a\0b"),
             lambda: longshore.EmbeddedCluster(data_dir="/a\0b"),
         )
-        # A zero byte in a value is JSON as any other.
+        # JSON allows a NUL character in a value.
         self.assertEqual(self.cluster.create(config_map("z", x="a\0b")).field("data", "x"), "a\0b")
 
-    def test_what_a_value_raises_is_raised(self):
+    def test_exceptions_of_a_value_propagate(self):
         maps = self.cluster.view("cm", "default")
-        self.refuse(
-            Own,
+        self.assert_rejected(
+            HostileError,
             "items|getitem",
             lambda: self.cluster.create({"a": RaisingMapping()}),
             lambda: self.cluster.create(RaisingMapping()),
@@ -155,9 +155,9 @@ class Values(WithCluster):
 
         def generator():
             yield "a:1"
-            raise Own("generator")
+            raise HostileError("generator")
 
-        self.refuse(Own, "generator", lambda: longshore.ClusterSpec({"a": generator()}))
+        self.assert_rejected(HostileError, "generator", lambda: longshore.ClusterSpec({"a": generator()}))
 
         class Interrupts(RaisingMapping):
             def __getitem__(self, key):
@@ -172,33 +172,33 @@ class Values(WithCluster):
                 return 1
 
         for value in (Unprintable(), (x for x in "ab"), {1}, b"a", bytearray(b"a"), Callable(), 1j):
-            self.refuse(TypeError, "only what JSON has", lambda: self.cluster.create({"a": value}))
-        self.refuse(
+            self.assert_rejected(TypeError, "only what JSON has", lambda: self.cluster.create({"a": value}))
+        self.assert_rejected(
             TypeError,
             "key must be a text, not Unprintable",
             lambda: self.cluster.create({Unprintable(): 1}),
         )
-        self.refuse(TypeError, "not Unprintable", lambda: longshore.ClusterSpec({Unprintable(): ["a"]}))
+        self.assert_rejected(TypeError, "not Unprintable", lambda: longshore.ClusterSpec({Unprintable(): ["a"]}))
         for selector in (1, Unprintable(), {"a": 1}, {1: "a"}, b"a", None, [("a", "b")]):
             if selector is not None:
-                self.refuse(TypeError, "a selector is", lambda: self.cluster.view("cm").filter(labels=selector))
+                self.assert_rejected(TypeError, "a selector is", lambda: self.cluster.view("cm").filter(labels=selector))
 
-    def test_sequences_that_lie_about_their_length(self):
+    def test_sequences_that_report_a_wrong_length(self):
         for length in (0, 1, 2**40, 2**62):
-            made = longshore.ClusterSpec({"a": Liar(length)})
+            made = longshore.ClusterSpec({"a": WrongLength(length)})
             self.assertEqual(made.num_tasks("a"), 3)
             with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
-                longshore._native.assemble(Liar(length), resolver_options())
+                longshore._native.assemble(WrongLength(length), resolver_options())
             with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
-                longshore._native.assemble([("worker", Liar(length))], resolver_options())
-        # Sent as the list that it is, which no ConfigMap has.
+                longshore._native.assemble([("worker", WrongLength(length))], resolver_options())
+        # The client sends a list, which the server rejects for a ConfigMap.
         with self.assertRaisesRegex(longshore.APIError, "array"):
-            self.cluster.create(config_map("a", x=Liar(-1)))
+            self.cluster.create(config_map("a", x=WrongLength(-1)))
 
-    def test_texts_of_100_megabytes(self):
+    def test_strings_of_100_megabytes(self):
         text = "x" * (100 << 20)
         maps = self.cluster.view("cm", "default")
-        self.refuse(
+        self.assert_rejected(
             longshore.KubeError,
             "",
             lambda: self.cluster.create(config_map("a", x=text)),
@@ -212,7 +212,7 @@ class Values(WithCluster):
     def test_selectors_that_select_everything(self):
         maps = self.cluster.view("cm", "default")
         for selector in ("", " ", {}, "\t\n"):
-            self.refuse(
+            self.assert_rejected(
                 ValueError,
                 "empty selector|invalid selector",
                 lambda: maps.filter(labels=selector),
@@ -222,8 +222,8 @@ class Values(WithCluster):
     def test_timeouts(self):
         with self.cluster.view("cm", "default").watch() as watch:
             for limit in (float("nan"), -1, float("inf"), 1e300):
-                self.refuse(ValueError, "a timeout must be", lambda: watch.next(timeout=limit))
-            self.refuse(TypeError, "", lambda: watch.next(timeout="1"))
+                self.assert_rejected(ValueError, "a timeout must be", lambda: watch.next(timeout=limit))
+            self.assert_rejected(TypeError, "", lambda: watch.next(timeout="1"))
             self.cluster.create(config_map("a"))
             self.assertEqual(watch.next(timeout=1e18).item.name, "a")
 
@@ -260,7 +260,7 @@ class Uses(WithCluster):
         self.assertEqual(failed, [])
         self.assertEqual(len(list(self.cluster.view("cm", "default"))), 320)
 
-    def test_use_after_the_end(self):
+    def test_use_after_the_cluster_has_stopped(self):
         maps = self.cluster.view("cm", "default")
         watch, items = maps.watch(), iter(maps)
         self.embedded.stop()
@@ -281,22 +281,22 @@ class Uses(WithCluster):
 
     def test_a_watch_is_closed_by_another_thread(self):
         watch = self.cluster.view("cm", "default").watch()
-        seen, waits = [], threading.Event()
+        seen, started = [], threading.Event()
 
         def follow():
-            waits.set()
+            started.set()
             seen.append([event.evtype for event in watch])
 
         follower = threading.Thread(target=follow)
         follower.start()
-        waits.wait(30)
+        started.wait(30)
         self.cluster.create(config_map("a"))
         closer = threading.Thread(target=watch.close)
         closer.start()
         closer.join(30)
-        self.assertFalse(closer.is_alive(), "close waits for a change")
+        self.assertFalse(closer.is_alive(), "close blocks until a change")
         follower.join(30)
-        self.assertFalse(follower.is_alive(), "the loop goes on after close")
+        self.assertFalse(follower.is_alive(), "the loop continues after close")
         self.assertIn(seen, ([[]], [["ADDED"]]))
         with self.assertRaises(longshore.ClosedError):
             watch.next(timeout=1)
@@ -357,13 +357,13 @@ class Uses(WithCluster):
 
     def test_a_signal_handler_that_raises(self):
         def handler(*_):
-            raise Own("handler")
+            raise HostileError("handler")
 
         before = signal.signal(signal.SIGALRM, handler)
         try:
             with self.cluster.view("cm", "default").watch() as watch:
                 signal.setitimer(signal.ITIMER_REAL, 0.1)
-                with self.assertRaisesRegex(Own, "handler"):
+                with self.assertRaisesRegex(HostileError, "handler"):
                     watch.next(timeout=60)
                 self.cluster.create(config_map("a"))
                 self.assertEqual(watch.next(timeout=30).item.name, "a")
@@ -396,7 +396,7 @@ if child == 0:
                 assert "fork" in str(error), error
             else:
                 raise AssertionError("used after fork")
-        # What is collected here is the parent's.
+        # Collecting these values here must not stop the parent's cluster.
         del embedded, cluster, watch, use
         import gc
         gc.collect()
@@ -414,7 +414,7 @@ while True:
         raise SystemExit("the child hangs")
     __import__("time").sleep(0.01)
 assert status == 0, status
-# The parent's is still there, and its folder.
+# The parent's cluster and its folder still exist.
 assert len(list(cluster.view("namespaces"))) >= 1
 assert embedded.kubeconfig.exists()
 embedded.stop()
@@ -445,10 +445,10 @@ class Processes(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
 
-    def test_a_fork(self):
+    def test_use_in_a_forked_child(self):
         self.run_program(FORK)
 
-    def test_an_end_while_a_thread_waits(self):
+    def test_exit_while_a_daemon_thread_waits(self):
         self.run_program(DAEMON_THREAD)
 
 

@@ -1,4 +1,4 @@
-"""Views in notebooks: tables, in which all that objects say is escaped."""
+"""Views in notebooks are tables in which all text of the objects is escaped."""
 
 import html.parser
 import http.server
@@ -15,7 +15,7 @@ HOSTILE = [SCRIPT, "</td></table><img src=x onerror=alert(1)>", "&lt;b&gt;", "\"
 
 
 class Reader(html.parser.HTMLParser):
-    """The tags of a text, and the words in its cells."""
+    """Collects the tags of an HTML text and the contents of its table cells."""
 
     def __init__(self, text):
         super().__init__()
@@ -36,7 +36,7 @@ class Reader(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
     def handle_comment(self, data):
-        raise AssertionError(f"a comment: {data}")
+        raise AssertionError(f"unexpected comment: {data}")
 
 
 class Tables(WithCluster):
@@ -52,7 +52,7 @@ class Tables(WithCluster):
         nodes = Reader(self.cluster.view("nodes")._repr_html_())
         self.assertEqual((nodes.rows[0][0], len(nodes.rows)), ("Name", 1))
 
-    def test_a_large_view_is_shown_in_part(self):
+    def test_only_the_first_100_objects_are_shown(self):
         for index in range(101):
             name = {"name": f"m{index:03}", "namespace": "default"}
             self.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})
@@ -64,7 +64,7 @@ class Tables(WithCluster):
         self.assertEqual(len(Reader(part).rows), 101)
         self.assertIn("The first 100; there are more.", part)
 
-    def test_words_of_objects_are_escaped(self):
+    def test_text_of_objects_is_escaped(self):
         columns = [{"name": SCRIPT, "type": "string", "jsonPath": ".words"}]
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {"name": "v1", "served": True, "storage": True, "additionalPrinterColumns": columns}
@@ -79,7 +79,7 @@ class Tables(WithCluster):
                 "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
             },
         }
-        # As a text: then it is served when this returns.
+        # A manifest string, because then `create` waits until the new kind is served.
         self.cluster.create(json.dumps(definition))
         text = "apiVersion: example.com/v1\nkind: Note\nmetadata: {name: a%s, namespace: default}\nwords: %s\n"
         for index, words in enumerate(HOSTILE):
@@ -92,8 +92,8 @@ class Tables(WithCluster):
         self.assertEqual([row[1] for row in table.rows[1:]], HOSTILE)
 
 
-class Lies(http.server.BaseHTTPRequestHandler):
-    """A server that sends names which no object can have."""
+class HostileServer(http.server.BaseHTTPRequestHandler):
+    """A server that sends names that no object can have."""
 
     def do_GET(self):
         columns = [{"name": words, "type": "string", "priority": 0} for words in [*HOSTILE, "Empty"]]
@@ -112,9 +112,9 @@ class Lies(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Liars(unittest.TestCase):
-    def test_a_server_that_lies_is_escaped_too(self):
-        with http.server.HTTPServer(("127.0.0.1", 0), Lies) as server:
+class Hostile(unittest.TestCase):
+    def test_invalid_names_from_a_server_are_escaped(self):
+        with http.server.HTTPServer(("127.0.0.1", 0), HostileServer) as server:
             thread = threading.Thread(target=server.serve_forever)
             thread.start()
             self.addCleanup(thread.join)

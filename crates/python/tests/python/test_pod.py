@@ -1,4 +1,4 @@
-"""In a pod: the service account leads to the cluster, and each task finds itself."""
+"""In a pod, the resolver connects with the service account and detects its own task."""
 
 import os
 import sys
@@ -14,26 +14,26 @@ import longshore
 resolver = longshore.KubernetesClusterResolver({"worker": ["job-name=train"]})
 spec = longshore.ClusterSpec(resolver.wait({"worker": 2}, timeout=60))
 print(resolver.task_type, resolver.task_id, resolver.master() == "grpc://" + spec.task_address("worker", resolver.task_id))
-stranger = longshore.KubernetesClusterResolver({"ps": ["job-name=nobody"]})
-print(stranger.task_type, stranger.task_id, repr(stranger.master()))
-# Nobody ends before both have seen each other.
-meeting = pathlib.Path(os.environ["MEETING"])
-(meeting / str(resolver.task_id)).touch()
-while len(list(meeting.iterdir())) < 2:
+other = longshore.KubernetesClusterResolver({"ps": ["job-name=other"]})
+print(other.task_type, other.task_id, repr(other.master()))
+# Both tasks must run until both have resolved the cluster spec.
+barrier = pathlib.Path(os.environ["BARRIER"])
+(barrier / str(resolver.task_id)).touch()
+while len(list(barrier.iterdir())) < 2:
     time.sleep(0.05)
 """
 
 
 class Pod(unittest.TestCase):
-    def test_tasks_find_themselves(self):
-        with tempfile.TemporaryDirectory() as meeting, longshore.EmbeddedCluster() as embedded:
+    def test_tasks_detect_their_role_and_index(self):
+        with tempfile.TemporaryDirectory() as barrier, longshore.EmbeddedCluster() as embedded:
             container = {
                 "name": "main",
                 "image": "any",
                 "command": [sys.executable, "-B", "-c", PROGRAM],
                 "env": [
                     {"name": "PYTHONPATH", "value": os.environ.get("PYTHONPATH", "")},
-                    {"name": "MEETING", "value": meeting},
+                    {"name": "BARRIER", "value": barrier},
                 ],
             }
             job = {

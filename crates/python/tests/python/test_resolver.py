@@ -1,4 +1,4 @@
-"""`KubernetesClusterResolver` over our own client."""
+"""`KubernetesClusterResolver` with Longshore's client."""
 
 import os
 import threading
@@ -13,20 +13,20 @@ from pods import WithCluster
 
 
 class Resolver(WithCluster):
-    def resolver(self, *arguments, **how):
-        return KubernetesClusterResolver(*arguments, override_client=self.cluster, **how)
+    def resolver(self, *arguments, **options):
+        return KubernetesClusterResolver(*arguments, override_client=self.cluster, **options)
 
-    def spec(self, *arguments, **how):
-        return longshore.ClusterSpec(self.resolver(*arguments, **how).cluster_spec()).as_dict()
+    def spec(self, *arguments, **options):
+        return longshore.ClusterSpec(self.resolver(*arguments, **options).cluster_spec()).as_dict()
 
-    def test_tensorflows_own_vectors(self):
+    def test_cases_from_tensorflows_tests(self):
         self.add("tensorflow-abc123", ip="10.1.2.3")
         self.add("tensorflow-def456", ip="10.1.2.4")
         self.add("tensorflow-999999", ip="10.1.2.5")
         expected = {"worker": ["10.1.2.5:8470", "10.1.2.3:8470", "10.1.2.4:8470"]}
         self.assertEqual(self.spec(order="lexical"), expected)
 
-    def test_masters(self):
+    def test_master_urls(self):
         for index in range(3):
             self.add(f"worker-{index}", ip=f"10.1.2.{index + 3}")
         resolver = self.resolver()
@@ -45,7 +45,7 @@ class Resolver(WithCluster):
         with self.assertRaisesRegex(ValueError, "No task with index 7 in job 'worker'"):
             resolver.master("worker", 7)
 
-    def test_selectors_in_their_order(self):
+    def test_tasks_are_in_the_order_of_the_selectors(self):
         self.add("b", ip="10.0.0.2", labels={"job-name": "worker1"})
         self.add("a", ip="10.0.0.1", labels={"job-name": "worker2"})
         mapping = {"worker": ["job-name=worker1", "job-name=worker2"], "ps": ["job-name=none"]}
@@ -53,7 +53,7 @@ class Resolver(WithCluster):
         self.assertEqual(self.spec({"w": "job-name in (worker1,worker2)"}), {"w": ["10.0.0.1:8470", "10.0.0.2:8470"]})
         self.assertEqual(self.spec({"w": {"job-name": "worker1"}}), {"w": ["10.0.0.2:8470"]})
 
-    def test_pods_that_do_not_run(self):
+    def test_pods_that_are_not_running(self):
         self.add("good")
         self.add("tensorflow-0", phase="Failed")
         with self.assertRaises(RuntimeError) as raised:
@@ -62,7 +62,7 @@ class Resolver(WithCluster):
         self.assertIsInstance(raised.exception, PodError)
         self.assertEqual(self.spec(not_running="skip_finished"), {"worker": ["10.1.2.3:8470"]})
 
-    def test_what_tensorflow_has_otherwise(self):
+    def test_differences_from_tensorflow(self):
         for index in (10, 2):
             self.add(f"worker-{index}", ip=f"10.0.0.{index}", host_ip=f"192.168.0.{index}")
         self.add("worker-3", ip="fd00::3", namespace="kube-system")
@@ -71,8 +71,8 @@ class Resolver(WithCluster):
             self.spec(order="lexical", address="host_ip", namespace="default"),
             {"worker": ["192.168.0.10:8470", "192.168.0.2:8470"]},
         )
-        everywhere = {"worker": ["10.0.0.2:8470", "[fd00::3]:8470", "10.0.0.10:8470"]}
-        self.assertEqual(self.spec(all_namespaces=True), everywhere)
+        all_namespaces = {"worker": ["10.0.0.2:8470", "[fd00::3]:8470", "10.0.0.10:8470"]}
+        self.assertEqual(self.spec(all_namespaces=True), all_namespaces)
         twice = {"a": ["job-name=tensorflow"], "b": ["job-name"]}
         with self.assertRaisesRegex(PodError, 'matched by two selectors, of role "a" and role "b"'):
             self.spec(twice)
@@ -85,8 +85,8 @@ class Resolver(WithCluster):
         self.assertEqual(resolver.num_accelerators(), {"GPU": 2})
         self.assertEqual(resolver.num_accelerators("worker", 1), {"GPU": 4})
         self.assertEqual(resolver.num_accelerators(config_proto=object()), {"GPU": 2})
-        told = [(task["index"], task["resources"]) for task in resolver.accelerators()]
-        self.assertEqual(told, [(0, {"nvidia.com/gpu": 2}), (1, {"nvidia.com/gpu": 4})])
+        found = [(task["index"], task["resources"]) for task in resolver.accelerators()]
+        self.assertEqual(found, [(0, {"nvidia.com/gpu": 2}), (1, {"nvidia.com/gpu": 4})])
 
     def test_formats(self):
         self.add("worker-0", ip="10.0.0.1", gpus=8)
@@ -98,16 +98,16 @@ class Resolver(WithCluster):
         variables = tasks.variables("worker", 1)
         self.assertEqual((variables["MASTER_ADDR"], variables["RANK"]), ("10.0.0.1", "1"))
         self.assertIn('"index":1', variables["TF_CONFIG"])
-        for ask, text in [
+        for call, text in [
             (lambda: tasks.render("nothing"), "there is no format"),
             (lambda: tasks.render("torch"), "of one task"),
             (lambda: tasks.variables("worker", 5), "No task with index 5"),
         ]:
             with self.assertRaisesRegex(ValueError, text):
-                ask()
+                call()
 
     def test_arguments(self):
-        for how, error, text in [
+        for options, error, text in [
             ({"executable_location": 7}, ValueError, "executable location provided is invalid: 7"),
             ({"tf_server_port": 70000}, ValueError, "70000"),
             ({"address": "ip"}, ValueError, "choose one of pod_ip, host_ip, dns, hostname"),
@@ -117,14 +117,14 @@ class Resolver(WithCluster):
             ({"override_client": "nonsense"}, TypeError, "override_client must be"),
             ({"job_to_label_mapping": {"worker": 7}}, TypeError, "the selectors of job 'worker'"),
         ]:
-            with self.subTest(how), self.assertRaisesRegex(error, text):
-                KubernetesClusterResolver(**how)
+            with self.subTest(options), self.assertRaisesRegex(error, text):
+                KubernetesClusterResolver(**options)
         for location in ExecutableLocation:
             KubernetesClusterResolver(executable_location=location)
         with self.assertRaisesRegex(ValueError, "a==b==c"):
             self.resolver({"worker": ["a==b==c"]}).cluster_spec()
 
-    def test_nobody_is_asked_before_a_question(self):
+    def test_the_resolver_connects_on_first_use(self):
         with mock.patch.dict(os.environ, {"KUBECONFIG": "/nonexistent"}):
             resolver = KubernetesClusterResolver()
             self.assertEqual(resolver.master(), "")
@@ -151,14 +151,14 @@ class Resolver(WithCluster):
 
         helper = threading.Thread(target=late)
         helper.start()
-        # The lock is free while it waits, or this would be for ever.
+        # The wait must release the interpreter's lock, or the helper could not add the pod.
         spec = longshore.ClusterSpec(resolver.wait({"worker": 2}, timeout=30))
         helper.join()
         self.assertEqual(spec.num_tasks("worker"), 2)
         with self.assertRaises(ValueError):
             resolver.wait({"worker": 2}, timeout=-1)
 
-    def test_following(self):
+    def test_watching(self):
         self.add("worker-0", ip="10.0.0.1")
         generations = self.resolver(not_running="skip").watch()
         first = generations.next(10)

@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever waits."""
+"""Ctrl-C interrupts calls that wait."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import unittest
 PROGRAM = """
 import signal
 import longshore
-# Whoever runs the tests may have had it ignored.
+# The parent process may ignore SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with longshore.EmbeddedCluster(pods=False) as embedded:
     resolver = longshore.KubernetesClusterResolver(override_client=embedded.cluster)
@@ -18,22 +18,22 @@ with longshore.EmbeddedCluster(pods=False) as embedded:
         resolver.wait({"worker": 1})
     except KeyboardInterrupt:
         print("interrupted", flush=True)
-    # It can still be used.
+    # The resolver still works.
     print(resolver.tasks().spec(), flush=True)
 """
 
 
 class Signals(unittest.TestCase):
-    def test_an_interrupt(self):
+    def test_ctrl_c_interrupts_a_wait(self):
         with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as child:
             try:
                 self.assertEqual(child.stdout.readline(), "waiting\n")
                 time.sleep(0.2)
                 child.send_signal(signal.SIGINT)
-                told, _ = child.communicate(timeout=60)
+                output, _ = child.communicate(timeout=60)
             finally:
                 child.kill()
-        self.assertEqual(told, "interrupted\nClusterSpec({'worker': []})\n")
+        self.assertEqual(output, "interrupted\nClusterSpec({'worker': []})\n")
         self.assertEqual(child.returncode, 0)
 
 

@@ -1,4 +1,4 @@
-"""`ClusterSpec` as TensorFlow's behaves."""
+"""`ClusterSpec` behaves like TensorFlow's class."""
 
 import copy
 import pickle
@@ -8,7 +8,7 @@ from longshore import ClusterSpec, KubeError, NoSuchTaskError, SpecError
 
 
 class Spec(unittest.TestCase):
-    def test_dense_and_sparse(self):
+    def test_dense_and_sparse_jobs(self):
         spec = ClusterSpec({"worker": ["a:1", "b:1"], "ps": {3: "d:1", 1: "c:1"}})
         self.assertEqual(spec.as_dict(), {"worker": ["a:1", "b:1"], "ps": {1: "c:1", 3: "d:1"}})
         self.assertEqual(spec.jobs, ["ps", "worker"])
@@ -18,7 +18,7 @@ class Spec(unittest.TestCase):
         self.assertEqual(spec.job_tasks("ps"), [None, "c:1", None, "d:1"])
         self.assertEqual(ClusterSpec({"worker": {1: "b", 0: "a"}}).as_dict(), {"worker": ["a", "b"]})
 
-    def test_from_another(self):
+    def test_a_spec_from_another_spec(self):
         spec = ClusterSpec({"worker": ("a:1", "b:1")})
         self.assertEqual(ClusterSpec(spec), spec)
 
@@ -35,11 +35,11 @@ class Spec(unittest.TestCase):
         self.assertEqual(repr(spec), "ClusterSpec({'worker': ['a:1', 'b:1']})")
         self.assertEqual(eval(repr(spec)), spec)
 
-    def test_truth(self):
+    def test_a_spec_without_jobs_is_false(self):
         self.assertFalse(ClusterSpec({}))
         self.assertTrue(ClusterSpec({"worker": []}))
 
-    def test_definition(self):
+    def test_the_cluster_def(self):
         spec = ClusterSpec({"worker": ["a:1"], "ps": {2: "b:1"}})
         try:
             import tensorflow  # noqa: F401
@@ -47,9 +47,9 @@ class Spec(unittest.TestCase):
             expected = {"job": [{"name": "ps", "tasks": {"2": "b:1"}}, {"name": "worker", "tasks": {"0": "a:1"}}]}
             self.assertEqual(spec.as_cluster_def(), expected)
 
-    def test_who_is_not_there(self):
+    def test_missing_jobs_and_tasks(self):
         spec = ClusterSpec({"worker": ["a:1"]})
-        for ask, text in [
+        for call, text in [
             (lambda: spec.task_address("x", 0), "No such job in cluster: 'x'"),
             (lambda: spec.num_tasks("x"), "No such job in cluster: 'x'"),
             (lambda: spec.task_indices("x"), "No such job in cluster: 'x'"),
@@ -58,12 +58,12 @@ class Spec(unittest.TestCase):
             (lambda: spec.task_address("worker", -1), "No task with index -1 in job 'worker'"),
         ]:
             with self.assertRaises(ValueError) as raised:
-                ask()
+                call()
             self.assertIsInstance(raised.exception, NoSuchTaskError)
             self.assertIsInstance(raised.exception, KubeError)
             self.assertEqual(str(raised.exception), text)
 
-    def test_what_is_none(self):
+    def test_invalid_specs(self):
         for cluster, named in [
             ({"worker": [1]}, "task 0 of job 'worker' has 1"),
             ({"worker": ["a:1", None]}, "task 1 of job 'worker' has null"),
@@ -82,7 +82,7 @@ class Spec(unittest.TestCase):
             self.assertIn(named, str(raised.exception))
         self.assertTrue(issubclass(SpecError, ValueError))
 
-    def test_a_hole_is_no_list(self):
+    def test_a_job_with_a_huge_gap_has_no_list(self):
         spec = ClusterSpec({"worker": {4_000_000_000: "a:1"}})
         self.assertEqual(spec.as_dict(), {"worker": {4_000_000_000: "a:1"}})
         with self.assertRaisesRegex(ValueError, "4000000000"):

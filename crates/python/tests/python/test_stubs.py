@@ -1,4 +1,4 @@
-"""The type stubs say what the native part has: the same names, the same arguments."""
+"""The type stubs match the extension module: the same names and the same arguments."""
 
 import ast
 import importlib.util
@@ -18,14 +18,14 @@ STUBS = Path(longshore.__file__).with_name("_native.pyi")
 
 
 def arguments(function):
-    """The names of a stub's arguments, those by name only behind a star."""
+    """The names of a stub's positional arguments, and of its keyword-only arguments."""
     given = function.args
     names = [one.arg for one in [*given.posonlyargs, *given.args]]
     return [name for name in names if name != "self"], [one.arg for one in given.kwonlyargs]
 
 
 class Stubs(unittest.TestCase):
-    def test_they_are_complete(self):
+    def test_the_stubs_are_complete(self):
         tree = ast.parse(STUBS.read_text())
         stubs = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         own = {name for name, value in vars(_native).items() if inspect.isclass(value)}
@@ -48,7 +48,7 @@ class Stubs(unittest.TestCase):
                     self.complete(getattr(module, name), stub)
 
     def complete(self, own, stub):
-        """The methods of a class of Python's and those of its stub."""
+        """Checks that a Python class and its stub have the same methods."""
         members = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
         for member, value in vars(own).items():
             if inspect.isfunction(value) and (member == "__init__" or not member.startswith("_")):
@@ -68,38 +68,38 @@ class Stubs(unittest.TestCase):
         by_name = [one.name for one in signature if one.kind is one.KEYWORD_ONLY]
         self.assertEqual(([one for one in by_place if one != "self"], by_name), arguments(stub))
 
-    def test_the_names_of_the_package_are_a_list_that_checkers_read(self):
+    def test_all_lists_the_names_of_the_package(self):
         tree = ast.parse(Path(longshore.__file__).read_text())
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
         (listed,) = [node.value for node in assigned if node.targets[0].id == "__all__"]
         self.assertEqual(ast.literal_eval(listed), longshore.__all__)
         self.assertEqual(longshore.__all__, sorted(set(longshore.__all__)))
         known = [name for name in vars(longshore) if name[0].isupper() and name != "TYPE_CHECKING"]
-        own = {*known, *longshore._LATER, "errors", "__version__"}
+        own = {*known, *longshore._LAZY, "errors", "__version__"}
         self.assertEqual(set(longshore.__all__), own)
         for name in longshore.__all__:
             self.assertIsNotNone(getattr(longshore, name))
-        # What is found later is imported where checkers look.
+        # The lazily imported names are also imported under `TYPE_CHECKING`.
         (checked,) = [node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name)]
         imported = {alias.name: node.module for node in checked.body for alias in node.names}
-        self.assertEqual(imported, longshore._LATER)
+        self.assertEqual(imported, longshore._LAZY)
 
-    @unittest.skipUnless(importlib.util.find_spec("mypy"), "there is no mypy")
-    def test_checkers_see_them(self):
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_mypy_reads_the_stubs(self):
         uses = "".join(f"longshore.{name}\n" for name in longshore.__all__)
         code = f"import longshore\nfrom longshore import *\n{uses}"
         code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
         silent = ["--strict", "--no-incremental", "--follow-imports=silent", "-c"]
         found = {**os.environ, "MYPYPATH": str(Path(longshore.__file__).parents[1])}
         for text, expected in [(code, 0), ("import longshore\nlongshore.run()\n", 1)]:
-            words = [sys.executable, "-m", "mypy", *silent, text]
-            checked = subprocess.run(words, capture_output=True, text=True, env=found)
+            command = [sys.executable, "-m", "mypy", *silent, text]
+            checked = subprocess.run(command, capture_output=True, text=True, env=found)
             self.assertEqual(checked.returncode, expected, checked.stdout + checked.stderr)
 
-    def test_what_is_not_there_yet_is_said(self):
-        for ask in [lambda: longshore.run, lambda: longshore.run(["true"])]:
+    def test_the_missing_run_function_names_the_command(self):
+        for call in [lambda: longshore.run, lambda: longshore.run(["true"])]:
             with self.assertRaisesRegex(AttributeError, "no attribute 'run'.*use the command `longshore run`"):
-                ask()
+                call()
         self.assertFalse(hasattr(longshore, "run"))
         self.assertNotIn("run", dir(longshore))
         with self.assertRaisesRegex(AttributeError, "^module 'longshore' has no attribute 'walk'$"):

@@ -1,6 +1,6 @@
-"""ZenML's backend: its parameters, its Job, and pipelines that run in pods.
+"""The ZenML backend: its parameters, its Job, and pipelines that run in pods.
 
-Instead of ZenML there is a package of the same modules that the pod's program imports.
+A stub package replaces ZenML. It has the modules that the pod's program imports.
 """
 
 import contextlib
@@ -20,15 +20,15 @@ from unittest import mock
 
 import longshore
 from longshore import OrchestratorKubernetesBackend, PipelineRun
-from longshore import zenml as preset
+from longshore import zenml
 
 UUID = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10"
-STAND_IN = Path(__file__).parents[3] / "launcher/tests/zenml_stand_in"
+ZENML_STUB = Path(__file__).parents[3] / "launcher/tests/zenml_stand_in"
 DOCUMENT = Path(__file__).parents[4] / "docs/zenml.md"
 
 
 def config(artifacts="gs://team/zenml", name="training_digits", **more):
-    """A config as `pipeline.to_config()` gives it."""
+    """A config as returned by `pipeline.to_config()`."""
     return {
         "version": "1",
         "artifact_store": str(artifacts),
@@ -44,9 +44,9 @@ def config(artifacts="gs://team/zenml", name="training_digits", **more):
 
 
 class Job(unittest.TestCase):
-    """What needs no cluster."""
+    """Tests that need no cluster."""
 
-    def test_the_defaults(self):
+    def test_the_default_parameters(self):
         backend = OrchestratorKubernetesBackend()
         self.assertEqual(
             (backend.image, backend.job_prefix, backend.extra_labels, backend.extra_annotations, backend.namespace,
@@ -77,13 +77,13 @@ class Job(unittest.TestCase):
         self.assertEqual((container["name"], container["image"], container["imagePullPolicy"]), (name, "zenml:1", "Never"))
         self.assertNotIn("hunter2", json.dumps(job))
 
-    def test_what_is_refused(self):
-        for how, text in [
+    def test_invalid_parameters_and_configs(self):
+        for parameters, text in [
             ({"image_pull_policy": "Sometimes"}, "choose one of Always, Never, IfNotPresent"),
             ({"settings": "/nonexistent.toml"}, "nonexistent.toml"),
         ]:
-            with self.subTest(how), self.assertRaisesRegex(ValueError, text):
-                OrchestratorKubernetesBackend(**how)
+            with self.subTest(parameters), self.assertRaisesRegex(ValueError, text):
+                OrchestratorKubernetesBackend(**parameters)
         backend = OrchestratorKubernetesBackend()
         for given, text in [
             ({}, 'no "pipeline.args.name"'),
@@ -98,7 +98,7 @@ class Job(unittest.TestCase):
         with self.assertRaisesRegex(longshore.ConfigError, "^The path you provided does not contain a valid Kubernetes config"):
             elsewhere.run(config())
 
-    def test_settings_are_those_of_the_launcher(self):
+    def test_settings_apply_to_the_job(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "longshore.toml")
             file.write_text("launcher_image = 'longshore:1'\n[resources]\nmemory = '4Gi'\n")
@@ -107,16 +107,16 @@ class Job(unittest.TestCase):
         self.assertEqual(spec["initContainers"][0]["image"], "longshore:1")
         self.assertEqual(spec["containers"][0]["resources"]["limits"], {"memory": "4Gi"})
 
-    def test_the_repository_is_that_of_zenmls_folder(self):
+    def test_the_repository_is_the_nearest_folder_with_zenml_metadata(self):
         with tempfile.TemporaryDirectory() as folder:
             inner = Path(folder, "repository/steps/deep").resolve()
             inner.mkdir(parents=True)
-            with here(inner):
-                self.assertEqual(preset._repository(), inner)
+            with working_directory(inner):
+                self.assertEqual(zenml._repository(), inner)
                 (inner.parents[1] / ".zenml").mkdir()
-                self.assertEqual(preset._repository(), inner.parents[1])
+                self.assertEqual(zenml._repository(), inner.parents[1])
 
-    def test_where_zenml_is_it_is_one_of_its_backends(self):
+    def test_with_zenml_installed_the_class_is_a_zenml_backend(self):
         program = (
             "import sys; sys.path.append(sys.argv[1])\n"
             "from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend\n"
@@ -125,14 +125,14 @@ class Job(unittest.TestCase):
             "assert isinstance(backend, OrchestratorBaseBackend)\n"
             "print(backend._source, backend.BACKEND_TYPE, longshore.OrchestratorKubernetesBackend(**backend._kwargs).image)\n"
         )
-        told = subprocess.run(
-            [sys.executable, "-B", "-c", program, str(STAND_IN)], check=True, capture_output=True, text=True)
-        self.assertEqual(told.stdout, "longshore.zenml.OrchestratorKubernetesBackend orchestrator a\n")
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program, str(ZENML_STUB)], check=True, capture_output=True, text=True)
+        self.assertEqual(done.stdout, "longshore.zenml.OrchestratorKubernetesBackend orchestrator a\n")
 
 
 @contextlib.contextmanager
-def here(folder):
-    """`contextlib.chdir`, which Python 3.10 has not."""
+def working_directory(folder):
+    """`contextlib.chdir`, which Python 3.10 lacks."""
     before = os.getcwd()
     os.chdir(folder)
     try:
@@ -141,39 +141,40 @@ def here(folder):
         os.chdir(before)
 
 
-class Scene(unittest.TestCase):
-    """A cluster that runs pods, a repository with its stand-in for ZenML, and a store."""
+class Environment(unittest.TestCase):
+    """A cluster that runs pods, a repository with the ZenML stub, and an artifact store."""
 
-    #: Of the repository, beside the code.
+    #: The contents of the file `data` in the repository.
     data = b""
 
     def setUp(self):
-        self.assertIsNotNone(shutil.which("longshore"), "pods need the program: `cargo build --package longshore-cli`")
+        self.assertIsNotNone(shutil.which("longshore"), "pods need the longshore program: `cargo build --package longshore-cli`")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name).resolve()
         self.artifacts, self.temporary = self.folder / "artifacts", self.folder / "tmp"
         self.repository = self.folder / "repository"
-        shutil.copytree(STAND_IN, self.repository)
+        shutil.copytree(ZENML_STUB, self.repository)
         for path in (self.artifacts, self.temporary, self.repository / ".zenml", self.repository / "venv"):
             path.mkdir()
         (self.repository / "venv/pyvenv.cfg").write_text("x")
         (self.repository / "data").write_bytes(self.data)
         self.embedded = longshore.EmbeddedCluster()
         self.addCleanup(self.embedded.stop)
-        self.enter(here(self.repository / "digits"))
+        self.enter(working_directory(self.repository / "digits"))
         self.backend = OrchestratorKubernetesBackend(kubernetes_config_path=self.embedded.kubeconfig)
 
     def enter(self, context):
         context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
 
-    def told(self):
+    def report(self):
+        """What the pipeline in the pod reports."""
         return json.loads((self.artifacts / "told.json").read_text())
 
 
-class Pipelines(Scene):
-    # More than is packed in memory.
+class Pipelines(Environment):
+    # More than the packer keeps in memory.
     data = os.urandom(5 << 20)
 
     def test_a_pipeline_runs(self):
@@ -189,11 +190,11 @@ class Pipelines(Scene):
         self.assertRegex("\n".join(logs.output), r"packed \d+ files, \d+ bytes; left out: \.zenml/")
 
         self.assertEqual(given, before)
-        told = self.told()
-        self.assertEqual(told["config"], before)
-        self.assertEqual(list(told["config"]), list(before), "the keys keep their order")
-        self.assertEqual(told["files"], [".git", ".zenml", "data", "digits", "zenml"])
-        self.assertNotIn("hunter2", json.dumps([told["arguments"], told["environment"]]))
+        report = self.report()
+        self.assertEqual(report["config"], before)
+        self.assertEqual(list(report["config"]), list(before), "the keys keep their order")
+        self.assertEqual(report["files"], [".git", ".zenml", "data", "digits", "zenml"])
+        self.assertNotIn("hunter2", json.dumps([report["arguments"], report["environment"]]))
         job = self.embedded.cluster.view("jobs", "default").fetch(run.name)
         self.assertNotIn("hunter2", json.dumps(job.raw))
 
@@ -203,7 +204,7 @@ class Pipelines(Scene):
 
         with self.assertRaisesRegex(longshore.AlreadyExistsError, f"longshore rm {run.name}"):
             self.backend.run(given)
-        # With the code that was sent, under another name.
+        # With the uploaded code, under another name.
         again = copy.deepcopy(run.config)
         again["pipeline"]["args"].update(name="training_again", exit=3)
         again = OrchestratorKubernetesBackend(
@@ -224,10 +225,10 @@ class Pipelines(Scene):
         with contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(run.wait(), 0, run.reason)
         self.assertEqual(run.config, given)
-        told = self.told()
-        self.assertEqual((told["folder"], told["files"]), (str(self.repository), files))
+        report = self.report()
+        self.assertEqual((report["folder"], report["files"]), (str(self.repository), files))
 
-    def test_others_go_on_while_it_waits(self):
+    def test_a_wait_does_not_block_other_threads(self):
         (self.repository / "digits/pipeline.py").write_text("import time\ndef run(*_):\n    time.sleep(600)\n")
         run = self.backend.run(config(self.artifacts))
         following = run.follow()
@@ -240,7 +241,7 @@ class Pipelines(Scene):
         helper.join(60)
         self.assertEqual((waited, run.exit_code), ([130], 130))
 
-    def test_an_interrupt_ends_the_waiting_and_not_the_run(self):
+    def test_ctrl_c_stops_the_wait_and_not_the_run(self):
         (self.repository / "digits/pipeline.py").write_text("import time\ndef run(*_):\n    time.sleep(600)\n")
         program = (
             "import json, signal, sys, longshore\n"
@@ -250,8 +251,8 @@ class Pipelines(Scene):
             "try:\n    print('waiting', flush=True)\n    run.wait()\n"
             "except KeyboardInterrupt:\n    print('interrupted', run.exit_code)\n"
         )
-        words = [sys.executable, "-B", "-c", program, str(self.embedded.kubeconfig), json.dumps(config(self.artifacts))]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        command = [sys.executable, "-B", "-c", program, str(self.embedded.kubeconfig), json.dumps(config(self.artifacts))]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             try:
                 self.assertEqual(child.stdout.readline(), "waiting\n")
                 child.send_signal(signal.SIGINT)
@@ -263,7 +264,7 @@ class Pipelines(Scene):
 
 
 class Pipeline:
-    """What the document has of ZenML's."""
+    """The methods of a ZenML pipeline that the document uses."""
 
     def __init__(self, artifacts):
         self.artifacts, self.runs = artifacts, 0
@@ -276,17 +277,17 @@ class Pipeline:
         backend.run(self.to_config())
 
 
-class Document(Scene):
-    """docs/zenml.md: files are written, Python and shell blocks run, in their order."""
+class Document(Environment):
+    """docs/zenml.md: writes its files and runs its Python and shell blocks, in order."""
 
-    def test_it_holds(self):
+    def test_the_document(self):
         os.chdir(self.repository)
         kubeconfig = self.folder / ".kube/config"
         kubeconfig.parent.mkdir()
         shutil.copy(self.embedded.kubeconfig, kubeconfig)
         self.enter(mock.patch.dict(os.environ, {"HOME": str(self.folder)}))
         names = {"pipeline": Pipeline(self.artifacts)}
-        played = 0
+        executed = 0
         for language, name, text in blocks(DOCUMENT.read_text()):
             with self.subTest(text):
                 if name:
@@ -294,17 +295,17 @@ class Document(Scene):
                 elif language == "python":
                     with contextlib.redirect_stdout(io.StringIO()):
                         exec(compile(text, str(DOCUMENT), "exec"), names)
-                    played += 1
+                    executed += 1
                 elif language == "sh":
                     done = subprocess.run(
                         ["sh", "-e", "-c", text], capture_output=True, text=True, check=False)
                     self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
-                    played += 1
-        self.assertEqual(played, 5)
+                    executed += 1
+        self.assertEqual(executed, 5)
 
 
 def blocks(document):
-    """The language, the file's name and the text of each block."""
+    """The language, the file name and the text of each code block."""
     pieces = document.split("\n```")
     for piece in pieces[1::2]:
         head, _, text = piece.partition("\n")

@@ -1,4 +1,4 @@
-//! A server, and pods that run because a test says so.
+//! A server, and pods whose status the tests write.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use longshore_embedded::EmbeddedCluster;
 use longshore_resolver::Resolver;
 use serde_json::{Value, json};
 
-/// Nothing takes so long, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// An upper bound for any step, even on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(crate) struct Here {
+pub(crate) struct Fixture {
     pub(crate) embedded: EmbeddedCluster,
     pub(crate) cluster: Cluster,
     pub(crate) pods: View<Pod>,
 }
 
-impl Here {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         let embedded = longshore_embedded::start_server().await.unwrap();
         let cluster = embedded.cluster();
@@ -28,12 +28,12 @@ impl Here {
         }
     }
 
-    /// A pod of a Job that runs at an address; `""`: it has none and waits.
+    /// A running pod of a Job with this address; with `""`, the pod is pending.
     pub(crate) async fn pod(&self, name: &str, job: &str, ip: &str) {
         self.pod_with(name, job, ip, json!({})).await;
     }
 
-    /// With more labels.
+    /// With additional labels.
     pub(crate) async fn pod_with(&self, name: &str, job: &str, ip: &str, labels: Value) {
         let mut labels = labels;
         labels["job-name"] = json!(job);
@@ -48,7 +48,7 @@ impl Here {
         }
     }
 
-    /// From now on it runs, at this address.
+    /// The pod now runs, at this address.
     pub(crate) async fn runs(&self, name: &str, ip: &str) {
         let status = json!({"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": "192.168.0.1"});
         self.status(name, status).await;
@@ -64,17 +64,17 @@ impl Here {
         self.pods.delete(name, &options).await.unwrap();
     }
 
-    /// TensorFlow's own test: three pods of its default selector.
+    /// The pods of TensorFlow's own test: three with its default selector.
     pub(crate) async fn tensorflow() -> Self {
-        let here = Self::start().await;
+        let fixture = Self::start().await;
         for (name, ip) in [
             ("tensorflow-abc123", "10.1.2.3"),
             ("tensorflow-def456", "10.1.2.4"),
             ("tensorflow-999999", "10.1.2.5"),
         ] {
-            here.pod(name, "tensorflow", ip).await;
+            fixture.pod(name, "tensorflow", ip).await;
         }
-        here
+        fixture
     }
 
     pub(crate) fn resolver(&self, mapping: &[(&str, &[&str])]) -> Resolver {

@@ -1,8 +1,8 @@
-//! The resolver on an embedded API server, whose pods are as a test says.
+//! The resolver on an embedded API server, with pods that the tests define.
 #![allow(clippy::unwrap_used)]
 
-mod asks;
 mod common;
 mod rights;
+mod single_requests;
 mod waits;
 mod watches;

@@ -1,7 +1,7 @@
-"""What TensorFlow's own ClusterSpec says of specs.
+"""What TensorFlow's own ClusterSpec returns for specs.
 
 stdin:  {"specs": [{"worker": ["a:1"]}, {"ps": {"1": "b:1"}}]}
-stdout: one line of JSON: {"answers": [...]}, for each spec what every function of it gives, or {"refused": "..."}.
+stdout: one line of JSON: {"answers": [...]}, for each spec the results of all its functions, or {"refused": "..."}.
 Needs: tensorflow-cpu==2.21.0.
 """
 import os
@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def told(spec):
+def describe(spec):
     def message(ask):
         try:
             return ask()
@@ -27,7 +27,7 @@ def told(spec):
             "task_indices": indices,
             "job_tasks": spec.job_tasks(job) if indices else [],
             "addresses": [spec.task_address(job, index) for index in indices],
-            "nobody": message(lambda: spec.task_address(job, 77)),
+            "missing": message(lambda: spec.task_address(job, 77)),
         }
     definition = spec.as_cluster_def()
     return {
@@ -36,7 +36,7 @@ def told(spec):
         "bool": bool(spec),
         "definition": [[job.name, sorted((index, job.tasks[index]) for index in job.tasks)] for job in definition.job],
         "again": type(spec)(spec) == spec and type(spec)(definition) == spec,
-        "no_job": message(lambda: spec.num_tasks("nobody")),
+        "no_job": message(lambda: spec.num_tasks("missing")),
     }
 
 
@@ -46,12 +46,12 @@ def read(request):
     answers = []
     for jobs in request["specs"]:
         try:
-            # JSON has no numbers as keys.
+            # JSON keys are strings.
             jobs = {
                 job: {int(index): address for index, address in tasks.items()} if isinstance(tasks, dict) else tasks
                 for job, tasks in jobs.items()
             }
-            answers.append(told(tf.train.ClusterSpec(jobs)))
+            answers.append(describe(tf.train.ClusterSpec(jobs)))
         except (TypeError, ValueError, AttributeError) as problem:
             answers.append({"refused": str(problem)})
     return {"answers": answers}

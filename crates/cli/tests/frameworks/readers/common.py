@@ -1,7 +1,7 @@
-"""Frame of the read_*.py scripts: JSON in, one line of JSON out.
+"""Common part of the read_*.py scripts: JSON in, one line of JSON out.
 
 The variables of "env" are put into the environment; a name whose value is null is removed.
-Of the frameworks' own variables only those given are left, so the caller's cannot leak in.
+Of the frameworks' own variables, only the given ones are kept, so that the caller's do not leak in.
 If "expect" is given, every key in it is compared with what was read:
 {"ok": true|false, "differs": {...}} is added, and the exit status is 1 if something differs.
 An error of the reader is {"error": "..."} with exit status 2, unless "expect" is {"error": "part of it"}.
@@ -26,12 +26,12 @@ def main(read):
             os.environ.pop(name, None)
         else:
             os.environ[name] = str(value)
-    real, sys.stdout = sys.stdout, sys.stderr  # what a library prints must not spoil the line
+    real, sys.stdout = sys.stdout, sys.stderr  # output of a library must not mix with the JSON line
     try:
         found = read(request)
     except SystemExit as stop:
         found = {"error": f"SystemExit: {stop.code}"}
-    except BaseException as problem:  # also pybind errors that are no Exception
+    except BaseException as problem:  # also pybind errors that are not an Exception
         found = {"error": f"{type(problem).__name__}: {problem}"}
     finally:
         sys.stdout = real

@@ -16,7 +16,7 @@ def read(request):
 
     with common.hostfile(request) as path:
         text = hosts.parse_host_files(path)
-    # As horovodrun goes on: the string of -H is parsed, then ranks are dealt out.
+    # As horovodrun continues: the string of -H is parsed, then ranks are assigned.
     found = {"hosts_string": text}
     parsed = hosts.parse_hosts(text)
     found["order"] = [h.hostname for h in parsed]

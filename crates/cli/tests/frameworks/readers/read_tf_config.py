@@ -2,7 +2,7 @@
 
 stdin:  {"env": {"TF_CONFIG": "..."}, "expect": {...}, "strategy": "multiworker" | "ps" | null}
 stdout: one line of JSON: cluster, task_type, task_id, master, rpc_layer, and what the
-        strategies make of it (replicas' worker count, chief, leaders) or {"error": "..."}.
+        strategies derive from it (replicas' worker count, chief, leaders) or {"error": "..."}.
 Nothing is connected. Needs: tensorflow-cpu==2.21.0.
 """
 import os
@@ -34,7 +34,7 @@ def read(request):
         found["master_error"] = str(problem)
     which = request.get("strategy")
     if which == "multiworker" and spec:
-        # The same calls, in the same order, as MultiWorkerMirroredStrategy makes.
+        # The calls of MultiWorkerMirroredStrategy, in the same order.
         if kind is None or index is None:
             raise ValueError("task_type and task_id are needed")
         found["id_in_cluster"] = util.id_in_cluster(spec, kind, index)

@@ -4,9 +4,9 @@ stdin:  {"env": {"RANK": ..., "WORLD_SIZE": ..., "MASTER_ADDR": ..., "MASTER_POR
          "really": false, "timeout": 10}
 stdout: one line of JSON: rank, world_size, master_addr, master_port, is_master, local_rank or {"error": "..."}.
 The real handler runs; unless "really" is true its store is replaced by a recorder, so nothing
-is bound or connected. With "really" the TCPStore is made (rank 0 binds the port, others must
+is bound or connected. With "really" the TCPStore is created (rank 0 binds the port, others must
 find rank 0 within "timeout" seconds).
-Needs: torch==2.15.0 (see facts.md for the small way to have it).
+Needs: torch==2.15.0.
 """
 import importlib
 import os
@@ -38,7 +38,7 @@ def read(request):
         found["local_rank"] = dist.get_node_local_rank()
     except RuntimeError:
         found["local_rank"] = None
-    if "LOCAL_WORLD_SIZE" in os.environ:  # no reader in torch; programs take it as it stands
+    if "LOCAL_WORLD_SIZE" in os.environ:  # no reader in torch; programs read it themselves
         found["local_world_size"] = int(os.environ["LOCAL_WORLD_SIZE"])
     return found
 

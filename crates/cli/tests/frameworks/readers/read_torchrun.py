@@ -1,4 +1,4 @@
-"""What torchrun makes of PET_* variables (and of options).
+"""How torchrun interprets PET_* variables and options.
 
 stdin:  {"env": {"PET_NNODES": ..., ...}, "args": ["--nproc-per-node", "2"], "expect": {...}}
 stdout: one line of JSON: the launch configuration torchrun would start agents with, or {"error": "..."}.
@@ -12,7 +12,7 @@ import common
 
 
 def refuse(parser, message):
-    raise ValueError(message)  # instead of printing the usage and leaving
+    raise ValueError(message)  # instead of printing the usage and exiting
 
 
 def read(request):

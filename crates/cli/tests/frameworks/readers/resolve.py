@@ -1,4 +1,4 @@
-"""What TensorFlow's own KubernetesClusterResolver makes of a cluster.
+"""How TensorFlow's own KubernetesClusterResolver resolves a cluster.
 
 stdin:  {"kubeconfig": "path", "mapping": {"worker": ["job-name=x"]}, "port": 8470, "times": 1}
 stdout: one line of JSON: spec, masters ("none": without arguments, "worker:2", ...), seconds (each time

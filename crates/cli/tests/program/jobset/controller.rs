@@ -1,5 +1,5 @@
-//! What JobSet's controller does with what we use of it, as far as a run can tell. The real
-//! one is in `tests/real/queues`.
+//! A stand-in for JobSet's controller, with the behaviour that a run depends on.
+//! `tests/real/queues` tests with the real one.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use longshore::client::{
 };
 use serde_json::{Value, json};
 
-/// The kind, with no more of a schema than it takes.
+/// The CustomResourceDefinition, with a minimal schema.
 pub(super) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -28,7 +28,7 @@ pub(super) fn definition() -> Value {
     })
 }
 
-/// Works until the process ends.
+/// Reconciles until the process ends.
 #[expect(clippy::print_stderr, reason = "a test that fails shows it")]
 pub(super) fn start(kubeconfig: PathBuf) {
     std::thread::spawn(move || {
@@ -40,10 +40,10 @@ pub(super) fn start(kubeconfig: PathBuf) {
             let cluster = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
             let cluster = cluster.unwrap();
             loop {
-                match look(&cluster).await {
-                    // The cluster ends before the thread does.
+                match reconcile_all(&cluster).await {
+                    // The cluster stops before the thread does.
                     Err(error) if error.is_unreachable() => break,
-                    // As every controller: what cannot be done now is done later.
+                    // As in every controller, failed work is retried.
                     Err(error) => eprintln!("JobSet's stand-in: {error}"),
                     Ok(()) => {}
                 }
@@ -53,7 +53,7 @@ pub(super) fn start(kubeconfig: PathBuf) {
     });
 }
 
-async fn look(cluster: &Cluster) -> Result<(), Error> {
+async fn reconcile_all(cluster: &Cluster) -> Result<(), Error> {
     let sets = cluster
         .kind_in("jobset.x-k8s.io/v1alpha2", "JobSet")
         .await?;
@@ -102,11 +102,11 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
     if failed || targets.all(|role| succeeded.contains(role.as_str().unwrap())) {
         end(set, &active, failed).await
     } else {
-        hold(&jobs, &active, suspend).await
+        set_suspended(&jobs, &active, suspend).await
     }
 }
 
-/// Over: what is left of it goes.
+/// Deletes what is left of a finished set.
 async fn end(set: &Item<Any>, active: &[&Item<Job>], failed: bool) -> Result<(), Error> {
     let kind = if failed { "Failed" } else { "Completed" };
     let status = json!({"status": {"terminalState": kind}});
@@ -117,8 +117,12 @@ async fn end(set: &Item<Any>, active: &[&Item<Job>], failed: bool) -> Result<(),
     Ok(())
 }
 
-/// As the set, so its Jobs.
-async fn hold(jobs: &View<Job>, active: &[&Item<Job>], suspend: bool) -> Result<(), Error> {
+/// Suspends or resumes the Jobs of the set like the set itself.
+async fn set_suspended(
+    jobs: &View<Job>,
+    active: &[&Item<Job>],
+    suspend: bool,
+) -> Result<(), Error> {
     for job in active {
         if job.field::<bool>(&["spec", "suspend"])?.unwrap_or_default() != suspend {
             let patch = Patch::merge(json!({"spec": {"suspend": suspend}}));

@@ -1,4 +1,4 @@
-//! `longshore run --jobset`, and queues: where the cluster has them.
+//! `longshore run --jobset` and `--queue` on clusters that support them.
 
 mod controller;
 
@@ -46,7 +46,7 @@ fn names(machine: &Machine, kind: &str) -> String {
 }
 
 #[test]
-fn the_roles_are_one_set() {
+fn the_roles_form_one_jobset() {
     let machine = machine();
     let ran = machine.longshore(&["run"]).expect(0);
     let set = names(&machine, "jobsets");
@@ -60,7 +60,7 @@ fn the_roles_are_one_set() {
         "{}",
         ran.out
     );
-    // The role that serves went with the set, without anybody's doing.
+    // The serving role ended with the set, without any client.
     eventually("the service has ended", || {
         !names(&machine, "jobs").contains("-ps-")
     });
@@ -79,7 +79,7 @@ fn the_roles_are_one_set() {
 }
 
 #[test]
-fn a_failure_ends_the_set_with_its_code() {
+fn a_failure_ends_the_jobset_with_its_exit_code() {
     let machine = machine();
     let ran = machine.longshore(&["run", "--env", "CODE=7"]).expect(7);
     assert!(ran.err.contains("exit code 7"), "{}", ran.err);
@@ -99,7 +99,7 @@ fn a_failure_ends_the_set_with_its_code() {
 }
 
 #[test]
-fn cancelled_it_stays_so() {
+fn a_cancelled_jobset_stays_cancelled() {
     let machine = machine();
     let run = machine
         .longshore(&["run", "--detach", "--", "sleep", "300"])
@@ -134,18 +134,18 @@ fn cancelled_it_stays_so() {
 }
 
 #[test]
-fn what_the_cluster_lacks_is_told_before() {
+fn missing_jobset_and_queues_are_reported_before_submission() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
     let refused = machine
         .longshore(&["run", "--jobset", "--", "true"])
         .expect(4);
-    let told = "the cluster has no JobSets (jobset.x-k8s.io/v1alpha2)";
-    assert!(refused.err.contains(told), "{}", refused.err);
+    let expected = "the cluster has no JobSets (jobset.x-k8s.io/v1alpha2)";
+    assert!(refused.err.contains(expected), "{}", refused.err);
     let queued = ["run", "--queue", "team-a", "--", "true"];
     let refused = machine.longshore(&queued).expect(4);
-    let told = "the cluster has no queues, and so none called \"team-a\"";
-    assert!(refused.err.contains(told), "{}", refused.err);
+    let expected = "the cluster has no queues, and so none called \"team-a\"";
+    assert!(refused.err.contains(expected), "{}", refused.err);
     assert_eq!(names(&machine, "secrets"), "");
 
     let mut queues = controller::definition();
@@ -156,8 +156,8 @@ fn what_the_cluster_lacks_is_told_before() {
     queues["spec"]["versions"][0]["name"] = json!("v1beta1");
     define(&machine, &queues);
     let refused = machine.longshore(&queued).expect(4);
-    let told = "there is no queue \"team-a\" in the namespace \"default\"";
-    assert!(refused.err.contains(told), "{}", refused.err);
+    let expected = "there is no queue \"team-a\" in the namespace \"default\"";
+    assert!(refused.err.contains(expected), "{}", refused.err);
     assert_eq!(names(&machine, "jobs"), "");
     let queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue",

@@ -22,7 +22,7 @@ fn a_jobset_of_two_roles_succeeds_with_its_workers() {
     }
     let peer = format!("{set}-worker-0-1.{set}:");
     assert!(ran.out.contains(&peer), "{}", ran.out);
-    stage.eventually("the role that serves has ended with the set", || {
+    stage.eventually("the serving role has ended with the set", || {
         !phases(&stage, &set).contains("Running")
     });
     let runs = stage.about(&["runs", "--output", "json"]).expect(0).json();
@@ -61,7 +61,7 @@ fn a_cancelled_jobset_stays_cancelled() {
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn the_webhooks_of_both_are_in_force() {
+fn the_webhooks_of_jobset_and_kueue_are_active() {
     let stage = Stage::new();
     let _queue = Queue::new(&stage);
     let job = |name: &str| {
@@ -83,13 +83,13 @@ fn the_webhooks_of_both_are_in_force() {
         let path = stage.machine.code().join("object.json");
         stage.ask(&["apply", "--filename", path.to_str().unwrap()])
     };
-    // Defaulting and validation.
+    // The webhooks default and validate.
     assert!(apply(set(json!([job("a"), job("a")]))).is_none());
     assert!(apply(set(json!([job("a")]))).is_some());
     let mode = "jsonpath={.spec.replicatedJobs[0].template.spec.completionMode}";
     let mode = stage.kubectl(&["get", "jobset", "set", "--output", mode]);
     assert_eq!(mode, "Indexed");
-    // Suspension of what has a queue.
+    // Jobs with a queue are suspended.
     let mut plain = job("plain")["template"].clone();
     plain["apiVersion"] = json!("batch/v1");
     plain["kind"] = json!("Job");

@@ -8,7 +8,7 @@ use crate::{
 
 #[test]
 #[ignore = "cargo xtask test --cluster real"]
-fn a_queue_admits_a_run_to_its_end() {
+fn a_queue_admits_a_run_until_its_end() {
     let stage = Stage::new();
     let _queue = Queue::new(&stage);
     let words = ["--queue", "team", "--cpu", "500m", "--", "echo", "admitted"];
@@ -26,7 +26,7 @@ fn a_queue_admits_a_run_to_its_end() {
         refused.err
     );
     stage.about(&["rm", "--finished"]).expect(0);
-    stage.eventually("nothing is left", || {
+    stage.eventually("no object is left", || {
         stage.kubectl(&["get", ALL, "--output", "name"]).is_empty()
     });
 }
@@ -45,7 +45,7 @@ fn a_run_waits_for_the_quota_of_its_queue() {
     let words = [&queue[..], &["--name", "second", "--", "echo", "its turn"]].concat();
     let second = Running::start(stage.run_command(&words));
     let mut name = String::new();
-    stage.eventually("it is there", || {
+    stage.eventually("the run exists", || {
         let runs = stage.about(&["runs", "--output", "name"]).out;
         let found = runs.lines().find(|line| line.starts_with("second"));
         name = found.unwrap_or_default().to_owned();
@@ -63,9 +63,9 @@ fn a_run_waits_for_the_quota_of_its_queue() {
     stage.about(&["cancel", &first]).expect(0);
     let answer = second.end().expect(0);
     assert_eq!(said(&answer), "its turn\n", "{}", answer.err);
-    let told = "it waits in the queue \"team\"";
-    assert!(answer.err.contains(told), "{}", answer.err);
-    // The quota is free again, and no cancelled run takes it.
+    let explanation = "it waits in the queue \"team\"";
+    assert!(answer.err.contains(explanation), "{}", answer.err);
+    // The quota is free again, and the cancelled run does not take it.
     stays_cancelled(&stage, &first);
     stays_cancelled(&stage, &third);
     stage.about(&["rm", &first, &third]).expect(0);
@@ -78,7 +78,7 @@ fn roles_in_a_queue_end_together() {
     let stage = roles();
     let _queue = Queue::new(&stage);
     let stopped = |answer: Answer| {
-        stage.eventually("the role that serves has ended", || {
+        stage.eventually("the serving role has ended", || {
             !stage.phase().contains("Running")
         });
         std::thread::sleep(std::time::Duration::from_secs(3));

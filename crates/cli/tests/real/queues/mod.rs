@@ -1,4 +1,4 @@
-//! Runs with JobSet and Kueue, whose controllers and webhooks are those of users.
+//! Runs with JobSet and Kueue, with their real controllers and webhooks.
 
 mod jobset;
 mod kueue;
@@ -19,7 +19,8 @@ count = 2
 /// All kinds of objects that a run may have.
 const ALL: &str = "jobsets,jobs,pods,secrets,services,workloads";
 
-/// A LocalQueue `team` with a quota of one CPU. What is not namespaced is removed at the end.
+/// A LocalQueue `team` with a quota of one CPU. Its cluster-scoped objects are deleted on
+/// drop.
 struct Queue<'a>(&'a Stage);
 
 impl<'a> Queue<'a> {
@@ -66,11 +67,11 @@ fn roles() -> Stage {
     stage
 }
 
-/// Removes a run; nothing of it must be left.
+/// Removes a run, which must leave no object.
 #[track_caller]
 fn remove(stage: &Stage, run: &str) {
     stage.about(&["rm", run]).expect(0);
-    stage.eventually("nothing is left", || {
+    stage.eventually("no object is left", || {
         stage.kubectl(&["get", ALL, "--output", "name"]).is_empty()
     });
 }
@@ -82,11 +83,11 @@ fn phases(stage: &Stage, run: &str) -> String {
     stage.kubectl(&["get", "pods", "--selector", &selector, path])
 }
 
-/// Waits until the run is queued; what `why` says then.
+/// Waits until the run is queued; returns the output of `why`.
 #[track_caller]
 fn eventually_queued(stage: &Stage, run: &str) -> String {
     let mut cause = String::new();
-    stage.eventually("it is known what it waits for", || {
+    stage.eventually("why reports the queue", || {
         let why = stage.why(run);
         cause = why["explanation"]["cause"].as_str().unwrap_or("").into();
         why["explanation"]["kind"] == "queued" && cause.contains("quota")
@@ -94,7 +95,7 @@ fn eventually_queued(stage: &Stage, run: &str) -> String {
     cause
 }
 
-/// A run that was cancelled must stay so, also after Kueue's next look at it.
+/// A cancelled run must stay so, even after Kueue's next reconciliation.
 #[track_caller]
 fn stays_cancelled(stage: &Stage, run: &str) {
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! The typed API: paging, patches, subresources, deletions, errors.
+//! The typed API: pagination, patches, subresources, deletions, errors.
 
 use k8s_openapi::api::{
     batch::v1::Job,
@@ -14,16 +14,16 @@ use serde_json::json;
 
 use super::{api, client, config_map};
 
-/// The code of a refusal.
+/// The status code of an error.
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> u16 {
     match result {
         Err(Error::Api(status)) => status.code,
-        other => panic!("no refusal: {other:?}"),
+        other => panic!("expected an API error: {other:?}"),
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_3_pages_are_of_one_version() {
+async fn rule_3_pages_have_one_resource_version() {
     let server = Server::bare().await;
     let maps: Api<ConfigMap> = api(&client(&server).await);
     for number in 0..10 {
@@ -37,7 +37,7 @@ async fn rule_3_pages_are_of_one_version() {
         let page = maps.list(&params).await.unwrap();
         names.extend(page.items.iter().map(ResourceExt::name_any));
         versions.push(page.metadata.resource_version.clone());
-        // What comes and goes meanwhile is not in it.
+        // The list does not contain later objects.
         let late = config_map(&format!("z{}", names.len()), "1");
         maps.create(&PostParams::default(), &late).await.unwrap();
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -57,7 +57,7 @@ async fn rule_3_pages_are_of_one_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_16_every_kind_of_patch() {
+async fn rule_16_every_patch_type() {
     let server = Server::bare().await;
     let maps: Api<ConfigMap> = api(&client(&server).await);
     let params = PatchParams::default();
@@ -89,7 +89,7 @@ async fn rule_16_every_kind_of_patch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_15_status_is_a_world_of_its_own() {
+async fn rule_15_status_is_separate_from_spec() {
     let server = Server::bare().await;
     let client = client(&server).await;
     let nodes: Api<Node> = Api::all(client.clone());
@@ -192,7 +192,7 @@ async fn rule_11_deletions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_29_refusals_are_statuses() {
+async fn rule_29_errors_are_statuses() {
     let server = Server::bare().await;
     let client = client(&server).await;
     let pods: Api<Pod> = api(&client);
@@ -200,7 +200,7 @@ async fn rule_29_refusals_are_statuses() {
         "metadata": {"name": "bad"}, "spec": {"restartPolicy": "Sometimes", "containers": []}}))
     .unwrap();
     let Err(Error::Api(status)) = pods.create(&PostParams::default(), &bad).await else {
-        panic!("it was taken")
+        panic!("an invalid pod was created")
     };
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
     let causes = status.details.unwrap().causes;

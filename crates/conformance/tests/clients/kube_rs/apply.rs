@@ -1,4 +1,4 @@
-//! Server-side apply and the subresources, as Rust programs use them.
+//! Server-side apply and subresources.
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kube_client::{
@@ -18,7 +18,7 @@ fn settings(data: &Value) -> Patch<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_18_what_is_applied_is_owned() {
+async fn rule_18_applied_fields_are_owned() {
     let server = Server::bare().await;
     let maps: Api<ConfigMap> = api(&client(&server).await);
     let (first, second) = (PatchParams::apply("first"), PatchParams::apply("second"));
@@ -30,7 +30,7 @@ async fn rule_18_what_is_applied_is_owned() {
 
     let other = settings(&json!({"a": "2"}));
     let Err(Error::Api(status)) = maps.patch("settings", &second, &other).await else {
-        panic!("nobody minded")
+        panic!("expected a conflict")
     };
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
     let causes = status.details.unwrap().causes;
@@ -46,7 +46,7 @@ async fn rule_18_what_is_applied_is_owned() {
         .await
         .unwrap();
     assert_eq!(json!(forced.data), json!({"a": "2", "b": "1"}));
-    // The same value is shared, and stays when one of two lets it go.
+    // Equal values are co-owned; the value stays while one owner applies it.
     maps.patch("settings", &first, &settings(&json!({"a": "2"})))
         .await
         .unwrap();
@@ -56,9 +56,9 @@ async fn rule_18_what_is_applied_is_owned() {
         .unwrap();
     assert_eq!(json!(kept.data), json!({"a": "2"}));
 
-    // What needs a name has one, and a manager.
-    let nobody = PatchParams::default();
-    let refused = maps.patch("settings", &nobody, &other).await;
+    // Apply requires a field manager.
+    let unmanaged = PatchParams::default();
+    let refused = maps.patch("settings", &unmanaged, &other).await;
     assert!(matches!(refused, Err(Error::Api(_))), "{refused:?}");
     let mut dry = first.clone();
     dry.dry_run = true;
@@ -129,13 +129,13 @@ async fn rule_15_scale_and_status_are_applied_and_replaced() {
         .unwrap();
     assert_eq!(replaced.spec.unwrap().replicas, Some(4));
 
-    let told = Patch::Apply(json!({
+    let status = Patch::Apply(json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "status": {"replicas": 4, "conditions": [{"type": "Available", "status": "True"}]},
     }));
     let params = PatchParams::apply("controller").force();
     let shown = deployments
-        .patch_status("web", &params, &told)
+        .patch_status("web", &params, &status)
         .await
         .unwrap();
     assert_eq!(shown.status.as_ref().unwrap().replicas, Some(4));

@@ -1,5 +1,5 @@
-//! A controller as people write them: it owns children, has a finalizer, comes
-//! back later, reports events, and others wait for what it does.
+//! A typical controller: it owns objects, has a finalizer, and requeues. Other clients
+//! wait for its results.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ use kube_runtime::{
 use longshore_conformance::Server;
 use serde_json::json;
 
-use super::{api, client, config_map, soon};
+use super::{api, client, config_map, in_time};
 
 const FINALIZER: &str = "example.org/copies";
 
@@ -40,7 +40,7 @@ struct Context {
     reconciled: AtomicUsize,
 }
 
-/// Each ConfigMap of the test gets a Secret of its own with a copy of its data.
+/// Creates a Secret with a copy of the data for each ConfigMap of the test.
 async fn reconcile(
     map: Arc<ConfigMap>,
     context: Arc<Context>,
@@ -81,7 +81,7 @@ async fn reconcile(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_controller_keeps_children_and_cleans_up() {
+async fn a_controller_maintains_its_children_and_cleans_up() {
     let server = Server::bare().await;
     let client = client(&server).await;
     let maps: Api<ConfigMap> = api(&client);
@@ -116,17 +116,17 @@ async fn a_controller_keeps_children_and_cleans_up() {
     };
     for number in 0..5 {
         let name = format!("n{number}");
-        soon(await_condition(secrets.clone(), &name, has("1")))
+        in_time(await_condition(secrets.clone(), &name, has("1")))
             .await
             .unwrap();
     }
 
-    // A change goes through; a child that somebody removes comes back.
+    // A change is copied; a deleted child is created again.
     let patch = json!({"data": {"value": "2"}});
     maps.patch("n1", &PatchParams::default(), &Patch::Merge(patch))
         .await
         .unwrap();
-    soon(await_condition(secrets.clone(), "n1", has("2")))
+    in_time(await_condition(secrets.clone(), "n1", has("2")))
         .await
         .unwrap();
     let before = secrets.get("n2").await.unwrap().uid().unwrap();
@@ -136,24 +136,24 @@ async fn a_controller_keeps_children_and_cleans_up() {
         .unwrap();
     let other =
         |secret: Option<&Secret>| secret.is_some_and(|one| one.uid() != Some(before.clone()));
-    soon(await_condition(secrets.clone(), "n2", other))
+    in_time(await_condition(secrets.clone(), "n2", other))
         .await
         .unwrap();
 
-    // It comes back by itself, too.
+    // The controller reconciles again after the requeue time.
     let seen = context.reconciled.load(Ordering::Relaxed);
-    soon(async {
+    in_time(async {
         while context.reconciled.load(Ordering::Relaxed) < seen + 5 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await;
 
-    // Nothing goes before the finalizer has run.
+    // The ConfigMaps are deleted after the finalizer has run.
     for number in 0..5 {
         let name = format!("n{number}");
         let params = DeleteParams::default();
-        soon(delete_and_finalize(maps.clone(), &name, &params))
+        in_time(delete_and_finalize(maps.clone(), &name, &params))
             .await
             .unwrap();
     }
@@ -197,7 +197,7 @@ async fn conditions_are_awaited() {
     jobs.patch_status("done", &PatchParams::default(), &Patch::Merge(status))
         .await
         .unwrap();
-    soon(waiting).await.unwrap().unwrap();
+    in_time(waiting).await.unwrap().unwrap();
     let uid = made.uid().unwrap();
     let waiting = {
         let jobs = jobs.clone();
@@ -208,13 +208,13 @@ async fn conditions_are_awaited() {
     jobs.delete("done", &DeleteParams::background())
         .await
         .unwrap();
-    soon(waiting).await.unwrap().unwrap();
+    in_time(waiting).await.unwrap().unwrap();
     server.stop().await;
 }
 
-/// Whoever edits at the same time loses nothing: the loser is told.
+/// Concurrent changes are not lost: a stale commit returns a conflict.
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_8_entries_are_committed_once() {
+async fn rule_8_concurrent_entries_are_all_committed() {
     let server = Server::bare().await;
     let maps: Api<ConfigMap> = api(&client(&server).await);
     let mut tasks = Vec::new();
@@ -239,7 +239,7 @@ async fn rule_8_entries_are_committed_once() {
         }));
     }
     for task in tasks {
-        soon(task).await.unwrap();
+        in_time(task).await.unwrap();
     }
     let data = maps.get("shared").await.unwrap().data.unwrap();
     assert_eq!(data.len(), 8, "{data:?}");

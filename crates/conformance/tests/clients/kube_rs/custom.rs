@@ -1,4 +1,4 @@
-//! Kinds of one's own: as a type of the program's, and as objects of any kind.
+//! Custom kinds, as a Rust type and as dynamic objects.
 
 use std::borrow::Cow;
 
@@ -22,9 +22,9 @@ use longshore_conformance::Server;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{api, client, soon};
+use super::{api, client, in_time};
 
-/// As a program would write it, by hand.
+/// A type without the derive macro of kube-rs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fox {
@@ -95,7 +95,7 @@ impl Fox {
     }
 }
 
-/// Defines foxes, and waits until they are served.
+/// Creates the definition and waits until the kind is established.
 async fn define(client: &Client) {
     let schema = json!({
         "type": "object", "required": ["spec"],
@@ -136,11 +136,11 @@ async fn define(client: &Client) {
         .create(&PostParams::default(), &definition)
         .await
         .unwrap();
-    soon(waiting).await.unwrap().unwrap();
+    in_time(waiting).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_30_a_kind_of_the_programs_own() {
+async fn rule_30_a_custom_kind_with_a_typed_api() {
     let server = Server::bare().await;
     let client = client(&server).await;
     define(&client).await;
@@ -178,12 +178,12 @@ async fn rule_30_a_kind_of_the_programs_own() {
     );
     assert_eq!(forced.metadata.generation, Some(2));
 
-    let told = Patch::Merge(json!({"status": {"size": 5}, "spec": {"size": 7}}));
+    let status = Patch::Merge(json!({"status": {"size": 5}, "spec": {"size": 7}}));
     let merge = PatchParams::default();
-    let told = foxes.patch_status("one", &merge, &told).await.unwrap();
-    assert_eq!(told.status, Some(FoxStatus { size: 5 }));
+    let patched = foxes.patch_status("one", &merge, &status).await.unwrap();
+    assert_eq!(patched.status, Some(FoxStatus { size: 5 }));
     assert_eq!(
-        (told.spec.size, told.metadata.generation),
+        (patched.spec.size, patched.metadata.generation),
         (Some(1), Some(2))
     );
     let scale = Patch::Merge(json!({"spec": {"replicas": 3}}));
@@ -208,18 +208,18 @@ async fn rule_30_a_kind_of_the_programs_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_30_the_same_kind_found_by_discovery() {
+async fn rule_30_a_custom_kind_found_by_discovery() {
     let server = Server::bare().await;
     let client = client(&server).await;
     define(&client).await;
     let gvk = GroupVersionKind::gvk("rust.example.org", "v1", "Fox");
     let (kind, can) = discovery::pinned_kind(&client, &gvk).await.unwrap();
-    let told: Vec<_> = can
+    let subresources: Vec<_> = can
         .subresources
         .iter()
         .map(|(sub, _)| sub.plural.clone())
         .collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(subresources.len(), 2, "{subresources:?}");
     assert_eq!(ApiResource::erase::<Fox>(&()).plural, kind.plural);
     let foxes: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &kind);
     let fox = DynamicObject::new("one", &kind).data(json!({"spec": {"colour": "red"}}));
@@ -228,7 +228,7 @@ async fn rule_30_the_same_kind_found_by_discovery() {
     assert_eq!(list.items[0].data["spec"]["size"], 1);
     assert_eq!(list.types.kind, "FoxList");
 
-    // Its kind goes, and its watch comes to nothing more.
+    // After the deletion of the definition, the kind is not served.
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = "foxes.rust.example.org";
     let uid = definitions.get(name).await.unwrap().uid().unwrap();
@@ -236,7 +236,7 @@ async fn rule_30_the_same_kind_found_by_discovery() {
         .delete(name, &DeleteParams::default())
         .await
         .unwrap();
-    soon(await_condition(
+    in_time(await_condition(
         definitions,
         name,
         conditions::is_deleted(&uid),
@@ -251,9 +251,9 @@ async fn rule_30_the_same_kind_found_by_discovery() {
     server.stop().await;
 }
 
-/// What a controller asks for that only cares for the wish, not for the state.
+/// For controllers that react to changes of the desired state only.
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_10_a_predicate_on_the_generation_lets_changes_of_the_wish_through() {
+async fn rule_10_a_generation_predicate_passes_spec_changes() {
     let server = Server::bare().await;
     let client = client(&server).await;
     define(&client).await;
@@ -270,18 +270,18 @@ async fn rule_10_a_predicate_on_the_generation_lets_changes_of_the_wish_through(
             .boxed();
         let fox = Fox::new(name, "red");
         foxes.create(&PostParams::default(), &fox).await.unwrap();
-        let seen = soon(changes.try_next()).await.unwrap().unwrap();
+        let seen = in_time(changes.try_next()).await.unwrap().unwrap();
         assert_eq!(seen.metadata.generation, Some(1));
         let params = PatchParams::default();
         for size in 1..4 {
-            let told = Patch::Merge(json!({"status": {"size": size}}));
-            foxes.patch_status(name, &params, &told).await.unwrap();
+            let status = Patch::Merge(json!({"status": {"size": size}}));
+            foxes.patch_status(name, &params, &status).await.unwrap();
         }
         let label = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
         foxes.patch(name, &params, &label).await.unwrap();
-        let wish = Patch::Merge(json!({"spec": {"size": 9}}));
-        foxes.patch(name, &params, &wish).await.unwrap();
-        let seen = soon(changes.try_next()).await.unwrap().unwrap();
+        let spec = Patch::Merge(json!({"spec": {"size": 9}}));
+        foxes.patch(name, &params, &spec).await.unwrap();
+        let seen = in_time(changes.try_next()).await.unwrap().unwrap();
         assert_eq!(
             (seen.metadata.generation, seen.spec.size),
             (Some(2), Some(9))

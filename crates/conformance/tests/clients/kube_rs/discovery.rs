@@ -1,4 +1,4 @@
-//! What is served, as kube-rs finds out, and objects of kinds found so.
+//! Discovery, and objects of discovered kinds.
 
 use kube_client::{
     Api,
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::client;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_23_both_discoveries_say_the_same() {
+async fn rule_23_both_discovery_formats_agree() {
     let server = Server::bare().await;
     let client = client(&server).await;
     let plain = Discovery::new(client.clone()).run().await.unwrap();
@@ -20,7 +20,7 @@ async fn rule_23_both_discoveries_say_the_same() {
         .run_aggregated()
         .await
         .unwrap();
-    let told = |found: &Discovery| -> Vec<String> {
+    let describe = |found: &Discovery| -> Vec<String> {
         let mut lines = Vec::new();
         for group in found.groups_alphabetical() {
             for version in group.versions() {
@@ -28,13 +28,13 @@ async fn rule_23_both_discoveries_say_the_same() {
                     let scope = can.scope == Scope::Namespaced;
                     let mut verbs = can.operations.clone();
                     verbs.sort();
-                    let below: Vec<_> = can
+                    let subresources: Vec<_> = can
                         .subresources
                         .iter()
                         .map(|(sub, _)| &sub.plural)
                         .collect();
                     lines.push(format!(
-                        "{} {} {} {scope} {verbs:?} {below:?}",
+                        "{} {} {} {scope} {verbs:?} {subresources:?}",
                         kind.api_version, kind.kind, kind.plural
                     ));
                 }
@@ -43,7 +43,7 @@ async fn rule_23_both_discoveries_say_the_same() {
         lines.sort();
         lines
     };
-    assert_eq!(told(&plain), told(&aggregated));
+    assert_eq!(describe(&plain), describe(&aggregated));
     for group in ["", "apps", "batch", "coordination.k8s.io"] {
         assert!(plain.has_group(group), "{group:?}");
     }

@@ -1,4 +1,4 @@
-//! Events as controllers publish them, and who reads them by which API.
+//! Events that a controller publishes, read through both Event APIs.
 
 use k8s_openapi::api::{
     core::v1::{ConfigMap, Event as CoreEvent, Node},
@@ -25,7 +25,7 @@ fn note(reason: &str) -> Note {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_28_a_recorders_events_are_a_series() {
+async fn rule_28_repeated_events_form_a_series() {
     let server = Server::bare().await;
     let client = client(&server).await;
     let maps: Api<ConfigMap> = api(&client);
@@ -50,12 +50,12 @@ async fn rule_28_a_recorders_events_are_a_series() {
         .unwrap();
 
     let events: Api<Event> = api(&client);
-    let told = events.list(&ListParams::default()).await.unwrap().items;
-    assert_eq!(told.len(), 2, "{told:?}");
+    let listed = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(listed.len(), 2, "{listed:?}");
     let series = |event: &Event| event.series.as_ref().map(|series| series.count);
     let seen = |reason: &str| {
         let of = |event: &&Event| event.reason.as_deref() == Some(reason);
-        told.iter().find(of).unwrap()
+        listed.iter().find(of).unwrap()
     };
     assert_eq!(series(seen("Seen")), Some(3));
     assert_eq!(series(seen("SeenAgain")), None);
@@ -76,7 +76,7 @@ async fn rule_28_a_recorders_events_are_a_series() {
     server.stop().await;
 }
 
-/// What is in no namespace has its events in `default`.
+/// Events of cluster-scoped objects are in the namespace `default`.
 #[tokio::test(flavor = "multi_thread")]
 async fn rule_28_events_of_nodes_are_in_the_default_namespace() {
     let server = Server::bare().await;
@@ -91,10 +91,10 @@ async fn rule_28_events_of_nodes_are_in_the_default_namespace() {
         .await
         .unwrap();
     let events: Api<Event> = Api::namespaced(client, "default");
-    let told = events.list(&ListParams::default()).await.unwrap().items;
-    assert_eq!(told.len(), 1, "{told:?}");
+    let listed = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(
-        told[0].regarding.as_ref().unwrap().kind.as_deref(),
+        listed[0].regarding.as_ref().unwrap().kind.as_deref(),
         Some("Node")
     );
     server.stop().await;

@@ -1,4 +1,4 @@
-//! kube-rs, with its runtime: what Rust controllers are made of.
+//! kube-rs and its runtime for controllers.
 
 mod api;
 mod apply;
@@ -6,7 +6,7 @@ mod controller;
 mod custom;
 mod discovery;
 mod events;
-mod watching;
+mod watches;
 
 use std::{fmt::Debug, time::Duration};
 
@@ -20,10 +20,10 @@ use longshore_conformance::Server;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// No single step of the tests takes this long, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any single step of the tests takes on a busy machine.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The client that a program with this kubeconfig would have.
+/// A client for the kubeconfig of a server.
 async fn client(server: &Server) -> Client {
     let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
@@ -33,7 +33,7 @@ async fn client(server: &Server) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The namespace `default`.
+/// An API for the namespace `default`.
 fn api<K>(client: &Client) -> Api<K>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
@@ -50,8 +50,8 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
     .unwrap()
 }
 
-async fn soon<T>(step: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, step)
+async fn in_time<T>(step: impl Future<Output = T>) -> T {
+    tokio::time::timeout(STEP_TIMEOUT, step)
         .await
-        .expect("it comes soon")
+        .expect("the step ends in time")
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{UNDER_A_TERMINAL, with_each_kubectl};
 
-/// A pod whose command reads its standard input, line by line, and one whose
-/// command has a terminal.
+/// Pods whose commands read the standard input by line, until the first session ends, and
+/// from a terminal.
 const READERS: &str = r#"
 apiVersion: v1
 kind: Pod
@@ -50,36 +50,36 @@ spec:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attach_reads_and_writes_the_containers_own_streams() {
-    with_each_kubectl(READERS, async |stage| {
+    with_each_kubectl(READERS, async |session| {
         for pod in ["reader", "once", "screen"] {
-            stage.ready(&format!("pod/{pod}")).await;
+            session.ready(&format!("pod/{pod}")).await;
         }
-        // Its input stays open over sessions.
-        let first = stage
+        // The standard input stays open between sessions.
+        let first = session
             .sh("(echo one; sleep 1) | timeout 3 kubectl attach -i reader -c main; true")
             .await;
         assert!(first.contains("got one"), "{first}");
-        let second = stage
+        let second = session
             .sh("(echo two; sleep 0.5; echo end; sleep 1) | kubectl attach -i reader -c main")
             .await;
         assert!(second.contains("got two\ngot end"), "{second}");
-        let once = stage
+        let once = session
             .sh("echo hello | kubectl attach -i once -c main")
             .await;
         assert!(once.contains("hello\nthat was all"), "{once}");
-        let logged = stage.sh("kubectl logs once").await;
-        stage.same(&logged, "hello\nthat was all\n");
-        stage
+        let logged = session.sh("kubectl logs once").await;
+        session.same(&logged, "hello\nthat was all\n");
+        session
             .sh(&format!("cat > under.py <<'EOF'{UNDER_A_TERMINAL}EOF"))
             .await;
-        let screen = stage
+        let screen = session
             .kubectl
             .shell("timeout 5 python3 under.py 'hi\\n' kubectl attach -it screen -c main")
             .await;
         drop(screen);
         let mut logged = String::new();
         for _ in 0..100 {
-            logged = stage.sh("kubectl logs screen").await;
+            logged = session.sh("kubectl logs screen").await;
             if logged.contains("got hi") {
                 break;
             }

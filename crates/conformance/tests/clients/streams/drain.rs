@@ -2,10 +2,10 @@
 
 use longshore_conformance::{Kubectl, Server};
 
-use super::Stage;
+use super::Session;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_keeps_the_budget() {
+async fn a_drain_respects_the_budget() {
     const SET: &str = r#"
 apiVersion: v1
 kind: Pod
@@ -23,10 +23,10 @@ spec:
 "#;
     let server = Server::start().await;
     for kubectl in Kubectl::all(&server.kubeconfig()) {
-        let stage = Stage { kubectl: &kubectl };
+        let session = Session { kubectl: &kubectl };
         kubectl.ok_with(&["apply", "-f", "-"], SET).await;
-        stage.ready("pod/web").await;
-        // Nobody counts here: the test says what a controller would.
+        session.ready("pod/web").await;
+        // There is no disruption controller: the test writes the status.
         let status = |allowed: u8| {
             let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web";
             format!(
@@ -38,32 +38,33 @@ budget["status"] = {{"disruptionsAllowed": {allowed}, "observedGeneration": budg
 json.dump(budget, open("budget.json", "w"))' && kubectl replace --raw {path}/status -f budget.json"#
             )
         };
-        stage.sh(&status(0)).await;
-        let before = stage.sh("kubectl get pods -l app=web -o name").await;
+        session.sh(&status(0)).await;
+        let before = session.sh("kubectl get pods -l app=web -o name").await;
         let drain = "kubectl drain longshore --force --ignore-daemonsets --timeout=2s";
         let kept = kubectl.shell(drain).await;
         assert_ne!(kept.code, Some(0), "{kept:?}");
         let why = "Cannot evict pod as it would violate the pod's disruption budget.";
         assert!(kept.stdout.contains(why), "{kept:?}");
         assert_eq!(
-            stage.sh("kubectl get pods -l app=web -o name").await,
+            session.sh("kubectl get pods -l app=web -o name").await,
             before
         );
-        stage.sh(&status(1)).await;
-        // 1.20 asks for what went with apiextensions.k8s.io/v1beta1.
+        session.sh(&status(1)).await;
+        // kubectl 1.20 requires apiextensions.k8s.io/v1beta1 for a server dry run, which
+        // is not served.
         if !kubectl.name().ends_with("v20") {
-            let tried = stage.sh(&format!("{drain} --dry-run=server")).await;
+            let tried = session.sh(&format!("{drain} --dry-run=server")).await;
             assert!(tried.contains("(server dry run)"), "{tried}");
         }
         assert_eq!(
-            stage.sh("kubectl get pods -l app=web -o name").await,
+            session.sh("kubectl get pods -l app=web -o name").await,
             before
         );
-        let drained = stage
+        let drained = session
             .sh("kubectl drain longshore --force --ignore-daemonsets --timeout=60s")
             .await;
         assert!(drained.contains("pod/web evicted"), "{drained}");
-        let left = stage
+        let left = session
             .sh("kubectl get pdb web -o jsonpath={.status.disruptionsAllowed}")
             .await;
         assert_eq!(left, "0");

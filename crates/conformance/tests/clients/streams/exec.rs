@@ -3,18 +3,19 @@
 use super::{POD, UNDER_A_TERMINAL, with_each_kubectl};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exec_runs_inside_and_tells_how_it_ended() {
-    with_each_kubectl(POD, async |stage| {
-        stage.ready("pod/box").await;
-        let inside = stage
+async fn exec_runs_in_the_container_and_returns_the_exit_code() {
+    with_each_kubectl(POD, async |session| {
+        session.ready("pod/box").await;
+        let inside = session
             .sh("kubectl exec box -c main -- sh -c 'pwd; echo $COLOUR; hostname'")
             .await;
-        stage.same(&inside, "/tmp\nblue\nbox\n");
-        // It is in the container's PID namespace: its command is near the first.
-        let first = stage
+        session.same(&inside, "/tmp\nblue\nbox\n");
+        // The command runs in the PID namespace of the container, in which the init
+        // process is the first.
+        let first = session
             .sh("kubectl exec box -c main -- cat /proc/1/comm")
             .await;
-        stage.same(&first, "longshore-init\n");
+        session.same(&first, "longshore-init\n");
         for (command, code) in [
             ("true", 0),
             ("exit 3", 3),
@@ -22,13 +23,13 @@ async fn exec_runs_inside_and_tells_how_it_ended() {
             ("kill -TERM $$", 143),
             ("kill -KILL $$", 137),
         ] {
-            let ran = stage
+            let ran = session
                 .kubectl
                 .run(&["exec", "box", "-c", "main", "--", "sh", "-c", command])
                 .await;
             assert_eq!(ran.code, Some(code), "{command}: {ran:?}");
         }
-        let none = stage
+        let none = session
             .kubectl
             .run(&["exec", "box", "-c", "main", "--", "none-such"])
             .await;
@@ -37,7 +38,7 @@ async fn exec_runs_inside_and_tells_how_it_ended() {
             none.stderr.contains("executable file not found in $PATH"),
             "{none:?}"
         );
-        let wrong = stage
+        let wrong = session
             .kubectl
             .run(&["exec", "box", "-c", "none", "--", "true"])
             .await;
@@ -48,9 +49,12 @@ async fn exec_runs_inside_and_tells_how_it_ended() {
                 .contains("container none is not valid for pod box"),
             "{wrong:?}"
         );
-        let missing = stage.kubectl.run(&["exec", "nobody", "--", "true"]).await;
+        let missing = session
+            .kubectl
+            .run(&["exec", "missing", "--", "true"])
+            .await;
         assert!(
-            missing.stderr.contains("pods \"nobody\" not found"),
+            missing.stderr.contains("pods \"missing\" not found"),
             "{missing:?}"
         );
         let apart = [
@@ -63,43 +67,43 @@ async fn exec_runs_inside_and_tells_how_it_ended() {
             "-c",
             "echo out; echo err >&2",
         ];
-        let apart = stage.kubectl.run(&apart).await;
-        stage.same(&apart.stdout, "out\n");
+        let apart = session.kubectl.run(&apart).await;
+        session.same(&apart.stdout, "out\n");
         assert!(apart.stderr.ends_with("err\n"), "{apart:?}");
-        // What is left running is not waited for.
-        let left = stage
+        // exec does not wait for background processes.
+        let left = session
             .sh("kubectl exec box -c main -- sh -c 'sleep 1000 & echo started'")
             .await;
-        stage.same(&left, "started\n");
+        session.same(&left, "started\n");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exec_carries_ten_megabytes_both_ways() {
-    with_each_kubectl(POD, async |stage| {
-        stage.ready("pod/box").await;
-        stage.sh("head -c 10000000 /dev/urandom > sent").await;
-        stage.sh("kubectl exec -i box -c main -- cat < sent > got && cmp sent got").await;
-        let sum = stage.sh("kubectl exec -i box -c main -- sha256sum < sent").await;
-        let own = stage.sh("sha256sum < sent").await;
-        stage.same(&sum, &own);
-        // Those that speak websockets can be told not to.
+    with_each_kubectl(POD, async |session| {
+        session.ready("pod/box").await;
+        session.sh("head -c 10000000 /dev/urandom > sent").await;
+        session.sh("kubectl exec -i box -c main -- cat < sent > got && cmp sent got").await;
+        let sum = session.sh("kubectl exec -i box -c main -- sha256sum < sent").await;
+        let own = session.sh("sha256sum < sent").await;
+        session.same(&sum, &own);
+        // Newer versions use SPDY if websockets are disabled.
         let spdy = "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false kubectl";
-        stage
+        session
             .sh(&format!(
                 "{spdy} exec -i box -c main -- cat < sent > got && cmp sent got"
             ))
             .await;
-        // A command that reads nothing is not waited for.
-        stage.sh("kubectl exec -i box -c main -- true < sent").await;
-        // Its output comes whole, also when much is written at once at the end.
-        let many = stage.sh("kubectl exec box -c main -- seq 1 500000 | sha256sum").await;
-        let own = stage.sh("seq 1 500000 | sha256sum").await;
-        stage.same(&many, &own);
-        // Many at a time.
+        // exec ends although the command does not read the input.
+        session.sh("kubectl exec -i box -c main -- true < sent").await;
+        // Large output just before the end of the command is complete.
+        let many = session.sh("kubectl exec box -c main -- seq 1 500000 | sha256sum").await;
+        let own = session.sh("seq 1 500000 | sha256sum").await;
+        session.same(&many, &own);
+        // Concurrent sessions.
         let lines = "for i in 1 2 3 4 5 6; do kubectl exec box -c main -- sh -c \"sleep 0.2; echo $i\" & done; wait";
-        let mut at_once: Vec<_> = stage.sh(lines).await.lines().map(str::to_owned).collect();
+        let mut at_once: Vec<_> = session.sh(lines).await.lines().map(str::to_owned).collect();
         at_once.sort();
         assert_eq!(at_once, ["1", "2", "3", "4", "5", "6"]);
     })
@@ -108,14 +112,14 @@ async fn exec_carries_ten_megabytes_both_ways() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exec_has_a_terminal() {
-    with_each_kubectl(POD, async |stage| {
-        stage.ready("pod/box").await;
-        stage.sh(&format!("cat > under.py <<'EOF'{UNDER_A_TERMINAL}EOF")).await;
-        let size = stage
+    with_each_kubectl(POD, async |session| {
+        session.ready("pod/box").await;
+        session.sh(&format!("cat > under.py <<'EOF'{UNDER_A_TERMINAL}EOF")).await;
+        let size = session
             .sh("sleep 0.2; python3 under.py '' kubectl exec -it box -c main -- sh -c 'sleep 0.5; tty >/dev/null && stty size'")
             .await;
-        stage.same(&size, "30 100\n");
-        let shell = stage
+        session.same(&size, "30 100\n");
+        let shell = session
             .sh("python3 under.py 'echo $((6*7))\\nexit 5\\n' kubectl exec -it box -c main -- sh -c 'echo begin; exec sh -i'; echo code $?")
             .await;
         assert!(shell.contains("42\n") && shell.ends_with("code 5\n"), "{shell}");
@@ -123,22 +127,22 @@ async fn exec_has_a_terminal() {
     .await;
 }
 
-/// Kubernetes leaves a command running whose client is gone.
+/// As in Kubernetes, a command continues after its client disconnects.
 #[tokio::test(flavor = "multi_thread")]
-async fn exec_goes_on_without_its_client() {
-    with_each_kubectl(POD, async |stage| {
-        stage.ready("pod/box").await;
+async fn exec_continues_without_its_client() {
+    with_each_kubectl(POD, async |session| {
+        session.ready("pod/box").await;
         for environment in ["", "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false"] {
-            let folder = stage.sh("mktemp -d").await;
+            let folder = session.sh("mktemp -d").await;
             let folder = folder.trim();
-            // The client, whose input stays open, is killed when the command has
-            // begun; the command writes to it afterwards.
+            // The client is killed after the command has started. The standard input
+            // stays open, and the command writes output afterwards.
             let script = format!(
                 "echo begin > {folder}/file; until test -e {folder}/go; do sleep 0.05; done; \
                  echo more; sleep 1; echo end >> {folder}/file"
             );
             let until = |what: &str| format!("for i in $(seq 600); do {what} && break; sleep 0.1; done");
-            stage
+            session
                 .sh(&format!(
                     "sleep 20 2> /dev/null | {environment} kubectl exec -i box -c main -- sh -c '{script}' \
                      > /dev/null 2>&1 & client=$!; {}; kill -KILL $client; touch {folder}/go; {}; \
@@ -147,7 +151,7 @@ async fn exec_goes_on_without_its_client() {
                     until(&format!("grep -q end {folder}/file")),
                 ))
                 .await;
-            stage.sh(&format!("rm -r {folder}")).await;
+            session.sh(&format!("rm -r {folder}")).await;
         }
     })
     .await;

@@ -1,6 +1,5 @@
-//! What kubectl does inside running pods: logs, exec, attach, cp,
-//! port-forward, drain; each with every pinned version. 1.20 speaks SPDY,
-//! later ones websockets.
+//! kubectl commands that use running pods: logs, exec, attach, cp, port-forward, drain.
+//! They run with all pinned versions. Version 1.20 uses SPDY, later ones use websockets.
 
 mod attach;
 mod drain;
@@ -11,8 +10,7 @@ mod ports;
 
 use longshore_conformance::{Kubectl, Server};
 
-/// A pod to work in. `sh` reads its standard input; `quiet` is a second
-/// container.
+/// A pod with a container that prints four lines, and a second container `quiet`.
 const POD: &str = r#"
 apiVersion: v1
 kind: Pod
@@ -31,8 +29,8 @@ spec:
     image: pause
 "#;
 
-/// Runs a command under a terminal of 100 columns and 30 rows, and gives what
-/// it wrote; `typed` is typed after the first line has come.
+/// A script that runs a command in a terminal of 100 columns and 30 rows and prints the
+/// output. It types `typed` after the first line of output.
 const UNDER_A_TERMINAL: &str = r#"
 import fcntl, os, pty, struct, sys, termios
 pid, fd = pty.fork()
@@ -56,8 +54,8 @@ sys.stdout.write(text.decode().replace("\r\n", "\n"))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// Plays something with each kubectl, each in a namespace of its own.
-async fn with_each_kubectl(manifest: &str, play: impl AsyncFn(&Stage<'_>)) {
+/// Runs a test with each kubectl, each in a namespace of its own.
+async fn with_each_kubectl(manifest: &str, test: impl AsyncFn(&Session<'_>)) {
     let server = Server::start().await;
     for kubectl in Kubectl::all(&server.kubeconfig()) {
         let namespace = kubectl.name();
@@ -65,24 +63,24 @@ async fn with_each_kubectl(manifest: &str, play: impl AsyncFn(&Stage<'_>)) {
         let set = ["config", "set-context", "--current", "--namespace"];
         kubectl.ok(&[&set[..], &[&namespace]].concat()).await;
         kubectl.ok_with(&["apply", "-f", "-"], manifest).await;
-        let stage = Stage { kubectl: &kubectl };
-        play(&stage).await;
+        let session = Session { kubectl: &kubectl };
+        test(&session).await;
         kubectl.ok(&["delete", "namespace", &namespace]).await;
     }
     server.stop().await;
 }
 
-struct Stage<'a> {
+struct Session<'a> {
     kubectl: &'a Kubectl,
 }
 
-impl Stage<'_> {
+impl Session<'_> {
     async fn ready(&self, pod: &str) {
         let wait = ["wait", "--for=condition=Ready", "--timeout=30s", pod];
         self.kubectl.ok(&wait).await;
     }
 
-    /// A line of `sh` that succeeds, and what it prints.
+    /// Runs a line of `sh`, asserts success, and returns the output.
     async fn sh(&self, line: &str) -> String {
         let ran = self.kubectl.shell(line).await;
         let shown = format!("{} {line}: {ran:?}", self.kubectl.name());

@@ -2,8 +2,8 @@
 
 use super::with_each_kubectl;
 
-/// A pod that serves two files.
-const SERVES: &str = r#"
+/// A pod that serves two files by HTTP.
+const SERVER: &str = r#"
 apiVersion: v1
 kind: Pod
 metadata: {name: box}
@@ -21,9 +21,9 @@ spec:
     - head -c 2000000 /dev/urandom > big; echo hello > index.html; exec python3 -m http.server --bind $POD_IP 8000
 "#;
 
-/// Forwards a port that is served and one that is not; asks for the one, four
-/// times for much of it at once, and for the other.
-const ASKS: &str = r#"
+/// Forwards a port with a server and one without. Requests a small file, then a large one
+/// four times concurrently, then the port without a server.
+const REQUESTS: &str = r#"
 ask='import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())'
 kubectl port-forward box :8000 :8001 > ports 2> errors & forward=$!
 trap "kill $forward" EXIT
@@ -41,12 +41,12 @@ cat errors
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_is_forwarded() {
-    with_each_kubectl(SERVES, async |stage| {
-        stage.ready("pod/box").await;
-        // Those that speak websockets can be told not to.
+    with_each_kubectl(SERVER, async |session| {
+        session.ready("pod/box").await;
+        // Newer versions use SPDY if websockets are disabled.
         for websockets in ["true", "false"] {
             let say = format!("export KUBECTL_PORT_FORWARD_WEBSOCKETS={websockets}");
-            let shown = stage.sh(&format!("{say}{ASKS}")).await;
+            let shown = session.sh(&format!("{say}{REQUESTS}")).await;
             let lines: Vec<&str> = shown.lines().collect();
             assert_eq!(lines[0], "hello", "{shown}");
             let sum = |line: &str| line.split(' ').next().unwrap().to_owned();

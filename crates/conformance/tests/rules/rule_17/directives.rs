@@ -1,4 +1,4 @@
-//! `$patch`, `$retainKeys`, and what is not known.
+//! `$patch`, `$retainKeys`, and unknown directives.
 
 use longshore_conformance::PatchType;
 use serde_json::json;
@@ -22,8 +22,12 @@ async fn rule_17_patch_delete_removes_an_item_or_an_object() {
     )
     .await;
     assert_eq!(values(&done["containers"], "name"), ["main"]);
-    assert_eq!(done["securityContext"], json!({}), "the default again");
-    // One that is not there: nothing to do.
+    assert_eq!(
+        done["securityContext"],
+        json!({}),
+        "the default is applied again"
+    );
+    // Deleting a missing item changes nothing.
     let same = patch(
         &test,
         &one,
@@ -36,7 +40,7 @@ async fn rule_17_patch_delete_removes_an_item_or_an_object() {
 }
 
 #[tokio::test]
-async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
+async fn rule_17_patch_replace_replaces_the_value() {
     let spec = json!({
         "containers": [
             container("main", json!({"env": [{"name": "A", "value": "1"}], "resources": {"limits": {"cpu": "1"}}})),
@@ -60,7 +64,7 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
     let main = &done["containers"][0];
     assert_eq!(main["resources"], json!({"requests": {"cpu": "2"}}));
     assert_eq!(main["env"][0]["name"], "A");
-    // A list: the directive is an item of its own.
+    // In a list, the directive is a separate item.
     let done = patch(
         &test,
         &one,
@@ -70,7 +74,7 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
     )
     .await;
     assert_eq!(values(&done["containers"], "name"), ["new"]);
-    // An item with the directive says nothing else.
+    // Other fields of the item with the directive are ignored.
     let done = patch(
         &test,
         &one,
@@ -86,7 +90,7 @@ async fn rule_17_patch_replace_takes_the_patch_as_it_is() {
 }
 
 #[tokio::test]
-async fn rule_17_patch_merge_is_refused() {
+async fn rule_17_patch_merge_is_rejected() {
     let spec = json!({
         "containers": [container("main", json!({"resources": {"limits": {"cpu": "1"}}}))],
         "nodeSelector": {"a": "b"},
@@ -103,22 +107,22 @@ async fn rule_17_patch_merge_is_refused() {
         ),
     ] {
         let patch = json!({"spec": {"template": {"spec": pod}}});
-        let answer = test.patch(&one, PatchType::Strategic, &patch).await;
-        assert!([400, 500].contains(&answer.code), "{}", answer.text());
-        assert!(answer.text().contains(message), "{}", answer.text());
+        let response = test.patch(&one, PatchType::Strategic, &patch).await;
+        assert!([400, 500].contains(&response.code), "{}", response.text());
+        assert!(response.text().contains(message), "{}", response.text());
     }
 }
 
 #[tokio::test]
-async fn rule_17_an_unknown_directive_is_refused() {
+async fn rule_17_an_unknown_directive_is_rejected() {
     let (test, one) = test(json!({})).await;
     for patch in [
         json!({"spec": {"template": {"spec": {"$patch": "explode"}}}}),
         json!({"spec": {"$setElementOrder/nothing": []}}),
         json!({"metadata": {"$setElementOrder/labels": []}}),
     ] {
-        let answer = refused(&test, &one, patch).await;
-        assert_eq!(answer.code, 500, "{}", answer.text());
+        let response = refused(&test, &one, patch).await;
+        assert_eq!(response.code, 500, "{}", response.text());
     }
     for unfinished in ["$deleteFromPrimitiveList", "$setElementOrder"] {
         let patch = json!({"metadata": {unfinished: []}});
@@ -127,7 +131,7 @@ async fn rule_17_an_unknown_directive_is_refused() {
 }
 
 #[tokio::test]
-async fn rule_17_retain_keys_drops_all_others() {
+async fn rule_17_retain_keys_removes_all_other_keys() {
     let (test, one) =
         test(json!({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]})).await;
     let done = patch(
@@ -141,7 +145,7 @@ async fn rule_17_retain_keys_drops_all_others() {
     let volume = &done["volumes"][0];
     assert_eq!(volume.get("emptyDir"), None, "{volume}");
     assert_eq!(volume["configMap"]["name"], "m");
-    // Deployment strategies: the rolling update's parameters go with it.
+    // The parameters of the rolling update are removed.
     let patch = json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}});
     let done = merged(&test, &one, patch).await;
     assert_eq!(done["spec"]["strategy"], json!({"type": "Recreate"}));
@@ -152,7 +156,7 @@ async fn rule_17_retain_keys_drops_all_others() {
 }
 
 #[tokio::test]
-async fn rule_17_null_deletes() {
+async fn rule_17_null_deletes_a_field() {
     let (test, one) =
         test(json!({"nodeSelector": {"a": "b", "c": "d"}, "priorityClassName": ""})).await;
     let done = patch(

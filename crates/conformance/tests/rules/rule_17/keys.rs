@@ -1,4 +1,4 @@
-//! The keys by which lists merge.
+//! Merge keys of lists.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use super::{container, map_with, merged, patch, refused, test, values};
 use crate::common::pod;
 
 #[tokio::test]
-async fn rule_17_lists_of_pods_merge_by_their_keys() {
-    // Field, merge key, what is there, what is patched, what is there then.
+async fn rule_17_pod_lists_merge_by_key() {
+    // Field, value before, patch, value after.
     let table = [
         (
             "initContainers",
@@ -53,12 +53,12 @@ async fn rule_17_lists_of_pods_merge_by_their_keys() {
     let (test, one) = test(Value::Object(fields.collect())).await;
     for (field, _, change, after) in table {
         let done = patch(&test, &one, json!({field: change})).await;
-        assert_like(&done[field], &after, field);
+        assert_includes(&done[field], &after, field);
     }
 }
 
 #[tokio::test]
-async fn rule_17_lists_of_containers_merge_by_their_keys() {
+async fn rule_17_container_lists_merge_by_key() {
     let table = [
         (
             "env",
@@ -110,25 +110,25 @@ async fn rule_17_lists_of_containers_merge_by_their_keys() {
             json!({"containers": [{"name": "main", field: change}]}),
         )
         .await;
-        assert_like(&done["containers"][0][field], &after, field);
+        assert_includes(&done["containers"][0][field], &after, field);
     }
 }
 
-/// Both lists have the same items in the same order, as far as `expected`
-/// says: defaults may be there besides.
+/// Asserts that both lists have the same items in the same order. Items may have more
+/// fields than expected, such as defaults.
 #[track_caller]
-fn assert_like(given: &Value, expected: &Value, what: &str) {
+fn assert_includes(given: &Value, expected: &Value, what: &str) {
     match (given, expected) {
         (Value::Array(given), Value::Array(expected)) => {
             assert_eq!(given.len(), expected.len(), "{what}: {given:?}");
             for (given, expected) in given.iter().zip(expected) {
-                assert_like(given, expected, what);
+                assert_includes(given, expected, what);
             }
         }
         (Value::Object(given), Value::Object(expected)) => {
             for (name, expected) in expected {
                 let given = given.get(name).unwrap_or(&Value::Null);
-                assert_like(given, expected, what);
+                assert_includes(given, expected, what);
             }
         }
         _ => assert_eq!(given, expected, "{what}"),
@@ -182,7 +182,7 @@ async fn rule_17_conditions_and_addresses_merge_by_type() {
         ]
     );
 
-    let nodes = test.wide("v1", "nodes");
+    let nodes = test.cluster_path("v1", "nodes");
     let name = format!("{}-node", test.namespace());
     test.create(&nodes, &json!({"metadata": {"name": name}}))
         .await;
@@ -219,9 +219,9 @@ async fn rule_17_owner_references_merge_by_uid() {
 }
 
 #[tokio::test]
-async fn rule_17_an_item_without_its_key_is_refused() {
+async fn rule_17_an_item_without_its_merge_key_is_rejected() {
     let (test, one) = test(json!({})).await;
     let patch = json!({"spec": {"template": {"spec": {"containers": [{"image": "i"}]}}}});
-    let answer = refused(&test, &one, patch).await;
-    assert_eq!(answer.code, 500, "{}", answer.text());
+    let response = refused(&test, &one, patch).await;
+    assert_eq!(response.code, 500, "{}", response.text());
 }

@@ -1,16 +1,16 @@
-//! Rule 17: strategic merge: directives and merge keys.
+//! Rule 17: strategic merge patch: directives and merge keys.
 
 mod directives;
 mod keys;
 mod order;
 
-use longshore_conformance::{Answer, ApiTest, PatchType};
+use longshore_conformance::{ApiTest, PatchType, Response};
 use serde_json::{Value, json};
 
 use crate::common::{config_map, deployment, with};
 
-/// A test with a Deployment whose pods' spec has these fields besides, and
-/// the Deployment's path.
+/// A test with a Deployment with these additional fields in its pod spec, and the path of
+/// the Deployment.
 async fn test(spec: Value) -> (ApiTest, String) {
     let test = ApiTest::start().await;
     let path = test.path("apps/v1", "deployments");
@@ -22,7 +22,7 @@ async fn test(spec: Value) -> (ApiTest, String) {
     (test, format!("{path}/a"))
 }
 
-/// Patches the pods' spec; gives the new one.
+/// Patches the pod spec and returns the new one.
 async fn patch(test: &ApiTest, one: &str, spec: Value) -> Value {
     let patch = json!({"spec": {"template": {"spec": spec}}});
     let mut done = merged(test, one, patch).await;
@@ -30,14 +30,16 @@ async fn patch(test: &ApiTest, one: &str, spec: Value) -> Value {
 }
 
 fn values<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
-    let items = list.as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let items = list
+        .as_array()
+        .unwrap_or_else(|| panic!("not a list: {list}"));
     items
         .iter()
         .map(|item| item[key].as_str().unwrap())
         .collect()
 }
 
-/// A container with these fields besides.
+/// A container with these additional fields.
 fn container(name: &str, fields: Value) -> Value {
     let mut container = json!({"name": name, "image": "image"});
     let fields = fields.as_object().unwrap().clone();
@@ -45,7 +47,8 @@ fn container(name: &str, fields: Value) -> Value {
     container
 }
 
-/// A test with a ConfigMap that has a value at a pointer, and its path.
+/// A test with a ConfigMap that has this value at a JSON pointer, and the path of the
+/// ConfigMap.
 async fn map_with(pointer: &str, value: Value) -> (ApiTest, String) {
     let test = ApiTest::start().await;
     let maps = test.path("v1", "configmaps");
@@ -54,14 +57,18 @@ async fn map_with(pointer: &str, value: Value) -> (ApiTest, String) {
     (test, format!("{maps}/a"))
 }
 
-/// What is at a path when a patch is merged into it.
+/// Merges a patch into the object at a path and returns the result.
 async fn merged(test: &ApiTest, path: &str, patch: Value) -> Value {
     test.patch(path, PatchType::Strategic, &patch).await.ok()
 }
 
-/// A patch that must be refused; with which code is not the same everywhere.
-async fn refused(test: &ApiTest, one: &str, patch: Value) -> Answer {
-    let answer = test.patch(one, PatchType::Strategic, &patch).await;
-    assert!([400, 422, 500].contains(&answer.code), "{}", answer.text());
-    answer
+/// Sends a patch that must be rejected. The status code differs between servers.
+async fn refused(test: &ApiTest, one: &str, patch: Value) -> Response {
+    let response = test.patch(one, PatchType::Strategic, &patch).await;
+    assert!(
+        [400, 422, 500].contains(&response.code),
+        "{}",
+        response.text()
+    );
+    response
 }

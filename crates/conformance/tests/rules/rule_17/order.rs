@@ -1,4 +1,4 @@
-//! Sets of plain values, and the order of merged lists.
+//! Sets of primitive values, and the order of merged lists.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn rule_17_set_element_order_orders_merged_lists() {
     }))
     .await;
     assert_eq!(values(&done["containers"], "name"), ["c", "d", "a", "b"]);
-    // What the order does not name stays behind what it stood behind.
+    // Items that the order does not name stay after their predecessors.
     let done = patch(
         &test,
         &one,
@@ -55,7 +55,7 @@ async fn rule_17_set_element_order_orders_merged_lists() {
     let place = |name: &str| names.iter().position(|other| *other == name).unwrap();
     assert!(place("b") < place("c"), "{names:?}");
     assert_eq!(names.len(), 4);
-    // Of primitives, too.
+    // The same for lists of primitive values.
     let finalizers = json!(["example.com/a", "example.com/b"]);
     let (test, one) = map_with("/metadata/finalizers", finalizers).await;
     let patch = json!({"metadata": {
@@ -68,7 +68,7 @@ async fn rule_17_set_element_order_orders_merged_lists() {
 }
 
 #[tokio::test]
-async fn rule_17_without_an_order_new_items_stand_before_what_follows_them() {
+async fn rule_17_new_items_without_an_order_precede_their_successors() {
     let spec = json!({"containers": [
         container("a", json!({})), container("b", json!({})), container("c", json!({})),
     ]});

@@ -1,4 +1,4 @@
-//! Definitions: what they must be, what they get, and what they do.
+//! CustomResourceDefinitions: validation, status, and effect.
 
 use longshore_conformance::{ApiTest, PatchType};
 use serde_json::{Value, json};
@@ -23,11 +23,11 @@ async fn rule_30_a_definition_is_accepted_established_and_served() {
     let now = test.get(&boxes.one).await.ok();
     assert_eq!(now["status"]["acceptedNames"], now["spec"]["names"]);
     let conditions = now["status"]["conditions"].as_array().unwrap();
-    let said = conditions
+    let shown = conditions
         .iter()
         .map(|c| json!([c["type"], c["reason"], c["message"]]));
     assert_eq!(
-        said.collect::<Vec<_>>(),
+        shown.collect::<Vec<_>>(),
         [
             json!(["NamesAccepted", "NoConflicts", "no conflicts found"]),
             json!([
@@ -80,17 +80,21 @@ async fn rule_30_the_kind_is_discovered_with_its_subresources() {
 }
 
 #[tokio::test]
-async fn rule_30_version_2_of_openapi_describes_the_kind() {
+async fn rule_30_openapi_v2_describes_the_kind() {
     let boxes = Boxes::served(&[]).await;
     let test = &boxes.test;
     let mut group: Vec<&str> = boxes.group.split('.').collect();
     group.reverse();
     let name = format!("{}.v1.Box", group.join("."));
     let mut found = json!(null);
-    until("the kind is not described", async || {
+    until("OpenAPI does not contain the kind", async || {
         for accept in ["application/json", "*/*"] {
-            let answer = test.call("GET", "/openapi/v2").accept(accept).send().await;
-            found = answer.ok()["definitions"][&name].take();
+            let response = test
+                .request("GET", "/openapi/v2")
+                .accept(accept)
+                .send()
+                .await;
+            found = response.ok()["definitions"][&name].take();
         }
         !found.is_null()
     })
@@ -98,7 +102,8 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
     let mut spec =
         boxes.definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
             .clone();
-    // v2 knows neither null nor defaults; kubectl would refuse fields that are not named.
+    // v2 supports neither nullable fields nor defaults. Without
+    // `x-kubernetes-preserve-unknown-fields`, kubectl would reject unknown fields.
     spec["properties"]["size"] = json!({"type": "integer", "minimum": 1});
     spec["properties"]["maybe"] = json!({});
     spec["properties"]["free"] = json!({"x-kubernetes-preserve-unknown-fields": true});
@@ -106,7 +111,7 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
     let metadata = test.old_or_new(
         "ObjectMeta_v2",
         "ObjectMeta",
-        "a definition of its own for the metadata of custom kinds",
+        "the metadata of custom kinds has a separate definition",
     );
     assert_eq!(
         found["properties"]["metadata"]["$ref"],
@@ -119,7 +124,7 @@ async fn rule_30_version_2_of_openapi_describes_the_kind() {
 }
 
 #[tokio::test]
-async fn rule_30_a_definition_that_is_wrong_is_invalid() {
+async fn rule_30_an_invalid_definition_is_rejected() {
     let test = ApiTest::start().await;
     let good = definition(&test);
     for (pointer, value, field) in [
@@ -150,15 +155,19 @@ async fn rule_30_a_definition_that_is_wrong_is_invalid() {
         assert!(causes.iter().any(about), "{pointer}: {status}");
         if pointer.ends_with("/schema") {
             let old = "Required value: schemas are required";
-            let expected = test.old_or_new(old, "Required value", "what is missing is not said");
+            let expected = test.old_or_new(
+                old,
+                "Required value",
+                "the message does not say what is missing",
+            );
             assert_eq!(causes[0]["message"], expected);
         }
     }
     for part in ["/status", "/scale"] {
         let pointer = format!("/spec/versions/0/subresources{part}");
         let wrong = with(good.clone(), &[(&pointer, json!("x"))]);
-        let answer = test.post(DEFINITIONS, &wrong).await;
-        answer.refused(400, "BadRequest");
+        let response = test.post(DEFINITIONS, &wrong).await;
+        response.refused(400, "BadRequest");
     }
 }
 
@@ -188,13 +197,13 @@ async fn rule_30_a_schema_must_be_structural() {
         ),
     ] {
         let wrong = with(good.clone(), &[(x, property)]);
-        let answer = test.post(DEFINITIONS, &wrong).await;
-        answer.refused_for(422, "Invalid", &[(reason, &format!("{at}.{path}"))]);
+        let response = test.post(DEFINITIONS, &wrong).await;
+        response.refused_for(422, "Invalid", &[(reason, &format!("{at}.{path}"))]);
     }
 }
 
 #[tokio::test]
-async fn rule_30_names_of_another_are_not_accepted() {
+async fn rule_30_names_of_another_definition_are_not_accepted() {
     let boxes = Boxes::served(&[]).await;
     let (test, group) = (&boxes.test, &boxes.group);
     let names = json!({"plural": "boots", "kind": "Boot", "shortNames": ["bx"]});
@@ -206,15 +215,18 @@ async fn rule_30_names_of_another_are_not_accepted() {
     test.create(DEFINITIONS, &other).await;
     let one = format!("{DEFINITIONS}/boots.{group}");
     let mut conditions = Value::Null;
-    until("nobody looks at the names", async || {
+    until("the names are not checked", async || {
         conditions = test.get(&one).await.ok()["status"]["conditions"].take();
         conditions[0]["type"] == "NamesAccepted"
     })
     .await;
-    let said = |c: &Value| json!([c["status"], c["reason"]]);
-    assert_eq!(said(&conditions[0]), json!(["False", "ShortNamesConflict"]));
+    let shown = |c: &Value| json!([c["status"], c["reason"]]);
+    assert_eq!(
+        shown(&conditions[0]),
+        json!(["False", "ShortNamesConflict"])
+    );
     assert_eq!(conditions[0]["message"], "\"bx\" is already in use");
-    assert_eq!(said(&conditions[1]), json!(["False", "NotAccepted"]));
+    assert_eq!(shown(&conditions[1]), json!(["False", "NotAccepted"]));
     let path = test.path(&format!("{group}/v1"), "boots");
     assert_eq!(test.get(&path).await.code, 404);
     test.delete(&one).await.ok();
@@ -229,7 +241,7 @@ async fn rule_30_changes_of_a_definition_take_effect() {
     let add = json!([{"op": "add", "value": width,
         "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/width"}]);
     test.patch(&boxes.one, PatchType::Json, &add).await.ok();
-    until("defaults are not filled in on reading", async || {
+    until("defaults are not applied on reading", async || {
         let list = test.get(&boxes.path).await;
         if list.code != 200 {
             return false;
@@ -241,8 +253,8 @@ async fn rule_30_changes_of_a_definition_take_effect() {
     .await;
     for (field, value) in [("scope", "Cluster"), ("group", "else.example.com")] {
         let change = json!({"spec": {field: value}});
-        let answer = test.patch(&boxes.one, PatchType::Merge, &change).await;
-        let status = answer.refused(422, "Invalid");
+        let response = test.patch(&boxes.one, PatchType::Merge, &change).await;
+        let status = response.refused(422, "Invalid");
         let message = status["message"].as_str().unwrap();
         let part = format!("spec.{field}: Invalid value");
         assert!(message.contains(&part), "{status}");
@@ -250,16 +262,18 @@ async fn rule_30_changes_of_a_definition_take_effect() {
 }
 
 #[tokio::test]
-async fn rule_30_rules_in_the_common_expression_language() {
+async fn rule_30_validation_rules_in_the_common_expression_language() {
     let test = ApiTest::start().await;
-    if test.lacks("rules in the Common Expression Language are of 1.25") {
+    if test
+        .skip_on_old("validation rules in the Common Expression Language require Kubernetes 1.25")
+    {
         return;
     }
     let rules = json!([{"rule": "self.size >= 2", "message": "too small"}]);
     let pointer =
         "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations";
     let definition = with(definition(&test), &[(pointer, rules)]);
-    // They are kept and shown; to evaluate them comes later.
+    // The definition contains the rules; the evaluation is not tested here.
     let made = test.create(DEFINITIONS, &definition).await;
     let spec = &made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     assert_eq!(
@@ -269,22 +283,22 @@ async fn rule_30_rules_in_the_common_expression_language() {
 }
 
 #[tokio::test]
-async fn rule_30_kinds_may_be_cluster_wide() {
+async fn rule_30_kinds_may_be_cluster_scoped() {
     let test = ApiTest::start().await;
     let definition = with(definition(&test), &[("/spec/scope", json!("Cluster"))]);
     test.create(DEFINITIONS, &definition).await;
     let group = definition["spec"]["group"].as_str().unwrap();
-    let path = test.wide(&format!("{group}/v1"), "boxes");
+    let path = test.cluster_path(&format!("{group}/v1"), "boxes");
     let object = json!({
         "apiVersion": format!("{group}/v1"), "kind": "Box",
         "metadata": {"name": "a"}, "spec": {"colour": "red"},
     });
     let mut made = Value::Null;
-    until("no box can be made", async || {
-        let answer = test.post(&path, &object).await;
-        let is_made = answer.code == 201;
+    until("no box can be created", async || {
+        let response = test.post(&path, &object).await;
+        let is_made = response.code == 201;
         if is_made {
-            made = answer.is(201);
+            made = response.is(201);
         }
         is_made
     })
@@ -296,7 +310,7 @@ async fn rule_30_kinds_may_be_cluster_wide() {
 }
 
 #[tokio::test]
-async fn rule_30_a_version_that_is_not_served_is_not_there() {
+async fn rule_30_an_unserved_version_is_not_found() {
     let versions = json!([version("v1", true, true), version("v2", false, false)]);
     let boxes = Boxes::served(&[("/spec/versions", versions)]).await;
     assert_eq!(boxes.test.get(&boxes.via("v2")).await.code, 404);

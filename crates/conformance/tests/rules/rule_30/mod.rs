@@ -1,7 +1,7 @@
-//! Rule 30: CustomResourceDefinitions and the kinds they make.
+//! Rule 30: CustomResourceDefinitions and custom objects.
 
 mod definitions;
-mod ends;
+mod deletion;
 mod objects;
 mod subresources;
 mod versions;
@@ -15,7 +15,7 @@ use crate::common::with;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The schema of what is in an object besides metadata.
+/// The schema of the objects, without metadata.
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -55,7 +55,7 @@ fn version(name: &str, served: bool, storage: bool) -> Value {
     })
 }
 
-/// A definition whose group is the test's own, with a version `v1`.
+/// A definition in a group of the test's own, with a version `v1`.
 fn definition(test: &ApiTest) -> Value {
     let group = format!("{}.example.com", test.namespace());
     json!({
@@ -75,10 +75,10 @@ fn is_true(object: &Value, kind: &str) -> bool {
     conditions.any(|condition| condition["type"] == kind && condition["status"] == "True")
 }
 
-/// Waits until something is so: definitions take a moment to take effect.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits for a condition: definitions take effect with a delay.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     for _ in 0..600 {
-        if is_so().await {
+        if holds().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -86,7 +86,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     panic!("{what}");
 }
 
-/// A test with a kind that is its own.
+/// A test with a custom kind of its own.
 struct Boxes {
     test: ApiTest,
     definition: Value,
@@ -98,7 +98,7 @@ struct Boxes {
 }
 
 impl Boxes {
-    /// A kind that is not made yet, its definition changed at some places.
+    /// A kind that does not exist yet; `changes` modifies its definition.
     async fn planned(changes: &[(&str, Value)]) -> Self {
         let test = ApiTest::start().await;
         let definition = with(definition(&test), changes);
@@ -113,15 +113,15 @@ impl Boxes {
         }
     }
 
-    /// The same, and served.
+    /// Like `planned`, and creates the definition.
     async fn served(changes: &[(&str, Value)]) -> Self {
         let boxes = Self::planned(changes).await;
         boxes.serve().await;
         boxes
     }
 
-    /// Makes the definition and waits until its objects are served; gives it
-    /// as it was first.
+    /// Creates the definition and waits until the kind is served. Returns the definition
+    /// as first created.
     async fn serve(&self) -> Value {
         let made = self.test.create(DEFINITIONS, &self.definition).await;
         until("the kind is not served", async || {
@@ -133,22 +133,22 @@ impl Boxes {
         made
     }
 
-    /// Waits until neither the definition nor the kind is there.
-    async fn until_gone(&self) {
-        until("the definition stays", async || {
+    /// Waits until the definition is deleted and the kind is no longer served.
+    async fn wait_deleted(&self) {
+        until("the definition is not deleted", async || {
             let gone = self.test.get(&self.one).await.code == 404;
             gone && self.test.get(&self.path).await.code == 404
         })
         .await;
     }
 
-    /// The path of the objects in a version.
+    /// The path of the objects in this version.
     fn via(&self, version: &str) -> String {
         self.test
             .path(&format!("{}/{version}", self.group), "boxes")
     }
 
-    /// A box of this name.
+    /// A box with this name.
     fn object(&self, name: &str, spec: Value) -> Value {
         json!({
             "apiVersion": format!("{}/v1", self.group), "kind": "Box",
@@ -156,20 +156,20 @@ impl Boxes {
         })
     }
 
-    /// Makes a red box.
+    /// Creates a red box.
     async fn make(&self, name: &str) -> Value {
         let object = self.object(name, json!({"colour": "red"}));
         self.test.create(&self.path, &object).await
     }
 
-    /// Makes a red box that a finalizer holds.
+    /// Creates a red box with a finalizer.
     async fn make_held(&self, name: &str) -> Value {
         let object = self.object(name, json!({"colour": "red"}));
         let held = with(object, &[("/metadata/finalizers", json!(["e.x/hold"]))]);
         self.test.create(&self.path, &held).await
     }
 
-    /// Merges a patch into what is at a path.
+    /// Sends a merge patch.
     async fn merge(&self, path: &str, patch: Value) -> Value {
         self.test.patch(path, PatchType::Merge, &patch).await.ok()
     }

@@ -1,4 +1,4 @@
-//! Objects of custom kinds: pruned, filled in, validated.
+//! Custom objects: pruning, defaults, validation.
 
 use longshore_conformance::PatchType;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Boxes;
 use crate::common::{items, version, with};
 
 #[tokio::test]
-async fn rule_30_objects_live_as_others_do() {
+async fn rule_30_custom_objects_support_all_verbs() {
     let boxes = Boxes::served(&[]).await;
     let (test, path) = (&boxes.test, &boxes.path);
     let made = boxes.make("a").await;
@@ -29,9 +29,9 @@ async fn rule_30_objects_live_as_others_do() {
     assert_eq!(items(&list), ["a"]);
     let json = json!([{"op": "replace", "path": "/spec/colour", "value": "red"}]);
     test.patch(&one, PatchType::Json, &json).await.ok();
-    // Other ways to merge are not known of them.
-    let answer = test.patch(&one, PatchType::Strategic, &patch).await;
-    answer.refused(415, "UnsupportedMediaType");
+    // Custom kinds do not support strategic merge patches.
+    let response = test.patch(&one, PatchType::Strategic, &patch).await;
+    response.refused(415, "UnsupportedMediaType");
     let status = test.delete(&one).await.ok();
     assert_eq!(status["status"], "Success");
     watch.event("MODIFIED").await;
@@ -39,14 +39,14 @@ async fn rule_30_objects_live_as_others_do() {
 }
 
 #[tokio::test]
-async fn rule_30_an_update_needs_a_version() {
+async fn rule_30_an_update_requires_a_resource_version() {
     let boxes = Boxes::served(&[]).await;
     let (test, path) = (&boxes.test, &boxes.path);
     let object = boxes.object("a", json!({"colour": "red"}));
     let made = test.create(path, &object).await;
     let one = format!("{path}/a");
-    let answer = test.put(&one, &object).await;
-    answer.refused_for(
+    let response = test.put(&one, &object).await;
+    response.refused_for(
         422,
         "Invalid",
         &[("FieldValueInvalid", "metadata.resourceVersion")],
@@ -76,7 +76,7 @@ async fn rule_30_unknown_fields_are_pruned() {
 }
 
 #[tokio::test]
-async fn rule_30_defaults_are_filled_in() {
+async fn rule_30_defaults_are_applied() {
     let boxes = Boxes::served(&[]).await;
     let (test, path) = (&boxes.test, &boxes.path);
     let made = boxes.make("a").await;
@@ -95,7 +95,7 @@ async fn rule_30_defaults_are_filled_in() {
 async fn rule_30_objects_are_validated() {
     let boxes = Boxes::served(&[]).await;
     let (test, path) = (&boxes.test, &boxes.path);
-    let why = "a wrong type has a reason of its own";
+    let why = "a wrong type has its own reason";
     let other_type = test.old_or_new("FieldValueInvalid", "FieldValueTypeInvalid", why);
     for (spec, reason, field) in [
         (json!({}), "FieldValueRequired", "spec.colour"),
@@ -125,25 +125,25 @@ async fn rule_30_objects_are_validated() {
             "spec.tags[2]",
         ),
     ] {
-        let answer = test.post(path, &boxes.object("a", spec)).await;
-        answer.refused_for(422, "Invalid", &[(reason, field)]);
+        let response = test.post(path, &boxes.object("a", spec)).await;
+        response.refused_for(422, "Invalid", &[(reason, field)]);
     }
     let part = boxes.object("a", json!({"colour": "red", "size": 1.5}));
     let mistyped = (other_type, "spec.size");
     let both = [mistyped, ("FieldValueInvalid", "<nil>")];
-    let why = "a fraction is refused once more";
+    let why = "a fraction causes a second error";
     let causes = test.old_or_new(&both[..1], &both[..], why);
-    let answer = test.post(path, &part).await;
-    answer.refused_for(422, "Invalid", causes);
-    // The reasons of these are not the same in all versions.
+    let response = test.post(path, &part).await;
+    response.refused_for(422, "Invalid", causes);
+    // The reasons of these errors differ between versions.
     for (spec, field) in [
         (json!({"colour": 5}), "spec.colour"),
         (json!({"colour": "red", "name": "abcdefg"}), "spec.name"),
         (json!({"colour": "red", "list": [{}, {}, {}]}), "spec.list"),
         (json!({"colour": "red", "either": true}), "spec.either"),
     ] {
-        let answer = test.post(path, &boxes.object("a", spec.clone())).await;
-        let status = answer.refused(422, "Invalid");
+        let response = test.post(path, &boxes.object("a", spec.clone())).await;
+        let status = response.refused(422, "Invalid");
         let causes = status["details"]["causes"].as_array().unwrap();
         let about = |cause: &Value| cause["field"].as_str().unwrap().starts_with(field);
         assert!(causes.iter().any(about), "{spec}: {status}");
@@ -160,24 +160,24 @@ async fn rule_30_objects_are_validated() {
     }
     let patch = json!({"spec": {"colour": "green"}});
     let one = format!("{path}/a");
-    let answer = test.patch(&one, PatchType::Merge, &patch).await;
-    answer.refused(422, "Invalid");
+    let response = test.patch(&one, PatchType::Merge, &patch).await;
+    response.refused(422, "Invalid");
 }
 
 #[tokio::test]
-async fn rule_30_objects_are_of_the_kind_of_their_path() {
+async fn rule_30_the_kind_must_match_the_path() {
     let boxes = Boxes::served(&[]).await;
     let object = boxes.object("a", json!({"colour": "red"}));
     let other = with(object.clone(), &[("/kind", json!("Boot"))]);
-    let answer = boxes.test.post(&boxes.path, &other).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueInvalid", "kind")]);
+    let response = boxes.test.post(&boxes.path, &other).await;
+    response.refused_for(422, "Invalid", &[("FieldValueInvalid", "kind")]);
     let none = with(object, &[("/kind", json!(""))]);
-    let answer = boxes.test.post(&boxes.path, &none).await;
-    answer.refused(400, "BadRequest");
+    let response = boxes.test.post(&boxes.path, &none).await;
+    response.refused(400, "BadRequest");
 }
 
 #[tokio::test]
-async fn rule_30_tables_have_columns_by_path_priority_and_type() {
+async fn rule_30_additional_printer_columns_define_the_table() {
     let columns = json!([
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1, "description": "How big."},
@@ -187,7 +187,7 @@ async fn rule_30_tables_have_columns_by_path_priority_and_type() {
     let (test, path) = (&boxes.test, &boxes.path);
     boxes.make("a").await;
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
-    let table = test.call("GET", path).accept(accept).send().await.ok();
+    let table = test.request("GET", path).accept(accept).send().await.ok();
     let shown: Vec<_> = table["columnDefinitions"]
         .as_array()
         .unwrap()

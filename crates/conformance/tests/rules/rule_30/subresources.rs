@@ -7,7 +7,7 @@ use super::Boxes;
 use crate::common::{number, with};
 
 #[tokio::test]
-async fn rule_30_the_status_is_apart_when_asked_for() {
+async fn rule_30_the_status_subresource_is_separate_if_enabled() {
     let boxes = Boxes::served(&[("/spec/versions/0/subresources", json!({"status": {}}))]).await;
     let (test, path) = (&boxes.test, &boxes.path);
     let object = with(
@@ -37,7 +37,7 @@ async fn rule_30_the_status_is_apart_when_asked_for() {
 }
 
 #[tokio::test]
-async fn rule_30_without_a_status_subresource_there_is_none() {
+async fn rule_30_without_a_status_subresource_the_status_is_an_ordinary_field() {
     let boxes = Boxes::served(&[]).await;
     let (test, path) = (&boxes.test, &boxes.path);
     let object = with(
@@ -53,12 +53,12 @@ async fn rule_30_without_a_status_subresource_there_is_none() {
     let patched = boxes.merge(&format!("{path}/a"), patch).await;
     assert_eq!(
         patched["metadata"]["generation"], 2,
-        "it counts as any field"
+        "the status is an ordinary field"
     );
 }
 
 #[tokio::test]
-async fn rule_30_the_scale_reads_and_writes_the_fields_named() {
+async fn rule_30_the_scale_uses_the_configured_paths() {
     let subresources = json!({"status": {}, "scale": {
         "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
         "labelSelectorPath": ".status.selector",
@@ -68,7 +68,7 @@ async fn rule_30_the_scale_reads_and_writes_the_fields_named() {
     let one = format!("{path}/a");
     let scale = format!("{one}/scale");
     boxes.make("a").await;
-    // It has no replicas yet.
+    // The object has no replicas yet.
     test.get(&scale).await.refused(500, "InternalError");
     let made = boxes.merge(&one, json!({"spec": {"replicas": 2}})).await;
     let status = json!({"status": {"replicas": 1, "selector": "app=box"}});
@@ -92,6 +92,6 @@ async fn rule_30_the_scale_reads_and_writes_the_fields_named() {
     assert_eq!(number(&now), number(&scaled));
     assert_eq!(now["metadata"]["generation"], 4);
     let negative = json!({"spec": {"replicas": -1}});
-    let answer = test.patch(&scale, PatchType::Merge, &negative).await;
-    answer.refused_for(422, "Invalid", &[("FieldValueInvalid", ".spec.replicas")]);
+    let response = test.patch(&scale, PatchType::Merge, &negative).await;
+    response.refused_for(422, "Invalid", &[("FieldValueInvalid", ".spec.replicas")]);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Boxes, version};
 
 #[tokio::test]
-async fn rule_30_several_versions_show_one_object() {
+async fn rule_30_all_versions_serve_the_same_object() {
     let versions = json!([
         version("v1", true, false),
         version("v2", true, true),

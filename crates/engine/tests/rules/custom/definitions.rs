@@ -1,11 +1,11 @@
-//! Definitions: what they are checked for and get, and what changes of them do.
+//! CustomResourceDefinitions: validation, defaults, and the effects of updates.
 
 use longshore_engine::{Patch, Subresource, WatchRequest, WatchStart, WriteOptions};
 use longshore_model::PatchKind;
 use serde_json::json;
 
 use super::{DEFINITIONS, create, definition, get, shoe, shoe_kind, shoes, version};
-use crate::support::{Api, api, status, told};
+use crate::support::{Api, api, available_events, status};
 
 #[tokio::test]
 async fn rule_30_a_definition_gets_its_defaults_and_is_established() {
@@ -45,7 +45,7 @@ async fn rule_30_a_definition_gets_its_defaults_and_is_established() {
 }
 
 #[tokio::test]
-async fn rule_30_definitions_that_break_the_rules_are_refused() {
+async fn rule_30_invalid_definitions_are_rejected() {
     let api = api();
     let mut crd = definition(json!([version("v1", false)]));
     crd["metadata"]["name"] = json!("boots.example.com");
@@ -72,7 +72,7 @@ async fn rule_30_definitions_that_break_the_rules_are_refused() {
 }
 
 #[tokio::test]
-async fn rule_30_names_that_another_has_are_not_accepted_until_it_goes() {
+async fn rule_30_names_of_another_definition_are_not_accepted_until_it_is_deleted() {
     let api = shoes().await;
     let mut other = definition(json!([version("v1", true)]));
     other["metadata"]["name"] = json!("slippers.example.com");
@@ -107,7 +107,7 @@ async fn rule_30_names_that_another_has_are_not_accepted_until_it_goes() {
 }
 
 #[tokio::test]
-async fn rule_13_a_dry_run_makes_no_kind() {
+async fn rule_13_a_dry_run_does_not_establish_a_kind() {
     let api = api();
     let options = WriteOptions {
         dry_run: true,
@@ -128,7 +128,7 @@ async fn rule_30_updates_of_a_definition_take_effect() {
         .0
         .watch(&WatchRequest::of(kind, WatchStart::Latest))
         .unwrap();
-    assert_eq!(told(&mut watch), ["ADDED a"]);
+    assert_eq!(available_events(&mut watch), ["ADDED a"]);
     let body = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/width",
         "value": {"type": "string", "default": "wide"}}]);
     let grow = Patch {
@@ -143,7 +143,7 @@ async fn rule_30_updates_of_a_definition_take_effect() {
     assert!(api.0.kinds_epoch() > epoch);
     assert_eq!(get(&api, "v1", "a").unwrap()["spec"]["width"], "wide");
     create(&api, "v1", shoe("b")).await.unwrap();
-    assert_eq!(told(&mut watch), ["ADDED b"]);
+    assert_eq!(available_events(&mut watch), ["ADDED b"]);
     let (code, _, message) = status(
         api.merge(
             DEFINITIONS,

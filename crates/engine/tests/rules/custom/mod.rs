@@ -1,8 +1,8 @@
-//! Rules 30 and 15: CustomResourceDefinitions, the kinds they make, and scale.
+//! Rules 30 and 15: CustomResourceDefinitions, their kinds, and the scale subresource.
 
+mod concurrent_definition;
 mod definitions;
-mod ends;
-mod meanwhile;
+mod deletion;
 mod objects;
 mod scale;
 mod types;
@@ -49,7 +49,7 @@ pub(super) fn definition(versions: Value) -> Value {
     }})
 }
 
-/// A server with the kind `Shoe`.
+/// An engine with the kind `Shoe`.
 pub(super) async fn shoes() -> Api {
     let api = api();
     let crd = definition(json!([version("v1", true)]));

@@ -7,10 +7,10 @@ use longshore_model::PatchKind;
 use serde_json::json;
 
 use super::{DEFINITIONS, create, definition, get, patch, put, shoe, shoe_kind, shoes, version};
-use crate::support::{api, status, told};
+use crate::support::{api, available_events, status};
 
 #[tokio::test]
-async fn rule_30_objects_are_pruned_filled_and_validated() {
+async fn rule_30_objects_are_pruned_defaulted_and_validated() {
     let api = shoes().await;
     let object = json!({"metadata": {"name": "a"}, "spec": {"size": 40, "laces": 2}, "status": {"replicas": 1}});
     let written = create(&api, "v1", object).await.unwrap();
@@ -21,7 +21,7 @@ async fn rule_30_objects_are_pruned_filled_and_validated() {
         (&made["kind"], &made["apiVersion"]),
         (&json!("Shoe"), &json!("example.com/v1"))
     );
-    // Its own status subresource: the status sent along is dropped.
+    // The kind has a status subresource: a create drops the status.
     assert_eq!(
         (made.get("status"), &made["metadata"]["generation"]),
         (None, &json!(1))
@@ -54,7 +54,7 @@ async fn rule_30_objects_are_pruned_filled_and_validated() {
 }
 
 #[tokio::test]
-async fn rule_8_an_update_of_a_custom_object_needs_its_version() {
+async fn rule_8_an_update_of_a_custom_object_requires_its_resource_version() {
     let api = shoes().await;
     create(&api, "v1", shoe("a")).await.unwrap();
     let (code, _, message) = status(put(&api, "a", Subresource::None, shoe("a")).await);
@@ -132,11 +132,11 @@ async fn rule_30_versions_share_their_objects() {
     let old = get(&api, "v1beta1", "a").unwrap();
     assert_eq!(
         (&old["apiVersion"], &old["spec"]["old"]),
-        // What the stored version does not declare is not stored.
+        // A field that the storage version does not declare is not stored.
         (&json!("example.com/v1beta1"), &json!("yes"))
     );
     create(&api, "v1", shoe("b")).await.unwrap();
-    // A default is filled in on reading, too.
+    // Reads apply defaults as well.
     assert_eq!(get(&api, "v1beta1", "b").unwrap()["spec"]["old"], "yes");
     let kind = shoe_kind(&api, "v1beta1");
     let page = api.0.list(&ListRequest::of(kind.clone())).unwrap();
@@ -158,11 +158,14 @@ async fn rule_30_versions_share_their_objects() {
     )
     .await
     .unwrap();
-    assert_eq!(told(&mut watch), ["ADDED a", "ADDED b", "MODIFIED a"]);
+    assert_eq!(
+        available_events(&mut watch),
+        ["ADDED a", "ADDED b", "MODIFIED a"]
+    );
 }
 
 #[tokio::test]
-async fn rule_30_the_same_status_is_written_once_in_another_storage_version() {
+async fn rule_30_an_equal_status_is_written_once_in_another_storage_version() {
     let api = api();
     let versions = |stored: bool| json!([version("v1", stored), version("v2", !stored)]);
     let crd = definition(versions(true));
@@ -205,10 +208,9 @@ async fn rule_19_selectable_fields() {
     assert_eq!(status(api.0.list(&request)).0, 400);
 }
 
-/// As kube-apiserver does: converted to the version that is stored, then pruned
-/// by its schema.
+/// As in kube-apiserver: converted to the storage version, then pruned by its schema.
 #[tokio::test]
-async fn rule_30_what_the_stored_version_does_not_declare_is_not_stored() {
+async fn rule_30_fields_that_the_storage_version_does_not_declare_are_not_stored() {
     let api = api();
     let mut other = version("v2", false);
     let spec = &mut other["schema"]["openAPIV3Schema"]["properties"]["spec"];
@@ -217,7 +219,7 @@ async fn rule_30_what_the_stored_version_does_not_declare_is_not_stored() {
     let crd = definition(json!([version("v1", true), other]));
     api.create(DEFINITIONS, crd).await.unwrap();
     let object = json!({"metadata": {"name": "a"}, "spec": {"size": 40, "laces": 2}});
-    // It is checked as it was sent, before it is pruned.
+    // Validation sees the object as it was sent, before pruning.
     create(&api, "v2", object).await.unwrap();
     for name in ["v1", "v2"] {
         let spec = get(&api, name, "a").unwrap()["spec"].clone();

@@ -1,4 +1,4 @@
-//! The scale of custom objects and of a Deployment.
+//! The scale subresource of custom objects and of a Deployment.
 
 use longshore_engine::{Patch, ReadVersion, Subresource, WriteOptions};
 use longshore_model::PatchKind;

@@ -1,5 +1,4 @@
-//! Custom kinds' types: how deep objects may be, and what follows when a type
-//! changes.
+//! The types of custom kinds: nesting limits, and changes of a type.
 
 use longshore_engine::{NESTING, Object, Subresource};
 use longshore_model::PatchKind;
@@ -8,9 +7,9 @@ use serde_json::json;
 use super::{DEFINITIONS, create, definition, get, patch, put};
 use crate::support::{api, status};
 
-/// The deepest object that is taken, and its managed fields, can be read back.
+/// The deepest object that is accepted, with its managed fields, can be read back.
 #[tokio::test]
-async fn rule_31_objects_have_so_many_levels() {
+async fn rule_31_the_nesting_of_objects_is_limited() {
     let api = api();
     let crd = definition(json!([{"name": "v1", "served": true, "storage": true,
         "schema": {"openAPIV3Schema": {"type": "object",
@@ -42,10 +41,9 @@ async fn rule_31_objects_have_so_many_levels() {
     assert!(patched.value()["metadata"]["managedFields"].is_array());
 }
 
-/// A map that becomes atomic has one owner at its top, also when the next
-/// write is no apply.
+/// A map that becomes atomic is owned as a whole, also when the next write is not an apply.
 #[tokio::test]
-async fn rule_18_an_update_settles_who_owns_what_when_types_changed() {
+async fn rule_18_an_update_adapts_ownership_to_changed_types() {
     let api = api();
     let with = |map_type: &str| {
         json!([{"name": "v1", "served": true, "storage": true,

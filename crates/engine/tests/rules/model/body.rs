@@ -1,13 +1,13 @@
-//! What the clients send: selectors, patches, configurations.
+//! The bodies of requests: selectors, patches, configurations.
 
 use longshore_engine::{ListRequest, WriteOptions};
 use longshore_model::{FieldSelector, LabelSelector, PatchKind};
 use serde_json::{Value, json};
 
 use super::{
-    kind::{Key, Kind, Via},
+    kind::{ApiVersion, Key, Kind},
+    model_object::{image, versions},
     operation::{Change, Config, Scope},
-    thing::{image, versions},
 };
 
 fn labels(selector: u8) -> LabelSelector {
@@ -24,17 +24,17 @@ fn fields(scope: &Scope) -> FieldSelector {
     text.parse().unwrap()
 }
 
-/// A list of what a scope takes.
-pub fn request(scope: &Scope, via: Via) -> ListRequest {
+/// A list request for a scope.
+pub fn request(scope: &Scope, api_version: ApiVersion) -> ListRequest {
     ListRequest {
         namespace: scope.namespace.map(str::to_owned),
         labels: labels(scope.selector),
         fields: fields(scope),
-        ..ListRequest::of(scope.kind.info(via))
+        ..ListRequest::of(scope.kind.info(api_version))
     }
 }
 
-/// The options of a write that names no manager.
+/// The options of a write without a manager.
 pub fn options(dry: bool) -> WriteOptions {
     WriteOptions {
         dry_run: dry,
@@ -52,8 +52,8 @@ fn finalizers(bits: u8) -> Vec<&'static str> {
         .collect()
 }
 
-/// Makes a change in an object that was read.
-pub fn make(kind: Kind, object: &mut Value, change: Change) {
+/// Applies a change to an object that was read.
+pub fn apply_change(kind: Kind, object: &mut Value, change: Change) {
     match change {
         Change::Finalizers(bits) => object["metadata"]["finalizers"] = json!(finalizers(bits)),
         Change::Label(label) => object["metadata"]["labels"]["l"] = json!(label.to_string()),
@@ -63,14 +63,14 @@ pub fn make(kind: Kind, object: &mut Value, change: Change) {
             Kind::Job => object["spec"]["parallelism"] = json!(value),
             Kind::Definition => object["spec"]["versions"] = versions(value),
             Kind::Shoe => object["spec"]["size"] = json!(value),
-            // They have no value: a label it is.
-            Kind::Namespace | Kind::Account => make(kind, object, Change::Label(value)),
+            // These kinds have no value: the label changes instead.
+            Kind::Namespace | Kind::Account => apply_change(kind, object, Change::Label(value)),
         },
     }
 }
 
-/// What a JSON patch changes, where, and as what.
-fn place(kind: Kind, change: Change) -> (&'static str, Value) {
+/// The path, the operation and the value of a JSON patch.
+fn json_patch_target(kind: Kind, change: Change) -> (&'static str, Value) {
     match change {
         Change::Label(label) => ("/metadata/labels/l", json!(label.to_string())),
         Change::Finalizers(bits) => ("/metadata/finalizers", json!(finalizers(bits))),
@@ -80,7 +80,7 @@ fn place(kind: Kind, change: Change) -> (&'static str, Value) {
             Kind::Job => ("/spec/parallelism", json!(value)),
             Kind::Definition => ("/spec/versions", versions(value)),
             Kind::Shoe => ("/spec/size", json!(value)),
-            Kind::Namespace | Kind::Account => place(kind, Change::Label(value)),
+            Kind::Namespace | Kind::Account => json_patch_target(kind, Change::Label(value)),
         },
     }
 }
@@ -88,7 +88,7 @@ fn place(kind: Kind, change: Change) -> (&'static str, Value) {
 /// The body of a patch.
 pub fn patch(kind: Kind, sort: PatchKind, change: Change, version: Option<u64>) -> Value {
     let version = version.map(|version| version.to_string());
-    let (path, value) = place(kind, change);
+    let (path, value) = json_patch_target(kind, change);
     if sort == PatchKind::Json {
         let mut steps = vec![json!({"op": "add", "path": path, "value": value})];
         if let Some(version) = version {
@@ -100,11 +100,11 @@ pub fn patch(kind: Kind, sort: PatchKind, change: Change, version: Option<u64>) 
     }
     let mut body = json!({});
     match (kind, change) {
-        // A list of the patch goes in place of the whole list, or by name.
+        // A JSON merge patch replaces the whole list, a strategic one merges by name.
         (Kind::Pod, Change::Value(value)) => {
             body["spec"]["containers"] = json!([{"name": "c", "image": image(value)}]);
         }
-        _ => make(kind, &mut body, change),
+        _ => apply_change(kind, &mut body, change),
     }
     if let Some(version) = version {
         body["metadata"]["resourceVersion"] = json!(version);
@@ -112,7 +112,7 @@ pub fn patch(kind: Kind, sort: PatchKind, change: Change, version: Option<u64>) 
     body
 }
 
-/// Where the status of a kind has its number, and what stands there.
+/// The path of the number in a kind's status, and its JSON.
 pub fn status(kind: Kind, value: u8) -> (&'static str, Value) {
     match kind {
         Kind::Job => ("active", json!(value)),
@@ -121,7 +121,8 @@ pub fn status(kind: Kind, value: u8) -> (&'static str, Value) {
     }
 }
 
-/// What a manager applies. Like every body it has the label and the field `k`.
+/// The configuration that a manager applies. Like every body it has the label and the field
+/// `k`.
 pub fn configuration(key: &Key, config: &Config, version: Option<u64>) -> Value {
     let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": key.name, "labels": {"k": "k"}}, "data": {"k": "k"}});

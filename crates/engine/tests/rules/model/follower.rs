@@ -1,5 +1,5 @@
-//! Followers keep a copy of a kind as real clients do: they list, watch from
-//! the list's version on, and list again when their history is forgotten.
+//! Followers maintain a copy of a kind as real clients do: they list, watch from the list's
+//! version, and list again when the history has expired.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use tokio::{sync::watch, task::JoinHandle};
 use super::{
     body::request,
     history::History,
-    kind::{Key, Via, known},
+    kind::{ApiVersion, Key, known},
+    model_object::ModelObject,
     operation::{Call, Operation, Scope},
     plain::list,
-    thing::Thing,
-    watcher::{Told, watch_request},
+    watcher::{Notification, watch_request},
 };
 
-/// What a follower saw.
+/// An observation of a follower.
 #[derive(Debug)]
-enum Saw {
-    /// A list of a version.
-    List(u64, Vec<(Key, Thing)>),
-    Event(Box<Told>),
-    /// The kind is not there.
+enum Observation {
+    /// A list at a version.
+    List(u64, Vec<(Key, ModelObject)>),
+    Event(Box<Notification>),
+    /// The kind is not served.
     Nothing,
 }
 
-/// A follower, and all it saw.
+/// A follower and all its observations.
 #[derive(Debug)]
-pub struct Followed {
+pub struct FollowerRecord {
     scope: Scope,
-    via: Via,
+    api_version: ApiVersion,
     limit: Option<usize>,
-    saw: Vec<Saw>,
+    saw: Vec<Observation>,
 }
 
-/// Starts to follow, until `over` says so, and to the end then.
+/// Starts to follow until `over` is set, and then until the last event.
 pub fn start(
     engine: &Engine,
     call: &Call,
     over: watch::Receiver<bool>,
-) -> Option<JoinHandle<Followed>> {
+) -> Option<JoinHandle<FollowerRecord>> {
     let Operation::Follow { scope, limit } = &call.operation else {
         return None;
     };
-    let followed = Followed {
+    let followed = FollowerRecord {
         scope: scope.clone(),
-        via: call.via,
+        api_version: call.api_version,
         limit: *limit,
         saw: Vec::new(),
     };
     Some(tokio::spawn(followed.follow(engine.clone(), over)))
 }
 
-impl Followed {
+impl FollowerRecord {
     async fn follow(mut self, engine: Engine, mut over: watch::Receiver<bool>) -> Self {
         loop {
             let is_last = *over.borrow();
             let Some(revision) = self.list(&engine).await else {
-                self.saw.push(Saw::Nothing);
+                self.saw.push(Observation::Nothing);
                 if is_last {
                     return self;
                 }
@@ -71,28 +71,29 @@ impl Followed {
         }
     }
 
-    /// Lists all, page by page, and in one go when the pages are forgotten.
-    /// `None` when the kind is not there.
+    /// Lists everything page by page, or in one request if the continue token has expired.
+    /// `None` if the kind is not served.
     async fn list(&mut self, engine: &Engine) -> Option<u64> {
         let mut list = ListRequest {
             limit: self.limit,
-            ..request(&self.scope, self.via)
+            ..request(&self.scope, self.api_version)
         };
         let mut found = Vec::new();
         loop {
             match engine.list(&list) {
                 Ok(page) => {
-                    let things = page.items.iter();
-                    found.extend(things.map(|o| known(self.scope.kind, self.via, o)));
+                    let model_objects = page.items.iter();
+                    found
+                        .extend(model_objects.map(|o| known(self.scope.kind, self.api_version, o)));
                     list.cursor = page.cursor;
                     if list.cursor.is_none() {
-                        self.saw.push(Saw::List(page.revision, found));
+                        self.saw.push(Observation::List(page.revision, found));
                         return Some(page.revision);
                     }
                 }
                 Err(Error::Expired { .. }) => {
                     found.clear();
-                    list = request(&self.scope, self.via);
+                    list = request(&self.scope, self.api_version);
                 }
                 Err(Error::NotFound(_)) => return None,
                 Err(error) => panic!("{error}: {self:#?}"),
@@ -101,15 +102,19 @@ impl Followed {
         }
     }
 
-    /// Watches from a version on; true when all is over, false when the watch
-    /// ended before.
+    /// Watches from a version. Returns true after the last event, false if the watch ended
+    /// earlier.
     async fn watch(
         &mut self,
         engine: &Engine,
         revision: u64,
         over: &mut watch::Receiver<bool>,
     ) -> bool {
-        let started = engine.watch(&watch_request(&self.scope, self.via, Some(revision)));
+        let started = engine.watch(&watch_request(
+            &self.scope,
+            self.api_version,
+            Some(revision),
+        ));
         let mut watch = match started {
             Ok(watch) => watch,
             Err(error) => return self.stopped(&error),
@@ -121,24 +126,28 @@ impl Followed {
                 _ = over.wait_for(|over| *over) => break,
             };
             match next {
-                Ok(event) => self.hear(Told::of(&event, self.scope.kind, self.via)),
+                Ok(event) => {
+                    self.record(Notification::of(&event, self.scope.kind, self.api_version))
+                }
                 Err(error) => return self.stopped(&error),
             }
         }
         loop {
             match watch.try_next() {
-                Ok(Some(event)) => self.hear(Told::of(&event, self.scope.kind, self.via)),
+                Ok(Some(event)) => {
+                    self.record(Notification::of(&event, self.scope.kind, self.api_version))
+                }
                 Ok(None) => return true,
                 Err(error) => return self.stopped(&error),
             }
         }
     }
 
-    fn hear(&mut self, told: Told) {
-        self.saw.push(Saw::Event(Box::new(told)));
+    fn record(&mut self, notification: Notification) {
+        self.saw.push(Observation::Event(Box::new(notification)));
     }
 
-    /// Whether the watch ended for good: never, it is to be made anew.
+    /// Whether the watch ended for good. It did not: the follower lists again.
     fn stopped(&self, error: &Error) -> bool {
         match error {
             Error::Expired { .. } | Error::KindGone(_) | Error::NotFound(_) => false,
@@ -146,25 +155,24 @@ impl Followed {
         }
     }
 
-    /// The copy must have been right at each version it was of, and is so in
-    /// the end.
+    /// The copy must have been correct at each of its versions, and is correct at the end.
     pub fn check(&self, history: &History) -> Result<(), String> {
         let mut copy = BTreeMap::new();
         let mut at = history.start;
         for saw in &self.saw {
             let was = at;
             match saw {
-                Saw::Nothing => {
+                Observation::Nothing => {
                     copy.clear();
                     continue;
                 }
-                Saw::List(revision, found) => {
+                Observation::List(revision, found) => {
                     copy = found.iter().cloned().collect();
                     at = *revision;
                 }
-                Saw::Event(told) => at = self.take(&mut copy, told)?,
+                Observation::Event(notification) => at = self.take(&mut copy, notification)?,
             }
-            if at < was || (matches!(saw, Saw::Event(_)) && at == was) {
+            if at < was || (matches!(saw, Observation::Event(_)) && at == was) {
                 return Err(format!("{at} came after {was}: {self:#?}"));
             }
             self.is_right(history, &copy, at)?;
@@ -172,39 +180,53 @@ impl Followed {
         self.is_right(history, &copy, history.end())
     }
 
-    /// Brings the copy up to an event; answers its version.
-    fn take(&self, copy: &mut BTreeMap<Key, Thing>, told: &Told) -> Result<u64, String> {
-        let (key, thing, fits) = match told {
-            Told::Added(key, thing) => {
-                let before = copy.insert(key.clone(), thing.clone());
-                (key, thing, before.is_none())
+    /// Applies an event to the copy; returns its version.
+    fn take(
+        &self,
+        copy: &mut BTreeMap<Key, ModelObject>,
+        notification: &Notification,
+    ) -> Result<u64, String> {
+        let (key, model_object, fits) = match notification {
+            Notification::Added(key, model_object) => {
+                let before = copy.insert(key.clone(), model_object.clone());
+                (key, model_object, before.is_none())
             }
-            Told::Modified(key, thing) => {
-                let before = copy.insert(key.clone(), thing.clone());
-                (key, thing, before.is_some())
+            Notification::Modified(key, model_object) => {
+                let before = copy.insert(key.clone(), model_object.clone());
+                (key, model_object, before.is_some())
             }
-            Told::Deleted(key, thing) => (key, thing, copy.remove(key).is_some()),
-            Told::UpTo(_) | Told::Initial(_) => return Err(format!("not asked for: {self:#?}")),
+            Notification::Deleted(key, model_object) => {
+                (key, model_object, copy.remove(key).is_some())
+            }
+            Notification::UpTo(_) | Notification::Initial(_) => {
+                return Err(format!("not asked for: {self:#?}"));
+            }
         };
         if fits {
-            Ok(thing.version)
+            Ok(model_object.version)
         } else {
-            Err(format!("{key:?} was not so before: {told:?} of {self:#?}"))
+            Err(format!(
+                "{key:?} does not match the copy: {notification:?} of {self:#?}"
+            ))
         }
     }
 
     fn is_right(
         &self,
         history: &History,
-        copy: &BTreeMap<Key, Thing>,
+        copy: &BTreeMap<Key, ModelObject>,
         at: u64,
     ) -> Result<(), String> {
-        let state = list(&history.seen(at), &self.scope);
-        if state.iter().map(|(key, thing)| (key, thing)).eq(copy) {
+        let state = list(&history.visible_state(at), &self.scope);
+        if state
+            .iter()
+            .map(|(key, model_object)| (key, model_object))
+            .eq(copy)
+        {
             return Ok(());
         }
-        // In a version that is not served there is nothing to see.
-        if copy.is_empty() && !history.is_served(self.scope.kind, self.via, at) {
+        // A version that is not served shows no objects.
+        if copy.is_empty() && !history.is_served(self.scope.kind, self.api_version, at) {
             return Ok(());
         }
         Err(format!("{copy:#?}\nis not {at}: {state:#?}\n{self:#?}"))

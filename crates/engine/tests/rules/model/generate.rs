@@ -1,15 +1,17 @@
-//! How operations are made up.
+//! Random operations.
 
 use longshore_engine::Propagation;
 use longshore_model::PatchKind;
 use proptest::prelude::*;
 
 use super::{
-    kind::{Key, Kind, SHOES, Via},
-    operation::{At, Call, Change, Config, How, Operation, Pace, Precondition, Scope, Start},
+    kind::{ApiVersion, Key, Kind, SHOES},
+    operation::{
+        At, Call, Change, Config, Operation, Pace, Precondition, Scope, Start, StatusWrite,
+    },
 };
 
-/// The namespaces in play; the second one comes and goes.
+/// The namespaces that the operations use; the second one is created and deleted.
 const NAMESPACES: [&str; 2] = ["default", "n1"];
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -35,7 +37,7 @@ fn key() -> impl Strategy<Value = Key> {
     (kind(), 0..5_usize, 0..4_u8).prop_map(|(kind, place, name)| key_of(kind, place, name))
 }
 
-/// A place of one of some kinds.
+/// A key of one of some kinds.
 fn key_among(kinds: &'static [Kind]) -> impl Strategy<Value = Key> {
     let kind = prop::sample::select(kinds);
     (kind, 0..5_usize, 0..4_u8).prop_map(|(kind, place, name)| key_of(kind, place, name))
@@ -101,7 +103,7 @@ fn propagation() -> impl Strategy<Value = Option<Propagation>> {
 fn create() -> impl Strategy<Value = Operation> {
     (key(), 0..3_u8, 0..3_u8, seldom(), seldom(), seldom()).prop_map(
         |(key, label, value, finalizer, generated, dry)| Operation::Create {
-            // A definition has the name that it must have.
+            // A definition has a fixed name.
             generated: generated && key.kind != Kind::Definition,
             key,
             label,
@@ -138,8 +140,8 @@ fn apply() -> impl Strategy<Value = Operation> {
 
 fn status() -> impl Strategy<Value = Operation> {
     let how = prop_oneof![
-        sort().prop_map(How::Patch),
-        precondition().prop_map(How::Put)
+        sort().prop_map(StatusWrite::Patch),
+        precondition().prop_map(StatusWrite::Put)
     ];
     let key = key_among(&[Kind::Pod, Kind::Job, Kind::Shoe]);
     (key, how, 0..3_u8, seldom()).prop_map(|(key, how, value, dry)| Operation::Status {
@@ -193,19 +195,21 @@ fn an_operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn via() -> impl Strategy<Value = Via> {
-    prop_oneof![Just(Via::V1), Just(Via::V2)]
+fn api_version() -> impl Strategy<Value = ApiVersion> {
+    prop_oneof![Just(ApiVersion::V1), Just(ApiVersion::V2)]
 }
 
-/// A write of one client.
+/// A write by a client.
 pub fn write() -> impl Strategy<Value = Call> {
-    (via(), an_operation()).prop_map(|(via, operation)| Call { via, operation })
+    (api_version(), an_operation()).prop_map(|(api_version, operation)| Call {
+        api_version,
+        operation,
+    })
 }
 
-/// Anything one client does.
+/// Any call of a client.
 pub fn any_call() -> impl Strategy<Value = Call> {
-    let pace =
-        prop_oneof![2 => Just(Pace::Eager), 2 => Just(Pace::Halting), 1 => Just(Pace::Asleep)];
+    let pace = prop_oneof![2 => Just(Pace::Eager), 2 => Just(Pace::Pausing), 1 => Just(Pace::Idle)];
     let start = prop_oneof![
         Just(Start::Now),
         any::<u8>().prop_map(|ago| Start::Ago(ago % 64)),
@@ -219,5 +223,8 @@ pub fn any_call() -> impl Strategy<Value = Call> {
         2 => (scope(), start, pace).prop_map(|(scope, start, pace)| Operation::Watch { scope, start, pace }),
         1 => (scope(), limit()).prop_map(|(scope, limit)| Operation::Follow { scope, limit }),
     ];
-    (via(), operation).prop_map(|(via, operation)| Call { via, operation })
+    (api_version(), operation).prop_map(|(api_version, operation)| Call {
+        api_version,
+        operation,
+    })
 }

@@ -1,28 +1,28 @@
-//! Puts what several clients did in one order, by the revisions they were
-//! answered, and holds it against the plain model.
+//! Orders the operations of several clients by the revisions in their responses, and
+//! compares them with the plain model.
 
 use super::{
     client::{Note, Outcome, Record},
-    kind::{Key, Kind, Via},
+    kind::{ApiVersion, Key, Kind},
+    model_object::{ModelObject, State},
     operation::{Operation, Scope},
     plain::{Effect, Step, effect, is_served, list, read, visible},
-    thing::{State, Thing},
 };
 
-/// Changes of what a write rests on after which it gives up with a conflict, as
-/// it may where the work is done beside the writer.
+/// A write outside the writer's turn fails with a conflict after this many concurrent
+/// changes of the objects that it depends on.
 const ATTEMPTS: u64 = 5;
 
-/// Every state there was.
+/// Every state that existed.
 pub struct History {
     /// The revision of the first state.
     pub start: u64,
-    /// The states, from the first on.
+    /// The states, from the first one on.
     pub states: Vec<State>,
-    /// What led from each state to the next.
+    /// The step from each state to the next.
     pub steps: Vec<Step>,
-    /// Revisions up to here were told to be forgotten.
-    pub forgotten: u64,
+    /// Revisions up to this one were reported as expired.
+    pub expired_until: u64,
     /// How many events of each kind are kept.
     pub kept: usize,
 }
@@ -36,31 +36,31 @@ impl History {
         self.start + self.steps.len() as u64
     }
 
-    /// What anybody can see of a state.
-    pub fn seen(&self, revision: u64) -> State {
+    /// The part of a state that clients can see.
+    pub fn visible_state(&self, revision: u64) -> State {
         visible(self.state(revision))
     }
 
-    /// The steps after a revision, with the revisions they made.
+    /// The steps after a revision, with their revisions.
     pub fn steps_after(&self, revision: u64) -> impl Iterator<Item = (u64, &Step)> {
         let skip = usize::try_from(revision - self.start).unwrap();
         (revision + 1..).zip(&self.steps[skip..])
     }
 
-    /// Whether the events of a kind after a revision may be forgotten by the
-    /// time of another.
-    pub fn may_forget(&self, kind: Kind, after: u64, by: u64) -> bool {
+    /// Whether the history of a kind after a revision may have been trimmed at another
+    /// revision.
+    pub fn may_expire(&self, kind: Kind, after: u64, by: u64) -> bool {
         let newer = self.steps_after(after).take_while(|(made, _)| *made <= by);
         let events = newer.filter(|(_, step)| step.key.kind == kind).count();
-        // A custom kind that is made begins without a past.
+        // A custom kind starts without a history.
         let began = kind == Kind::Shoe && {
             let mut steps = self.steps_after(after.saturating_sub(1).max(self.start));
             steps.any(|(made, step)| made <= by && begins(step))
         };
-        after < self.forgotten || events > self.kept || began
+        after < self.expired_until || events > self.kept || began
     }
 
-    /// How often what a write of a kind rests on changed while it was under way.
+    /// How often the objects that a write of a kind depends on changed during the write.
     fn changes(&self, kind: Kind, note: &Note) -> u64 {
         let steps = self.steps_after(note.before);
         let during = steps.take_while(|(made, _)| *made <= note.after);
@@ -69,9 +69,9 @@ impl History {
         during.filter(|(_, step)| rests_on(step.key.kind)).count() as u64
     }
 
-    /// Whether a kind is there at a revision.
-    pub fn is_served(&self, kind: Kind, via: Via, revision: u64) -> bool {
-        kind != Kind::Shoe || is_served(self.state(revision), via)
+    /// Whether a kind is served at a revision.
+    pub fn is_served(&self, kind: Kind, api_version: ApiVersion, revision: u64) -> bool {
+        kind != Kind::Shoe || is_served(self.state(revision), api_version)
     }
 
     fn apply(&mut self, step: Step) {
@@ -82,10 +82,9 @@ impl History {
         self.steps.push(step);
     }
 
-    /// Finds the order in which the operations took place: each revision was
-    /// made by one of them, with the effect the model says, between its call
-    /// and its answer; all others changed nothing, rightly so. `fits` must hold
-    /// of it, too.
+    /// Finds an order of the operations: one operation produced each revision, with the
+    /// effect that the model expects, between its call and its response. All other
+    /// operations changed nothing, as the model expects. `fits` must hold for the order.
     pub fn linearise(
         (start, first): (u64, State),
         end: u64,
@@ -93,10 +92,10 @@ impl History {
         records: &[Record],
         fits: &dyn Fn(&Self) -> Result<(), String>,
     ) {
-        let forgotten = records
+        let expired_until = records
             .iter()
-            .filter(|record| record.operation == Operation::Forget);
-        let forgotten = forgotten
+            .filter(|record| record.operation == Operation::ExpireHistory);
+        let expired_until = expired_until
             .map(|record| record.note.after)
             .max()
             .unwrap_or(start);
@@ -104,7 +103,7 @@ impl History {
             start,
             states: vec![first],
             steps: Vec::new(),
-            forgotten,
+            expired_until,
             kept,
         };
         let mut search = Search {
@@ -115,39 +114,39 @@ impl History {
             furthest: (0, String::new()),
         };
         let found = search.go(&mut history, None);
-        assert!(found, "in no order: {}", search.furthest.1);
+        assert!(found, "no order found: {}", search.furthest.1);
     }
 
-    /// An operation that changed nothing must be right in some state that there
-    /// was between its call and its answer.
-    fn check_still(&self, record: &Record) -> Result<(), String> {
+    /// An operation that changed nothing must be correct in some state between its call and
+    /// its response.
+    fn check_unchanged(&self, record: &Record) -> Result<(), String> {
         let note = &record.note;
         let kind = record.operation.kind();
         if let Some(kind) = kind
-            && note.outcome == Outcome::Refused("Expired".into())
+            && note.outcome == Outcome::Rejected("Expired".into())
         {
             let asked = note.asked.unwrap_or(note.before);
-            return if asked < self.start || self.may_forget(kind, asked, note.after) {
+            return if asked < self.start || self.may_expire(kind, asked, note.after) {
                 Ok(())
             } else {
-                Err(format!("forgotten without reason: {record:#?}"))
+                Err(format!("expired without reason: {record:#?}"))
             };
         }
-        if note.outcome == Outcome::Refused("Conflict".into())
+        if note.outcome == Outcome::Rejected("Conflict".into())
             && kind.is_some_and(|kind| self.changes(kind, note) >= ATTEMPTS)
         {
             return Ok(());
         }
-        if let (Operation::List { scope, .. }, Outcome::Broken { first, rest }) =
+        if let (Operation::List { scope, .. }, Outcome::Inconsistent { first, rest }) =
             (&record.operation, &note.outcome)
         {
-            return self.check_broken(scope, note, first, rest);
+            return self.check_inconsistent_list(scope, note, first, rest);
         }
         let unserved = kind.is_some_and(|kind| {
             let mut revisions = note.before..=note.after;
-            revisions.any(|revision| !self.is_served(kind, record.via, revision))
+            revisions.any(|revision| !self.is_served(kind, record.api_version, revision))
         });
-        if unserved && note.outcome == Outcome::Refused("NotFound".into()) {
+        if unserved && note.outcome == Outcome::Rejected("NotFound".into()) {
             return Ok(());
         }
         let at = match note.asked {
@@ -155,7 +154,7 @@ impl History {
             Some(asked) => asked..=asked,
             None => note.before..=note.after,
         };
-        // Whether a kind is served is a question of now, not of an old state.
+        // Whether a kind is served depends on the current state, not on the requested one.
         let expected = |revision| match note.asked {
             Some(_) => read(self.state(revision), revision, record),
             None => effect(self.state(revision), revision, record),
@@ -174,26 +173,28 @@ impl History {
         }
     }
 
-    /// A list that went on in another state, because its own was forgotten.
-    fn check_broken(
+    /// A list that continued in another state, because its own had expired.
+    fn check_inconsistent_list(
         &self,
         scope: &Scope,
         note: &Note,
-        (first_at, first): &(u64, Vec<(Key, Thing)>),
-        (rest_at, rest): &(u64, Vec<(Key, Thing)>),
+        (first_at, first): &(u64, Vec<(Key, ModelObject)>),
+        (rest_at, rest): &(u64, Vec<(Key, ModelObject)>),
     ) -> Result<(), String> {
         let last = first.last().map(|(key, _)| key);
         let mut all = list(self.state(*rest_at), scope);
         all.retain(|(key, _)| Some(key) > last);
         let known = *first_at < self.start || {
-            self.may_forget(scope.kind, *first_at, note.after)
+            self.may_expire(scope.kind, *first_at, note.after)
                 && list(self.state(*first_at), scope).starts_with(first)
         };
         let newest = (note.before..=note.after).contains(rest_at);
         if known && newest && all == *rest {
             Ok(())
         } else {
-            Err(format!("a broken list went wrong: {note:#?}"))
+            Err(format!(
+                "an inconsistent list differs from the model: {note:#?}"
+            ))
         }
     }
 }
@@ -203,15 +204,15 @@ fn begins(step: &Step) -> bool {
     step.key.kind == Kind::Definition && step.before.is_none()
 }
 
-/// Looks for an order. An answer without a version fits in more than one place,
-/// so a choice may have to be taken back.
+/// Searches for an order. A response without a version may fit in several places, so the
+/// search can backtrack.
 struct Search<'a> {
     records: &'a [Record],
-    /// What else must hold in the end.
+    /// A condition on the complete order.
     fits: &'a dyn Fn(&History) -> Result<(), String>,
     end: u64,
     placed: Vec<bool>,
-    /// What was wrong where the search came furthest.
+    /// The error at the furthest point of the search.
     furthest: (u64, String),
 }
 
@@ -223,7 +224,7 @@ impl Search<'_> {
                 && before.is_none_or(|before| record.note.after > before);
             if over
                 && !self.placed[index]
-                && let Err(problem) = history.check_still(record)
+                && let Err(problem) = history.check_unchanged(record)
             {
                 return self.fail(revision, problem);
             }
@@ -247,7 +248,7 @@ impl Search<'_> {
                 .filter(|r| r.note.before <= revision && r.note.after > revision)
                 .collect();
             let problem = format!(
-                "nobody rightly made revision {}; under way: {near:#?}\nstate: {:#?}",
+                "no operation explains revision {}; under way: {near:#?}\nstate: {:#?}",
                 revision + 1,
                 history.state(revision)
             );
@@ -277,8 +278,8 @@ impl Search<'_> {
     }
 }
 
-/// Which operations can have made the next revision, the likeliest first, and
-/// their effects.
+/// The operations that can have produced the next revision, with their effects, the
+/// likeliest first.
 pub fn next(
     state: &State,
     revision: u64,
@@ -307,43 +308,47 @@ pub fn next(
     candidates
 }
 
-/// Whether an answer is the expected one. New objects have any uid, and dry
-/// runs any version.
+/// Whether a response is the expected one. New objects may have any UID, and dry runs any
+/// version.
 fn same(record: &Record, expected: &Outcome) -> bool {
     let is_dry = record.operation.is_dry();
-    let fits = |((key, thing), (expected_key, expected)): (&(Key, Thing), &(Key, Thing))| {
+    let fits = |((key, model_object), (expected_key, expected)): (
+        &(Key, ModelObject),
+        &(Key, ModelObject),
+    )| {
         let mut expected = expected.clone();
         if expected.uid.is_empty() {
-            expected.uid.clone_from(&thing.uid);
+            expected.uid.clone_from(&model_object.uid);
         }
         if is_dry {
-            expected.version = thing.version;
+            expected.version = model_object.version;
         }
-        key == expected_key && *thing == expected
+        key == expected_key && *model_object == expected
     };
     match (&record.note.outcome, expected) {
-        (Outcome::Things(actual), Outcome::Things(expected)) => {
+        (Outcome::Objects(actual), Outcome::Objects(expected)) => {
             actual.len() == expected.len() && actual.iter().zip(expected).all(fits)
         }
         (actual, expected) => actual == expected,
     }
 }
 
-/// A step with the uid that the answer gives a new object.
+/// A step with the UID that the response gives to a new object.
 pub fn with_uid(mut step: Step, actual: &Outcome) -> Step {
     let given = match actual {
-        Outcome::Things(things) => {
-            let made = things.iter().find(|(key, _)| *key == step.key);
-            made.map(|(_, thing)| thing.uid.clone()).unwrap_or_default()
+        Outcome::Objects(model_objects) => {
+            let made = model_objects.iter().find(|(key, _)| *key == step.key);
+            made.map(|(_, model_object)| model_object.uid.clone())
+                .unwrap_or_default()
         }
         _ => String::new(),
     };
-    for thing in [Some(&mut step.told), step.before.as_mut()]
+    for model_object in [Some(&mut step.event_object), step.before.as_mut()]
         .into_iter()
         .flatten()
     {
-        if thing.uid.is_empty() {
-            thing.uid.clone_from(&given);
+        if model_object.uid.is_empty() {
+            model_object.uid.clone_from(&given);
         }
     }
     step

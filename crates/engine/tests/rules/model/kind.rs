@@ -1,4 +1,4 @@
-//! The kinds in play, and where objects of them are.
+//! The kinds that the operations use, and the keys of their objects.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,34 +6,34 @@ use longshore_engine::{Object, Target};
 use longshore_model::{Gvk, KindInfo, Scope, kind::Words};
 use serde::{Deserialize, Serialize};
 
-use super::thing::Thing;
+use super::model_object::ModelObject;
 use crate::support;
 
-/// The kinds in play.
+/// The kinds that the operations use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     ConfigMap,
     Pod,
     Job,
     Namespace,
-    /// Comes with namespaces; never written by itself.
+    /// Created with namespaces, never by an operation.
     Account,
-    /// The definition of the kind `Shoe`; there is one at the most.
+    /// The definition of the kind `Shoe`. At most one exists.
     Definition,
     /// A custom kind.
     Shoe,
 }
 
-/// The version of the API that a client uses, where a kind has two.
+/// The API version that a client uses, for kinds with two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Via {
+pub enum ApiVersion {
     /// Always served.
     V1,
-    /// Served when the definition says so.
+    /// Served if the definition says so.
     V2,
 }
 
-impl Via {
+impl ApiVersion {
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -46,11 +46,11 @@ impl Via {
 pub const SHOES: &str = "shoes.example.com";
 
 static VERSIONS: LazyLock<[Arc<KindInfo>; 2]> = LazyLock::new(|| {
-    [Via::V1, Via::V2].map(|via| {
+    [ApiVersion::V1, ApiVersion::V2].map(|api_version| {
         Arc::new(KindInfo {
             gvk: Gvk {
                 group: "example.com".into(),
-                version: via.name().into(),
+                version: api_version.name().into(),
                 kind: "Shoe".into(),
             },
             plural: "shoes".into(),
@@ -75,7 +75,7 @@ impl Kind {
         Self::Shoe,
     ];
 
-    pub fn info(self, via: Via) -> Arc<KindInfo> {
+    pub fn info(self, api_version: ApiVersion) -> Arc<KindInfo> {
         let plural = match self {
             Self::ConfigMap => "configmaps",
             Self::Pod => "pods",
@@ -83,7 +83,7 @@ impl Kind {
             Self::Namespace => "namespaces",
             Self::Account => "serviceaccounts",
             Self::Definition => "customresourcedefinitions",
-            Self::Shoe => return VERSIONS[via as usize].clone(),
+            Self::Shoe => return VERSIONS[api_version as usize].clone(),
         };
         support::kind(plural)
     }
@@ -92,18 +92,18 @@ impl Kind {
         !matches!(self, Self::Namespace | Self::Definition)
     }
 
-    /// Whether its generation is counted.
+    /// Whether the kind has a generation.
     pub const fn has_generation(self) -> bool {
         matches!(self, Self::Pod | Self::Job | Self::Definition | Self::Shoe)
     }
 
-    /// Whether an update may leave the version out.
+    /// Whether an update may omit the resource version.
     pub const fn takes_updates_without_version(self) -> bool {
         !matches!(self, Self::Definition | Self::Shoe)
     }
 }
 
-/// Where an object is. Kinds of the whole cluster have an empty namespace.
+/// The namespace and name of an object. Cluster-scoped kinds have an empty namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     pub kind: Kind,
@@ -124,22 +124,26 @@ impl Key {
         Self::new(Kind::Definition, "", SHOES)
     }
 
-    pub fn target(&self, via: Via) -> Target {
+    pub fn target(&self, api_version: ApiVersion) -> Target {
         Target {
-            kind: self.kind.info(via),
+            kind: self.kind.info(api_version),
             namespace: (!self.namespace.is_empty()).then(|| self.namespace.clone()),
             name: self.name.clone(),
         }
     }
 }
 
-/// What the model knows of an object that was read in a version.
-pub fn known(kind: Kind, via: Via, object: &Object) -> (Key, Thing) {
-    let (value, info) = (object.value(), kind.info(via));
+/// What the model knows about an object that was read in a version.
+pub fn known(kind: Kind, api_version: ApiVersion, object: &Object) -> (Key, ModelObject) {
+    let (value, info) = (object.value(), kind.info(api_version));
     let key = Key::new(kind, object.namespace().unwrap_or_default(), object.name());
-    let thing = Thing::read(kind, &value);
-    assert_eq!(thing.version, object.revision(), "bytes of another version");
+    let model_object = ModelObject::read(kind, &value);
+    assert_eq!(
+        model_object.version,
+        object.revision(),
+        "bytes of another version"
+    );
     assert_eq!(value["apiVersion"], info.api_version(), "{key:?}");
     assert_eq!(value["kind"], *info.gvk.kind, "{key:?}");
-    (key, thing)
+    (key, model_object)
 }

@@ -1,10 +1,10 @@
-//! The engine against a plain sequential model. Several clients do random
-//! operations at once; the revisions they were answered put them in one order,
-//! in which the model must have answered the same. Watchers must have been
-//! told exactly what happened; old states stay readable; what a killed process
-//! had acknowledged is there when its store is opened again.
+//! Tests the engine against a plain sequential model. Several clients perform random
+//! operations concurrently. The revisions in their responses determine one order, in which
+//! the model must produce the same responses. Watchers must have received exactly the
+//! events of that order, old states must stay readable, and everything that a killed
+//! process acknowledged must be in its store when it is opened again.
 //!
-//! `PROPTEST_CASES` sets how many worlds are tried.
+//! `PROPTEST_CASES` sets the number of scenarios.
 
 #![allow(unreachable_pub)]
 
@@ -15,9 +15,9 @@ mod follower;
 mod generate;
 mod history;
 mod kind;
+mod model_object;
 mod operation;
 mod plain;
-mod thing;
 mod watcher;
 
 use std::time::Duration;
@@ -30,46 +30,46 @@ use crate::support;
 use client::{Record, act};
 use generate::any_call;
 use history::History;
-use kind::{Key, Kind, Via, known};
+use kind::{ApiVersion, Key, Kind, known};
+use model_object::{ModelObject, State};
 use operation::{Call, Operation, Scope};
-use thing::{State, Thing};
 
-/// All objects of the kinds in play.
+/// All objects of the model's kinds.
 fn read_state(engine: &Engine) -> State {
     let mut state = State::new();
     for kind in Kind::ALL {
-        let page = match engine.list(&ListRequest::of(kind.info(Via::V1))) {
+        let page = match engine.list(&ListRequest::of(kind.info(ApiVersion::V1))) {
             Ok(page) => page,
             Err(Error::NotFound(_)) if kind == Kind::Shoe => continue,
             Err(error) => panic!("{error}"),
         };
         for object in page.items {
-            let (key, mut thing) = known(kind, Via::V1, &object);
+            let (key, mut model_object) = known(kind, ApiVersion::V1, &object);
             if kind == Kind::Account {
-                // Nothing of it is compared but that it is there.
-                thing = Thing {
-                    version: thing.version,
-                    ..Thing::default()
+                // Only the existence of accounts is compared.
+                model_object = ModelObject {
+                    version: model_object.version,
+                    ..ModelObject::default()
                 };
             }
-            state.insert(key, thing);
+            state.insert(key, model_object);
         }
     }
     state
 }
 
-/// Makes the custom kind.
+/// Creates the custom kind.
 async fn define(engine: &Engine) {
     let create = Create {
-        kind: Kind::Definition.info(Via::V1),
+        kind: Kind::Definition.info(ApiVersion::V1),
         namespace: None,
-        object: thing::body(&Key::definition(), 0, 1, false),
+        object: model_object::body(&Key::definition(), 0, 1, false),
         options: body::options(false),
     };
     engine.create(create).await.unwrap();
 }
 
-/// What tasks come to when all is over.
+/// The results of tasks when everything is done.
 async fn ended<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     let mut all = Vec::new();
     for task in tasks {
@@ -79,7 +79,8 @@ async fn ended<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     all
 }
 
-/// Several clients at once, each with its calls; watchers as they come.
+/// Runs several clients concurrently, each with its calls, and the watchers that they
+/// start.
 async fn live(engine: Engine, kept: usize, clients: Vec<Vec<Call>>) {
     let first = (engine.revision(), read_state(&engine));
     let over = watch::Sender::new(false);
@@ -112,7 +113,7 @@ async fn live(engine: Engine, kept: usize, clients: Vec<Vec<Call>>) {
     let followed = ended(followers).await;
     let last = read_state(&engine);
     History::linearise(first, engine.revision(), kept, &records, &|history| {
-        if history.seen(history.end()) != last {
+        if history.visible_state(history.end()) != last {
             return Err(format!("it ends in another state: {last:#?}"));
         }
         watched.iter().try_for_each(|one| one.check(history))?;
@@ -121,9 +122,9 @@ async fn live(engine: Engine, kept: usize, clients: Vec<Vec<Call>>) {
     });
 }
 
-/// Every state there was can be listed, unless it is forgotten. Part of the
-/// search for an order: two answers without a version can stand in either order,
-/// and only the old states say which of them it was.
+/// Every state that existed can be listed, unless it has expired. Part of the search for an
+/// order: two responses without a version can be in either order, and only the old states
+/// determine which.
 fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
     for revision in (history.start..=history.end()).step_by(3) {
         for kind in [Kind::ConfigMap, Kind::Pod] {
@@ -134,14 +135,14 @@ fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
             };
             let request = ListRequest {
                 version: ReadVersion::Exact(revision),
-                ..body::request(&scope, Via::V1)
+                ..body::request(&scope, ApiVersion::V1)
             };
             match engine.list(&request) {
                 Ok(page) => {
                     let found: Vec<_> = page
                         .items
                         .iter()
-                        .map(|object| known(kind, Via::V1, object))
+                        .map(|object| known(kind, ApiVersion::V1, object))
                         .collect();
                     let expected = plain::list(history.state(revision), &scope);
                     if found != expected {
@@ -150,7 +151,7 @@ fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
                         ));
                     }
                 }
-                Err(Error::Expired { .. }) if history.may_forget(kind, revision, history.end()) => {
+                Err(Error::Expired { .. }) if history.may_expire(kind, revision, history.end()) => {
                 }
                 Err(error) => return Err(format!("revision {revision}: {error}")),
             }
@@ -159,41 +160,41 @@ fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// A world: what the clients do, whether the custom kind is there from the
-/// start, how many events of each kind are kept, and up to which size the writer
-/// does the work itself.
+/// A scenario: the operations of the clients, whether the custom kind exists from the
+/// start, how many events of each kind are kept, and up to which size the writer does the
+/// work in its own turn.
 #[derive(Debug)]
-struct World {
+struct Scenario {
     clients: Vec<Vec<Call>>,
     defined: bool,
     kept: usize,
     light: usize,
 }
 
-fn run(world: World) {
+fn run(scenario: Scenario) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
         .build()
         .unwrap();
     let options = Options {
-        history: world.kept,
-        light: world.light,
+        history: scenario.kept,
+        light: scenario.light,
         ..support::options(Storage::Memory)
     };
     runtime.block_on(async {
         let engine = Engine::open(options).unwrap();
-        if world.defined {
+        if scenario.defined {
             define(&engine).await;
         }
-        live(engine, world.kept, world.clients).await;
+        live(engine, scenario.kept, scenario.clients).await;
     });
 }
 
-fn world(most: usize, length: usize, kept: usize) -> impl Strategy<Value = World> {
+fn scenario(most: usize, length: usize, kept: usize) -> impl Strategy<Value = Scenario> {
     let calls = prop::collection::vec(any_call(), 1..length);
     let clients = prop::collection::vec(calls, 1..=most);
-    (clients, prop::bool::weighted(0.7)).prop_map(move |(clients, defined)| World {
+    (clients, prop::bool::weighted(0.7)).prop_map(move |(clients, defined)| Scenario {
         clients,
         defined,
         kept,
@@ -204,53 +205,53 @@ fn world(most: usize, length: usize, kept: usize) -> impl Strategy<Value = World
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(96), ..ProptestConfig::default() })]
 
-    /// One client: what fails here can be made small.
+    /// A single client: failures shrink well.
     #[test]
-    fn one_client_sees_what_the_model_says(world in world(1, 60, 1000)) {
-        run(world);
+    fn one_client_gets_the_responses_of_the_model(scenario in scenario(1, 60, 1000)) {
+        run(scenario);
     }
 
     #[test]
-    fn several_clients_see_one_order_of_things(world in world(5, 40, 1000)) {
-        run(world);
+    fn several_clients_see_one_order_of_operations(scenario in scenario(5, 40, 1000)) {
+        run(scenario);
     }
 
-    /// All work is done beside the writer, and much of it more than once.
+    /// All work is done outside the writer's turn, and much of it more than once.
     #[test]
-    fn work_beside_the_writer_makes_no_difference(mut world in world(1, 60, 1000)) {
-        world.light = 0;
-        run(world);
+    fn work_outside_the_writers_turn_makes_no_difference(mut scenario in scenario(1, 60, 1000)) {
+        scenario.light = 0;
+        run(scenario);
     }
 
-    /// Some objects are large, and become so in between.
+    /// Some objects are large, or become large.
     #[test]
-    fn work_on_both_sides_makes_no_difference(
-        mut world in world(1, 60, 1000), light in 300..900_usize
+    fn work_in_and_outside_the_writers_turn_makes_no_difference(
+        mut scenario in scenario(1, 60, 1000), light in 300..900_usize
     ) {
-        world.light = light;
-        run(world);
+        scenario.light = light;
+        run(scenario);
     }
 
     #[test]
-    fn forgetting_the_past_ends_old_reads_and_nothing_else(
-        mut world in world(3, 40, 1000), at in any::<prop::sample::Index>()
+    fn trimming_the_history_only_ends_old_reads(
+        mut scenario in scenario(3, 40, 1000), at in any::<prop::sample::Index>()
     ) {
-        let first = &mut world.clients[0];
-        let forget = Call { via: Via::V1, operation: Operation::Forget };
-        first.insert(at.index(first.len()), forget);
-        run(world);
+        let first = &mut scenario.clients[0];
+        let expire = Call { api_version: ApiVersion::V1, operation: Operation::ExpireHistory };
+        first.insert(at.index(first.len()), expire);
+        run(scenario);
     }
 
     #[test]
-    fn a_short_history_makes_clients_list_again_and_loses_nothing(
-        mut world in world(4, 40, 0), kept in 1..6_usize
+    fn a_short_history_makes_clients_list_again_without_losing_events(
+        mut scenario in scenario(4, 40, 0), kept in 1..6_usize
     ) {
-        world.kept = kept;
-        run(world);
+        scenario.kept = kept;
+        run(scenario);
     }
 }
 
-/// The number of cases, as the environment asks for.
+/// The number of cases, from the environment.
 fn cases(default: u32) -> u32 {
     std::env::var("PROPTEST_CASES")
         .ok()

@@ -3,16 +3,16 @@
 use longshore_engine::Propagation;
 use longshore_model::PatchKind;
 
-use super::kind::{Key, Kind, Via};
+use super::kind::{ApiVersion, Key, Kind};
 
-/// An operation, and the version of the API it uses for custom objects.
+/// An operation, and the API version that it uses for custom objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    pub via: Via,
+    pub api_version: ApiVersion,
     pub operation: Operation,
 }
 
-/// What a write changes.
+/// A change by a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Label(u8),
@@ -21,38 +21,38 @@ pub enum Change {
     Finalizers(u8),
 }
 
-/// The version, or uid, a write sends along.
+/// The resource version or UID that a write sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     None,
-    /// The one just read.
+    /// The one that was just read.
     Fresh,
-    /// One that nothing has any more.
+    /// One that is outdated.
     Stale,
 }
 
 /// How a status is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum StatusWrite {
     Patch(PatchKind),
-    /// As a whole, with what was read before.
+    /// As a whole, based on an earlier read.
     Put(Precondition),
 }
 
-/// Which state a read is about.
+/// The state that a read requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     Latest,
-    /// So many revisions ago.
+    /// This many revisions ago.
     Ago(u8),
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     Now,
     Ago(u8),
-    /// With initial events whose end is told.
+    /// With initial events and a bookmark at their end.
     Initial,
 }
 
@@ -60,13 +60,13 @@ pub enum Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Eager,
-    /// With pauses, in which it asks what a bookmark could say.
-    Halting,
-    /// Nothing until all is over.
-    Asleep,
+    /// With pauses, in which it reads bookmarks.
+    Pausing,
+    /// Reads nothing until all operations are done.
+    Idle,
 }
 
-/// What a list or watch is about.
+/// What a list or watch selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     pub kind: Kind,
@@ -74,14 +74,14 @@ pub struct Scope {
     pub selector: u8,
 }
 
-/// What a manager wants of a ConfigMap.
+/// The ConfigMap that a manager applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub label: Option<u8>,
     pub value: Option<u8>,
 }
 
-/// What a client does.
+/// An operation of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     Create {
@@ -116,7 +116,7 @@ pub enum Operation {
     },
     Status {
         key: Key,
-        how: How,
+        how: StatusWrite,
         value: u8,
         dry: bool,
     },
@@ -156,17 +156,17 @@ pub enum Operation {
         start: Start,
         pace: Pace,
     },
-    /// Lists, watches, and lists again when told to.
+    /// Lists, watches, and lists again when the history has expired.
     Follow {
         scope: Scope,
         limit: Option<usize>,
     },
-    /// Forget the history.
-    Forget,
+    /// Trims the history.
+    ExpireHistory,
 }
 
 impl Operation {
-    /// Whether nothing of it may be kept.
+    /// Whether the operation must not store anything.
     pub const fn is_dry(&self) -> bool {
         matches!(
             self,
@@ -182,7 +182,7 @@ impl Operation {
         )
     }
 
-    /// The kind it is about.
+    /// The kind of the operation.
     pub const fn kind(&self) -> Option<Kind> {
         match self {
             Self::Create { key, .. }
@@ -198,7 +198,7 @@ impl Operation {
             | Self::Follow { scope, .. } => Some(scope.kind),
             Self::Bind { .. } => Some(Kind::Pod),
             Self::Finalize { .. } => Some(Kind::Namespace),
-            Self::Forget => None,
+            Self::ExpireHistory => None,
         }
     }
 }

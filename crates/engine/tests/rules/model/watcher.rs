@@ -1,5 +1,5 @@
-//! Watchers: read at their own pace, and must have been told exactly what the
-//! history says.
+//! Watchers read at their own pace, and must have received exactly the events of the
+//! history.
 
 use longshore_engine::{Engine, Error, Watch, WatchEvent, WatchRequest, WatchStart};
 use tokio::{sync::watch, task::JoinHandle};
@@ -7,40 +7,40 @@ use tokio::{sync::watch, task::JoinHandle};
 use super::{
     body::request,
     history::History,
-    kind::{Key, Kind, Via, known},
+    kind::{ApiVersion, Key, Kind, known},
+    model_object::ModelObject,
     operation::{Call, Operation, Pace, Scope, Start},
     plain::{ends, list, selects},
-    thing::Thing,
 };
 
-/// What a watcher was told.
+/// What a watcher received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    Added(Key, Thing),
-    Modified(Key, Thing),
-    Deleted(Key, Thing),
-    /// All events up to here have been told.
+pub enum Notification {
+    Added(Key, ModelObject),
+    Modified(Key, ModelObject),
+    Deleted(Key, ModelObject),
+    /// A bookmark: all events up to this version have been sent.
     UpTo(u64),
-    /// The initial events are told.
+    /// The bookmark at the end of the initial events.
     Initial(u64),
 }
 
-impl Told {
-    /// What an event says to one who watches a kind in a version.
-    pub fn of(event: &WatchEvent, kind: Kind, via: Via) -> Self {
-        let both = |object| known(kind, via, object);
+impl Notification {
+    /// The notification of an event for a watcher of a kind in an API version.
+    pub fn of(event: &WatchEvent, kind: Kind, api_version: ApiVersion) -> Self {
+        let both = |object| known(kind, api_version, object);
         match event {
             WatchEvent::Added(object) => {
-                let (key, thing) = both(object);
-                Self::Added(key, thing)
+                let (key, model_object) = both(object);
+                Self::Added(key, model_object)
             }
             WatchEvent::Modified(object) => {
-                let (key, thing) = both(object);
-                Self::Modified(key, thing)
+                let (key, model_object) = both(object);
+                Self::Modified(key, model_object)
             }
             WatchEvent::Deleted(object) => {
-                let (key, thing) = both(object);
-                Self::Deleted(key, thing)
+                let (key, model_object) = both(object);
+                Self::Deleted(key, model_object)
             }
             WatchEvent::Bookmark(version) => Self::UpTo(*version),
             WatchEvent::InitialEventsEnd(version) => Self::Initial(*version),
@@ -48,20 +48,20 @@ impl Told {
     }
 }
 
-/// How a watch ended before all was over.
+/// How a watch ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// What it had not read was forgotten.
+    /// Events that it had not read were trimmed.
     Expired,
     /// Its kind was not served any more.
     KindGone,
-    /// It never began, as its kind was not served.
+    /// It never started, because its kind was not served.
     Unserved,
 }
 
-/// A watch of what a scope takes.
-pub fn watch_request(scope: &Scope, via: Via, since: Option<u64>) -> WatchRequest {
-    let list = request(scope, via);
+/// A watch request for a scope.
+pub fn watch_request(scope: &Scope, api_version: ApiVersion, since: Option<u64>) -> WatchRequest {
+    let list = request(scope, api_version);
     WatchRequest {
         namespace: list.namespace,
         labels: list.labels,
@@ -74,26 +74,26 @@ pub fn watch_request(scope: &Scope, via: Via, since: Option<u64>) -> WatchReques
     }
 }
 
-/// A watcher, and all it was told.
+/// A watcher and everything it received.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatcherRecord {
     scope: Scope,
-    via: Via,
-    /// After this version; `None` with the state first.
+    api_version: ApiVersion,
+    /// The version after which it starts; `None` to start with the current state.
     since: Option<u64>,
-    /// The newest revision before and after it was started.
+    /// The newest revision before and after the start.
     before: u64,
     after: u64,
-    told: Vec<Told>,
+    received: Vec<Notification>,
     end: Option<End>,
 }
 
-/// Starts a watch; it is read until `over` says so, and to the end then.
+/// Starts a watch, which reads until `over` is set, and then until the last event.
 pub fn start(
     engine: &Engine,
     call: &Call,
     over: watch::Receiver<bool>,
-) -> Option<JoinHandle<Watched>> {
+) -> Option<JoinHandle<WatcherRecord>> {
     let Operation::Watch { scope, start, pace } = &call.operation else {
         return None;
     };
@@ -104,16 +104,16 @@ pub fn start(
     };
     let request = WatchRequest {
         initial_events: *start == Start::Initial,
-        ..watch_request(scope, call.via, since)
+        ..watch_request(scope, call.api_version, since)
     };
     let watch = engine.watch(&request);
-    let mut watched = Watched {
+    let mut watched = WatcherRecord {
         scope: scope.clone(),
-        via: call.via,
+        api_version: call.api_version,
         since,
         before,
         after: engine.revision(),
-        told: Vec::new(),
+        received: Vec::new(),
         end: None,
     };
     match watch {
@@ -125,11 +125,11 @@ pub fn start(
     }
 }
 
-impl Watched {
+impl WatcherRecord {
     async fn read(mut self, mut watch: Watch, pace: Pace, mut over: watch::Receiver<bool>) -> Self {
         let mut count = 0_u32;
         loop {
-            if pace == Pace::Asleep && over.wait_for(|over| *over).await.is_err() {
+            if pace == Pace::Idle && over.wait_for(|over| *over).await.is_err() {
                 break;
             }
             let next = tokio::select! {
@@ -137,26 +137,26 @@ impl Watched {
                 next = watch.next() => next,
                 _ = over.wait_for(|over| *over) => break,
             };
-            if self.hear(next.map(Some)).is_none() {
+            if self.record(next.map(Some)).is_none() {
                 return self;
             }
             count += 1;
-            if pace == Pace::Halting && count.is_multiple_of(3) {
+            if pace == Pace::Pausing && count.is_multiple_of(3) {
                 tokio::task::yield_now().await;
                 if self.bookmark(&mut watch).is_none() {
                     return self;
                 }
             }
         }
-        // Nobody writes any more: all there is can be had at once.
-        while self.hear(watch.try_next()).is_some() {}
+        // There are no more writes: all remaining events are available at once.
+        while self.record(watch.try_next()).is_some() {}
         if self.end.is_none() {
             self.bookmark(&mut watch);
         }
         self
     }
 
-    /// Notes how the watch ended.
+    /// Records how the watch ended.
     fn stop(&mut self, error: &Error) {
         self.end = Some(match error {
             Error::Expired { .. } => End::Expired,
@@ -166,12 +166,12 @@ impl Watched {
         });
     }
 
-    /// Notes an event; `None` when there is none.
-    fn hear(&mut self, next: Result<Option<WatchEvent>, Error>) -> Option<()> {
+    /// Records an event; `None` if there is none.
+    fn record(&mut self, next: Result<Option<WatchEvent>, Error>) -> Option<()> {
         match next {
             Ok(event) => {
-                let told = Told::of(&event?, self.scope.kind, self.via);
-                self.told.push(told);
+                let notification = Notification::of(&event?, self.scope.kind, self.api_version);
+                self.received.push(notification);
                 Some(())
             }
             Err(error) => {
@@ -184,7 +184,7 @@ impl Watched {
     fn bookmark(&mut self, watch: &mut Watch) -> Option<()> {
         match watch.bookmark() {
             Ok(0) => {}
-            Ok(version) => self.told.push(Told::UpTo(version)),
+            Ok(version) => self.received.push(Notification::UpTo(version)),
             Err(error) => {
                 self.stop(&error);
                 return None;
@@ -193,12 +193,12 @@ impl Watched {
         Some(())
     }
 
-    /// Holds what was told against what happened.
+    /// Compares the received events with the history.
     pub fn check(&self, history: &History) -> Result<(), String> {
-        let told: Vec<&Told> = self
-            .told
+        let received: Vec<&Notification> = self
+            .received
             .iter()
-            .filter(|told| !matches!(told, Told::UpTo(_)))
+            .filter(|one| !matches!(one, Notification::UpTo(_)))
             .collect();
         let from = match self.since {
             Some(since) if since < history.start => return Ok(()),
@@ -208,7 +208,7 @@ impl Watched {
         let mut problem = None;
         for from in from {
             let expected = self.expected(history, from);
-            match self.fits(history, from, &expected, &told) {
+            match self.fits(history, from, &expected, &received) {
                 Ok(()) => return self.check_bookmarks(history.end()),
                 Err(why) => {
                     problem.get_or_insert(format!("{why}: {self:#?}\nexpected: {expected:#?}"));
@@ -218,34 +218,36 @@ impl Watched {
         Err(problem.unwrap_or_default())
     }
 
-    /// Whether what was told is what happened from a revision on.
+    /// Whether the received events are those of the history from a revision on.
     fn fits(
         &self,
         history: &History,
         from: u64,
-        expected: &[(u64, Told)],
-        told: &[&Told],
+        expected: &[(u64, Notification)],
+        received: &[&Notification],
     ) -> Result<(), &'static str> {
-        let said = expected.iter().map(|(_, told)| told);
-        if !said.take(told.len()).eq(told.iter().copied()) {
-            return Err("told otherwise than it happened");
+        let sent = expected.iter().map(|(_, notification)| notification);
+        if !sent.take(received.len()).eq(received.iter().copied()) {
+            return Err("the events differ from the history");
         }
-        // It had come this far, and no further than to the next event.
-        let position = match told.len().checked_sub(1) {
+        // The position of the watcher: at its last event, or before the next one.
+        let position = match received.len().checked_sub(1) {
             Some(last) => expected[last].0,
             None => from,
         };
-        let next = expected.get(told.len()).map(|(revision, _)| *revision);
+        let next = expected.get(received.len()).map(|(revision, _)| *revision);
         let kind = self.scope.kind;
-        let is_there = |revision: &u64| history.is_served(kind, self.via, *revision);
+        let is_there = |revision: &u64| history.is_served(kind, self.api_version, *revision);
         match self.end {
-            None if next.is_some() => Err("not all is told"),
-            None if !is_there(&history.end()) => Err("the kind is gone, and nobody said so"),
+            None if next.is_some() => Err("events are missing"),
+            None if !is_there(&history.end()) => {
+                Err("the watch did not report that the kind is not served")
+            }
             None => Ok(()),
-            Some(End::Expired) if history.may_forget(kind, position, history.end()) => Ok(()),
-            Some(End::Expired) => Err("forgotten without reason"),
+            Some(End::Expired) if history.may_expire(kind, position, history.end()) => Ok(()),
+            Some(End::Expired) => Err("expired without reason"),
             Some(End::Unserved) if !(self.before..=self.after).all(|at| is_there(&at)) => Ok(()),
-            Some(End::Unserved) => Err("the kind is there"),
+            Some(End::Unserved) => Err("the kind is served"),
             Some(End::KindGone) => {
                 let mut steps = history.steps_after(from);
                 let ended = steps.any(|(_, step)| ends(step));
@@ -254,89 +256,91 @@ impl Watched {
                 if (ended && again) || !(position.max(from)..until).all(|at| is_there(&at)) {
                     Ok(())
                 } else {
-                    Err("the kind is there")
+                    Err("the kind is served")
                 }
             }
         }
     }
 
-    /// All there was to tell from a revision on, and the revisions of it.
-    fn expected(&self, history: &History, from: u64) -> Vec<(u64, Told)> {
+    /// All events from a revision on, with their revisions.
+    fn expected(&self, history: &History, from: u64) -> Vec<(u64, Notification)> {
         let mut expected = Vec::new();
         let kind = self.scope.kind;
-        if self.since.is_none() && history.is_served(kind, self.via, from) {
+        if self.since.is_none() && history.is_served(kind, self.api_version, from) {
             let state = list(history.state(from), &self.scope);
             let added = state
                 .into_iter()
-                .map(|(key, thing)| (from, Told::Added(key, thing)));
+                .map(|(key, model_object)| (from, Notification::Added(key, model_object)));
             expected.extend(added);
             if self
-                .told
+                .received
                 .iter()
-                .any(|told| matches!(told, Told::Initial(_)))
+                .any(|one| matches!(one, Notification::Initial(_)))
             {
-                expected.push((from, Told::Initial(from)));
+                expected.push((from, Notification::Initial(from)));
             }
         }
         for (revision, step) in history.steps_after(from) {
             if kind == Kind::Shoe && ends(step) {
-                // What comes after is of another kind of the same name.
+                // Later events belong to another kind of the same name.
                 break;
             }
-            let (key, told) = (step.key.clone(), step.told.clone());
+            let (key, object) = (step.key.clone(), step.event_object.clone());
             let before = step
                 .before
                 .as_ref()
-                .filter(|thing| selects(&self.scope, &key, thing));
-            let after = !step.gone && selects(&self.scope, &key, &told);
-            let told = match (before, after) {
-                (None, true) => Told::Added(key, told),
-                (Some(_), true) => Told::Modified(key, told),
-                (Some(_), false) if step.gone => Told::Deleted(key, told),
+                .filter(|model_object| selects(&self.scope, &key, model_object));
+            let after = !step.gone && selects(&self.scope, &key, &object);
+            let notification = match (before, after) {
+                (None, true) => Notification::Added(key, object),
+                (Some(_), true) => Notification::Modified(key, object),
+                (Some(_), false) if step.gone => Notification::Deleted(key, object),
                 (Some(before), false) => {
-                    let version = told.version;
+                    let version = object.version;
                     let before = before.clone();
-                    Told::Deleted(key, Thing { version, ..before })
+                    Notification::Deleted(key, ModelObject { version, ..before })
                 }
                 (None, false) => continue,
             };
-            expected.push((revision, told));
+            expected.push((revision, notification));
         }
         expected
     }
 
-    /// A bookmark comes behind all events up to it, and before all others; the
-    /// last one says that all is told.
+    /// A bookmark comes after all events up to its version, and before all others; the last
+    /// one has the last version.
     fn check_bookmarks(&self, end: u64) -> Result<(), String> {
         let mut promised = 0;
         let mut is_initial = self.since.is_none();
-        for told in &self.told {
-            let kept = match told {
-                Told::UpTo(version) | Told::Initial(version) => {
-                    let kept = *version >= promised;
+        for notification in &self.received {
+            let is_in_order = match notification {
+                Notification::UpTo(version) | Notification::Initial(version) => {
+                    let is_in_order = *version >= promised;
                     promised = *version;
                     is_initial = false;
-                    kept
+                    is_in_order
                 }
-                Told::Added(_, thing) if is_initial => {
-                    promised = promised.max(thing.version);
+                Notification::Added(_, model_object) if is_initial => {
+                    promised = promised.max(model_object.version);
                     true
                 }
-                Told::Added(_, thing) | Told::Modified(_, thing) | Told::Deleted(_, thing) => {
-                    let kept = thing.version > promised;
+                Notification::Added(_, model_object)
+                | Notification::Modified(_, model_object)
+                | Notification::Deleted(_, model_object) => {
+                    let is_in_order = model_object.version > promised;
                     is_initial = false;
-                    promised = thing.version;
-                    kept
+                    promised = model_object.version;
+                    is_in_order
                 }
             };
-            if !kept {
-                return Err(format!("told too late: {told:?} of {self:#?}"));
+            if !is_in_order {
+                return Err(format!("late event: {notification:?} of {self:#?}"));
             }
         }
-        if self.end.is_some() || self.told.last() == Some(&Told::UpTo(end)) {
+        if self.end.is_some() || self.received.last() == Some(&Notification::UpTo(end)) {
             Ok(())
         } else {
-            Err(format!("not all is told: {self:#?}"))
+            Err(format!("the last bookmark is missing: {self:#?}"))
         }
     }
 }

@@ -1,4 +1,4 @@
-"""A pipeline that tells what it has got."""
+"""A pipeline that reports its environment."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 def run(config, repository):
     with open("/proc/self/cmdline") as file:
         arguments = file.read().split("\0")
-    told = {
+    report = {
         "config": config,
         "repository": repository,
         "folder": os.getcwd(),
@@ -17,7 +17,7 @@ def run(config, repository):
         "environment": dict(os.environ),
         "path": sys.path,
     }
-    with open(os.path.join(config["artifact_store"], "told.json"), "w") as file:
-        json.dump(told, file)
+    with open(os.path.join(config["artifact_store"], "report.json"), "w") as file:
+        json.dump(report, file)
     print("ran", config["pipeline"]["args"]["name"])
     sys.exit(config["pipeline"]["args"].get("exit", 0))

@@ -1,5 +1,5 @@
-//! A client: does operations on the engine and notes what came back, and
-//! between which revisions.
+//! A client performs operations on the engine, and records the responses and the revisions
+//! before and after.
 
 mod read;
 mod write;
@@ -16,58 +16,61 @@ use serde_json::{Value, json};
 
 use super::{
     body::{configuration, options, patch, request},
-    kind::{Key, Kind, Via, known},
+    kind::{ApiVersion, Key, Kind, known},
+    model_object::{FINALIZED, ModelObject, body},
     operation::{Call, Operation, Precondition},
-    thing::{FINALIZED, Thing, body},
 };
 
-/// What an operation answered.
+/// The response to an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// An error, by its reason.
-    Refused(String),
-    Things(Vec<(Key, Thing)>),
-    /// A read, of the state at a version.
-    State(u64, Vec<(Key, Thing)>),
-    /// A list whose state was forgotten on the way: what it found, and the
-    /// rest, of another state.
-    Broken {
-        first: (u64, Vec<(Key, Thing)>),
-        rest: (u64, Vec<(Key, Thing)>),
+    Rejected(String),
+    Objects(Vec<(Key, ModelObject)>),
+    /// A read at a version.
+    State(u64, Vec<(Key, ModelObject)>),
+    /// A list whose continue token expired: the first pages, and the rest from another
+    /// state.
+    Inconsistent {
+        first: (u64, Vec<(Key, ModelObject)>),
+        rest: (u64, Vec<(Key, ModelObject)>),
     },
     Done,
 }
 
-/// A call and what came of it.
+/// A call and its response.
 #[derive(Debug, Clone)]
 pub struct Record {
-    pub via: Via,
+    pub api_version: ApiVersion,
     pub operation: Operation,
     pub note: Note,
 }
 
-/// What is not known before an operation is done.
+/// What is only known when an operation is done.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Note {
     /// The newest revision before and after.
     pub before: u64,
     pub after: u64,
-    /// The content an update sent; the version and uid any write sent.
-    pub sent: Option<Thing>,
+    /// The content that an update sent; the version and UID that any write sent.
+    pub sent: Option<ModelObject>,
     pub version: Option<u64>,
     pub uid: Option<String>,
-    /// The version a read asked for.
+    /// The version that a read requested.
     pub asked: Option<u64>,
     pub outcome: Outcome,
 }
 
-/// Does one operation. Watches are not the client's own work.
+/// Performs one operation. Watches run in tasks of their own.
 pub async fn act(engine: &Engine, call: Call) -> Record {
-    let Call { via, operation } = call;
+    let Call {
+        api_version,
+        operation,
+    } = call;
     let before = engine.revision();
-    let mut doing = Doing {
+    let mut doing = Execution {
         engine,
-        via,
+        api_version,
         sent: None,
         version: None,
         uid: None,
@@ -75,7 +78,7 @@ pub async fn act(engine: &Engine, call: Call) -> Record {
         before,
     };
     let outcome = doing.run(&operation).await;
-    let Doing {
+    let Execution {
         sent,
         version,
         uid,
@@ -93,27 +96,27 @@ pub async fn act(engine: &Engine, call: Call) -> Record {
         outcome,
     };
     Record {
-        via,
+        api_version,
         operation,
         note,
     }
 }
 
-struct Doing<'a> {
+struct Execution<'a> {
     engine: &'a Engine,
-    via: Via,
+    api_version: ApiVersion,
     before: u64,
-    sent: Option<Thing>,
+    sent: Option<ModelObject>,
     version: Option<u64>,
     uid: Option<String>,
     asked: Option<u64>,
 }
 
-fn refused(error: &Error) -> Outcome {
-    Outcome::Refused(error.status().reason.as_str().to_owned())
+fn rejected(error: &Error) -> Outcome {
+    Outcome::Rejected(error.status().reason.as_str().to_owned())
 }
 
-impl Doing<'_> {
+impl Execution<'_> {
     async fn run(&mut self, operation: &Operation) -> Outcome {
         match operation {
             Operation::Create {
@@ -129,7 +132,7 @@ impl Doing<'_> {
                     object["metadata"]["name"] = Value::Null;
                     object["metadata"]["generateName"] = json!("g-");
                 }
-                let target = key.target(self.via);
+                let target = key.target(self.api_version);
                 let create = Create {
                     kind: target.kind,
                     namespace: target.namespace,
@@ -202,12 +205,12 @@ impl Doing<'_> {
                     dry_run: *dry,
                     ..DeleteOptions::default()
                 };
-                let target = key.target(self.via);
+                let target = key.target(self.api_version);
                 let deleted = self.engine.delete(Delete { target, options }).await;
                 self.one(key.kind, deleted.map(|deleted| deleted.object().clone()))
             }
             Operation::DeleteCollection { scope, grace, dry } => {
-                let list = request(scope, self.via);
+                let list = request(scope, self.api_version);
                 let options = DeleteOptions {
                     grace_seconds: *grace,
                     dry_run: *dry,
@@ -215,8 +218,8 @@ impl Doing<'_> {
                 };
                 let delete = DeleteCollection { list, options };
                 match self.engine.delete_collection(delete).await {
-                    Ok(page) => Outcome::Things(self.things(scope.kind, &page.items)),
-                    Err(error) => refused(&error),
+                    Ok(page) => Outcome::Objects(self.model_objects(scope.kind, &page.items)),
+                    Err(error) => rejected(&error),
                 }
             }
             Operation::Bind { name, node, dry } => {
@@ -229,7 +232,7 @@ impl Doing<'_> {
                 };
                 match self.engine.bind(bind).await {
                     Ok(()) => Outcome::Done,
-                    Err(error) => refused(&error),
+                    Err(error) => rejected(&error),
                 }
             }
             Operation::Finalize { name, dry } => {
@@ -237,7 +240,7 @@ impl Doing<'_> {
                 let mut object = body(&key, FINALIZED, 0, false);
                 object["spec"] = json!({"finalizers": []});
                 let finalize = Update {
-                    target: key.target(self.via),
+                    target: key.target(self.api_version),
                     subresource: Subresource::Finalize,
                     object,
                     options: options(*dry),
@@ -245,13 +248,13 @@ impl Doing<'_> {
                 self.written(Kind::Namespace, self.engine.update(finalize).await)
             }
             Operation::Get { key, at } => {
-                let (target, at) = (key.target(self.via), self.asked(*at));
+                let (target, at) = (key.target(self.api_version), self.asked(*at));
                 let namespace = target.namespace.as_deref();
                 let got = self.engine.get(&target.kind, namespace, &target.name, at);
                 self.one(key.kind, got)
             }
             Operation::List { scope, at, limit } => self.list(scope, *at, *limit).await,
-            Operation::Forget => {
+            Operation::ExpireHistory => {
                 self.engine.expire_history().await;
                 Outcome::Done
             }
@@ -261,8 +264,8 @@ impl Doing<'_> {
 
     fn one(&self, kind: Kind, result: Result<Arc<Object>, Error>) -> Outcome {
         match result {
-            Ok(object) => Outcome::Things(vec![known(kind, self.via, &object)]),
-            Err(error) => refused(&error),
+            Ok(object) => Outcome::Objects(vec![known(kind, self.api_version, &object)]),
+            Err(error) => rejected(&error),
         }
     }
 
@@ -270,8 +273,8 @@ impl Doing<'_> {
         self.one(kind, result.map(|written| written.object))
     }
 
-    fn things(&self, kind: Kind, objects: &[Arc<Object>]) -> Vec<(Key, Thing)> {
-        let one = |object: &Arc<Object>| known(kind, self.via, object);
+    fn model_objects(&self, kind: Kind, objects: &[Arc<Object>]) -> Vec<(Key, ModelObject)> {
+        let one = |object: &Arc<Object>| known(kind, self.api_version, object);
         objects.iter().map(one).collect()
     }
 }

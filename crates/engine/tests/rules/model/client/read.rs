@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use longshore_engine::{Error, ListRequest, Object, ReadVersion};
 
-use super::{Doing, Outcome, refused};
+use super::{Execution, Outcome, rejected};
 use crate::model::{
     body::request,
     kind::Key,
+    model_object::ModelObject,
     operation::{At, Scope},
-    thing::Thing,
 };
 
-impl Doing<'_> {
+impl Execution<'_> {
     pub(super) fn read(&self, key: &Key) -> Option<Arc<Object>> {
-        let target = key.target(self.via);
+        let target = key.target(self.api_version);
         let namespace = target.namespace.as_deref();
         self.engine
             .get(&target.kind, namespace, &target.name, ReadVersion::Latest)
@@ -36,7 +36,7 @@ impl Doing<'_> {
         let mut list = ListRequest {
             limit,
             version: self.asked(at),
-            ..request(scope, self.via)
+            ..request(scope, self.api_version)
         };
         let (mut found, mut revision, mut remaining) = (Vec::new(), None, None);
         loop {
@@ -49,7 +49,7 @@ impl Doing<'_> {
                     let first = (revision.unwrap_or_default(), found);
                     return self.rest(scope, cursor, first);
                 }
-                Err(error) => return refused(&error),
+                Err(error) => return rejected(&error),
             };
             assert_eq!(
                 *revision.get_or_insert(page.revision),
@@ -64,34 +64,39 @@ impl Doing<'_> {
                 );
             }
             remaining = page.remaining;
-            found.extend(self.things(scope.kind, &page.items));
+            found.extend(self.model_objects(scope.kind, &page.items));
             let Some(cursor) = page.cursor else {
                 return Outcome::State(page.revision, found);
             };
             assert_eq!(
                 Some(page.items.len()),
                 limit,
-                "a page that is not full goes on"
+                "a page that is not full has a continue token"
             );
             list.cursor = Some(cursor);
             list.version = ReadVersion::Latest;
-            // Others write between the pages.
+            // Lets others write between the pages.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Goes on with a list whose state was forgotten, in the newest state.
-    fn rest(&self, scope: &Scope, cursor: String, first: (u64, Vec<(Key, Thing)>)) -> Outcome {
+    /// Continues an expired list in the newest state.
+    fn rest(
+        &self,
+        scope: &Scope,
+        cursor: String,
+        first: (u64, Vec<(Key, ModelObject)>),
+    ) -> Outcome {
         let list = ListRequest {
             cursor: Some(cursor),
-            ..request(scope, self.via)
+            ..request(scope, self.api_version)
         };
         match self.engine.list(&list) {
-            Ok(page) => Outcome::Broken {
+            Ok(page) => Outcome::Inconsistent {
                 first,
-                rest: (page.revision, self.things(scope.kind, &page.items)),
+                rest: (page.revision, self.model_objects(scope.kind, &page.items)),
             },
-            Err(error) => refused(&error),
+            Err(error) => rejected(&error),
         }
     }
 }

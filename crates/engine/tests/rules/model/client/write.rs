@@ -1,21 +1,21 @@
-//! Writes that send what was read before, or a part of it.
+//! Writes that send an object that was read, or a part of it.
 
 use longshore_engine::{Patch, Subresource, Update, WriteOptions};
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
 
-use super::{Doing, Outcome};
+use super::{Execution, Outcome};
 use crate::model::{
-    body::{make, options, status},
+    body::{apply_change, options, status},
     kind::{Key, Kind},
-    operation::{Change, How, Precondition},
-    thing::{Thing, body},
+    model_object::{ModelObject, body},
+    operation::{Change, Precondition, StatusWrite},
 };
 
-impl Doing<'_> {
-    /// The version to send along.
+impl Execution<'_> {
+    /// The resource version to send.
     pub(super) fn version(&mut self, key: &Key, version: Precondition) -> Option<u64> {
-        // An object that is not there has no version; a write then finds that out.
+        // An object that does not exist has no version; the write then fails.
         let read = || self.read(key).map(|object| object.revision());
         self.version = sent_version(version, read);
         self.version
@@ -30,7 +30,7 @@ impl Doing<'_> {
         options: WriteOptions,
     ) -> Outcome {
         let patch = Patch {
-            target: key.target(self.via),
+            target: key.target(self.api_version),
             subresource,
             kind: sort,
             body,
@@ -39,7 +39,7 @@ impl Doing<'_> {
         self.written(key.kind, self.engine.patch(patch).await)
     }
 
-    /// Puts back what was read and changed.
+    /// Replaces an object that was read and changed.
     async fn put(
         &mut self,
         key: &Key,
@@ -55,14 +55,14 @@ impl Doing<'_> {
             .version
             .map_or(Value::Null, |version| version.to_string().into());
         if key.kind != Kind::ConfigMap {
-            // Who owns what is only known of ConfigMaps, and not sent of others.
+            // The model only knows the owners of ConfigMaps, so other updates omit them.
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("managedFields");
             }
         }
-        self.sent = Some(Thing::read(key.kind, &object));
+        self.sent = Some(ModelObject::read(key.kind, &object));
         let update = Update {
-            target: key.target(self.via),
+            target: key.target(self.api_version),
             subresource,
             object,
             options: options(dry),
@@ -81,29 +81,35 @@ impl Doing<'_> {
             Some(object) => object.value(),
             None => body(key, 0, 0, false),
         };
-        make(key.kind, &mut object, change);
+        apply_change(key.kind, &mut object, change);
         self.put(key, Subresource::None, object, version, dry).await
     }
 
-    pub(super) async fn status(&mut self, key: &Key, how: How, value: u8, dry: bool) -> Outcome {
+    pub(super) async fn status(
+        &mut self,
+        key: &Key,
+        how: StatusWrite,
+        value: u8,
+        dry: bool,
+    ) -> Outcome {
         let (field, value) = status(key.kind, value);
         let sort = match how {
-            How::Patch(sort) => sort,
-            How::Put(version) => {
+            StatusWrite::Patch(sort) => sort,
+            StatusWrite::Put(version) => {
                 let Some(object) = self.read(key) else {
-                    return Outcome::Refused("NotFound".into());
+                    return Outcome::Rejected("NotFound".into());
                 };
                 let mut object = object.value();
                 object["status"][field] = value;
-                make(key.kind, &mut object, Change::Label(9));
-                make(key.kind, &mut object, Change::Value(9));
+                apply_change(key.kind, &mut object, Change::Label(9));
+                apply_change(key.kind, &mut object, Change::Value(9));
                 return self
                     .put(key, Subresource::Status, object, version, dry)
                     .await;
             }
         };
         let body = match (sort, key.kind) {
-            // Shoes come without a status.
+            // Shoes are created without a status.
             (PatchKind::Json, Kind::Shoe) => {
                 json!([{"op": "add", "path": "/status", "value": {field: value}}])
             }

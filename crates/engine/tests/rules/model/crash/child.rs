@@ -1,4 +1,4 @@
-//! The process that is killed, and what it said until then.
+//! The process that is killed, and the lines that it printed.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -18,11 +18,11 @@ use super::open;
 use crate::model::{
     client::{Note, act},
     generate::write,
-    kind::{Kind, Via},
+    kind::{ApiVersion, Kind},
     operation::{Call, Change, Operation},
 };
 
-/// Tells the child its file and its seed.
+/// The variables with the child's file and seed.
 const FILE: &str = "LONGSHORE_ENGINE_MODEL_FILE";
 const SEED: &str = "LONGSHORE_ENGINE_MODEL_SEED";
 pub(super) const CLIENTS: usize = 6;
@@ -30,10 +30,10 @@ pub(super) const CLIENTS: usize = 6;
 /// A line of the child.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Line {
-    /// A client's operation is done.
+    /// An operation of a client is done.
     Done(usize, usize, Box<Note>),
-    /// A watcher was told of a revision.
-    Saw(u64),
+    /// A watcher saw a revision.
+    Observation(u64),
 }
 
 /// The calls of a client, the same for the same seed.
@@ -45,26 +45,25 @@ pub(super) fn calls(seed: u64, client: usize) -> impl Iterator<Item = Call> {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let strategy = write();
     std::iter::repeat_with(move || strategy.new_tree(&mut runner).unwrap().current())
-        .filter(move |call| can_be_followed(&call.operation, seed))
+        .filter(move |call| is_deterministic(&call.operation, seed))
 }
 
-/// Whether the model can tell from the answers alone what was done.
-fn can_be_followed(operation: &Operation, seed: u64) -> bool {
+/// Whether the model can derive the changes from the responses alone.
+fn is_deterministic(operation: &Operation, seed: u64) -> bool {
     let of_definition = operation.kind() == Some(Kind::Definition);
     match operation {
-        // Which of many objects a broken-off one had come to cannot be known;
-        // and bindings answer without a version to find them by.
+        // The progress of an interrupted collection deletion is unknown; and bindings
+        // respond without a version.
         Operation::DeleteCollection { .. } | Operation::Bind { .. } => false,
         _ if !of_definition => true,
-        // Nobody sees the objects that a definition leaves behind, nor the
-        // version in which they are stored.
+        // No client sees the orphaned objects of a definition, nor their storage version.
         Operation::Create {
             finalizer, value, ..
         } => !finalizer && *value < 2,
         Operation::Update { change, .. } | Operation::Patch { change, .. } => {
             !matches!(change, Change::Finalizers(_) | Change::Value(2..))
         }
-        // A definition that goes takes much along; not in every round.
+        // Deleting a definition deletes many objects, so only some rounds do it.
         Operation::Delete { propagation, .. } => {
             seed.is_multiple_of(2) && matches!(propagation, None | Some(Propagation::Background))
         }
@@ -83,7 +82,7 @@ async fn child_of_the_model() {
     let engine = open(Path::new(&path));
     let mut watch = engine
         .watch(&WatchRequest::of(
-            Kind::ConfigMap.info(Via::V1),
+            Kind::ConfigMap.info(ApiVersion::V1),
             WatchStart::Latest,
         ))
         .unwrap();
@@ -93,7 +92,7 @@ async fn child_of_the_model() {
             | WatchEvent::Modified(object)
             | WatchEvent::Deleted(object) = event
             {
-                say(&Line::Saw(object.revision()));
+                print(&Line::Observation(object.revision()));
             }
         }
     });
@@ -101,7 +100,7 @@ async fn child_of_the_model() {
         let engine = engine.clone();
         tokio::spawn(async move {
             for (index, call) in calls(seed, client).enumerate() {
-                say(&Line::Done(
+                print(&Line::Done(
                     client,
                     index,
                     Box::new(act(&engine, call).await.note),
@@ -114,13 +113,13 @@ async fn child_of_the_model() {
     }
 }
 
-fn say(line: &Line) {
+fn print(line: &Line) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n@{}", serde_json::to_string(line).unwrap()).unwrap();
     out.flush().unwrap();
 }
 
-/// Runs the child and kills it when it has said so many lines.
+/// Runs the child and kills it after this many lines.
 pub(super) fn killed(path: &Path, seed: u64, lines: usize) -> Vec<Line> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -138,13 +137,14 @@ pub(super) fn killed(path: &Path, seed: u64, lines: usize) -> Vec<Line> {
         .lines()
         .map_while(Result::ok)
         .filter(|line| line.starts_with('@'));
-    let mut said: Vec<String> = reader.by_ref().take(lines).collect();
+    let mut lines: Vec<String> = reader.by_ref().take(lines).collect();
     child.kill().unwrap();
-    // What was said before the kill took hold counts too.
-    said.extend(reader);
+    // Lines that were printed before the kill took effect count as well.
+    lines.extend(reader);
     child.wait().unwrap();
-    // The last line may be cut.
-    said.iter()
+    // The last line may be incomplete.
+    lines
+        .iter()
         .filter_map(|line| serde_json::from_str(&line[1..]).ok())
         .collect()
 }

@@ -1,5 +1,5 @@
-//! A killed process: what it acknowledged is in its store, nothing is half
-//! done, and its past is forgotten.
+//! A killed process: its store has every acknowledged write and no partial write, and its
+//! history has expired.
 
 mod child;
 mod replay;
@@ -12,10 +12,10 @@ use super::{
     cases,
     client::{Outcome, Record, act},
     define,
-    kind::{Key, Kind, Via},
+    kind::{ApiVersion, Key, Kind},
+    model_object::State,
     operation::{Call, Operation},
     read_state,
-    thing::State,
 };
 use crate::support;
 use child::{CLIENTS, Line, calls, killed};
@@ -36,21 +36,24 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// What a killed process had done, and what each client was about to do or
-/// had begun; the newest revision anybody saw.
-fn heard(round: u64, lines: Vec<Line>) -> (Vec<Record>, Vec<Call>, u64) {
+/// The completed operations of a killed process, the operation that each client had
+/// started, and the newest revision that any client saw.
+fn completed(round: u64, lines: Vec<Line>) -> (Vec<Record>, Vec<Call>, u64) {
     let (mut done, mut newest) = (Vec::new(), 0);
     let mut next = BTreeMap::from_iter((0..CLIENTS).map(|client| (client, 0)));
     let mut streams: Vec<_> = (0..CLIENTS).map(|client| calls(round, client)).collect();
     for line in lines {
         match line {
-            Line::Saw(revision) => newest = newest.max(revision),
+            Line::Observation(revision) => newest = newest.max(revision),
             Line::Done(client, index, note) => {
                 assert_eq!(next.insert(client, index + 1), Some(index));
                 newest = newest.max(note.after);
-                let Call { via, operation } = streams[client].next().unwrap();
+                let Call {
+                    api_version,
+                    operation,
+                } = streams[client].next().unwrap();
                 done.push(Record {
-                    via,
+                    api_version,
                     operation,
                     note: *note,
                 });
@@ -62,7 +65,7 @@ fn heard(round: u64, lines: Vec<Line>) -> (Vec<Record>, Vec<Call>, u64) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_kills_and_the_past_is_forgotten() {
+fn acknowledged_writes_survive_kills_and_the_history_expires() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let engine = open(&path);
@@ -71,12 +74,12 @@ fn what_was_acknowledged_survives_kills_and_the_past_is_forgotten() {
     drop(engine);
     for round in 0..u64::from(cases(3)) {
         let lines = 200 + usize::try_from(round * 37 % 300).unwrap();
-        let (done, broken, newest) = heard(round, killed(&path, round, lines));
+        let (done, broken, newest) = completed(round, killed(&path, round, lines));
         let engine = open(&path);
         let end = engine.revision();
         assert!(
             end >= newest,
-            "revision {newest} was seen, and the store is of {end}"
+            "revision {newest} was seen, but the store is at {end}"
         );
         let found = read_state(&engine);
         let (expected, uncertain) = replay(start, first, end, done, &broken);
@@ -89,11 +92,11 @@ fn what_was_acknowledged_survives_kills_and_the_past_is_forgotten() {
             .iter()
             .filter(|(key, _)| !uncertain.holds(key))
             .filter(|(key, _)| !is_generated(key) || expected.contains_key(*key))
-            .map(|(key, thing)| (key.clone(), thing.clone()))
+            .map(|(key, model_object)| (key.clone(), model_object.clone()))
             .collect();
         let without = |one: &State, other: &State| -> State {
             let mut rest = one.clone();
-            rest.retain(|key, thing| other.get(key) != Some(thing));
+            rest.retain(|key, model_object| other.get(key) != Some(model_object));
             rest
         };
         let (lost, more) = (without(&expected, &kept), without(&kept, &expected));
@@ -101,14 +104,14 @@ fn what_was_acknowledged_survives_kills_and_the_past_is_forgotten() {
             lost.is_empty() && more.is_empty(),
             "round {round}: expected {lost:#?}\nfound {more:#?}\nbroken off: {broken:#?}"
         );
-        check_past(&engine, end);
+        check_history(&engine, end);
         (start, first) = (engine.revision(), read_state(&engine));
     }
 }
 
-/// The history begins anew.
-fn check_past(engine: &Engine, end: u64) {
-    let kind = Kind::Pod.info(Via::V1);
+/// The history starts empty.
+fn check_history(engine: &Engine, end: u64) {
+    let kind = Kind::Pod.info(ApiVersion::V1);
     for (after, there) in [(end, true), (end - 1, false), (1, false)] {
         let watch = engine.watch(&WatchRequest::of(kind.clone(), WatchStart::After(after)));
         match watch {
@@ -125,13 +128,19 @@ fn check_past(engine: &Engine, end: u64) {
         generated: true,
         dry: false,
     };
-    let via = Via::V1;
+    let api_version = ApiVersion::V1;
     let made = runtime().block_on(async {
-        let create = act(engine, Call { via, operation });
+        let create = act(
+            engine,
+            Call {
+                api_version,
+                operation,
+            },
+        );
         tokio::time::timeout(Duration::from_secs(60), create).await
     });
-    let Outcome::Things(things) = made.unwrap().note.outcome else {
-        panic!("it cannot be written to any more");
+    let Outcome::Objects(model_objects) = made.unwrap().note.outcome else {
+        panic!("the store rejects writes");
     };
-    assert_eq!(things[0].1.version, end + 1, "versions go on");
+    assert_eq!(model_objects[0].1.version, end + 1, "versions continue");
 }

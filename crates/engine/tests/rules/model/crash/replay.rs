@@ -1,4 +1,4 @@
-//! What the store of a killed process must hold, by what it had acknowledged.
+//! The expected store of a killed process, according to its acknowledged writes.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use crate::model::{
     client::{Outcome, Record},
     history::{next, with_uid},
     kind::{Key, Kind},
+    model_object::State,
     operation::{Call, Operation},
-    thing::State,
 };
 
-/// Which objects an operation can change.
+/// The objects that an operation can change.
 fn touched(operation: &Operation) -> Vec<Key> {
     match operation {
         _ if operation.is_dry() => Vec::new(),
-        // Under a name of its own.
+        // The server generates the name.
         Operation::Create {
             key,
             generated: true,
@@ -35,15 +35,15 @@ fn touched(operation: &Operation) -> Vec<Key> {
     }
 }
 
-/// Objects of which the model cannot know what became of them.
+/// Objects whose state the model cannot know.
 pub(super) struct Uncertain(BTreeSet<Key>);
 
 impl Uncertain {
-    /// What broken-off operations may have touched.
+    /// The objects that interrupted operations may have changed.
     fn of(first: &State, done: &[Record], broken: &[Call]) -> Self {
         let broken = broken.iter().map(|call| &call.operation);
         let mut uncertain: BTreeSet<Key> = broken.clone().flat_map(touched).collect();
-        // A definition that goes takes its objects along, one by one.
+        // Deleting a definition deletes its objects one by one.
         let ends = |operation: &Operation| matches!(operation, Operation::Delete { key, .. } if key.kind == Kind::Definition);
         let definition = Key::definition();
         let mut all = done.iter().map(|record| &record.operation).chain(broken);
@@ -54,8 +54,8 @@ impl Uncertain {
         Self(uncertain)
     }
 
-    /// Whether an object is among them. An uncertain namespace makes all in it
-    /// uncertain, and an uncertain definition all of its kind.
+    /// Whether an object is uncertain. An uncertain namespace makes all its objects
+    /// uncertain, and an uncertain definition all objects of its kind.
     pub(super) fn holds(&self, key: &Key) -> bool {
         let namespace = Key::new(Kind::Namespace, "", &key.namespace);
         let of_definition = key.kind == Kind::Shoe && self.0.contains(&Key::definition());
@@ -63,8 +63,8 @@ impl Uncertain {
     }
 }
 
-/// Replays what was acknowledged over the first state, up to the revision of
-/// the store, leaving out what the broken-off operations may have touched.
+/// Replays the acknowledged operations on the first state, up to the revision of the store,
+/// except for the objects that interrupted operations may have changed.
 pub(super) fn replay(
     start: u64,
     first: State,
@@ -98,7 +98,7 @@ pub(super) fn replay(
                     revision += 1;
                 }
             }
-            // Made by one that was left out.
+            // Created by an operation that was left out.
             None => {
                 revision += 1;
                 gaps += 1;
@@ -111,14 +111,13 @@ pub(super) fn replay(
         .filter(|(record, placed)| !**placed && made(record))
         .collect();
     assert!(lost.is_empty(), "acknowledged, but not done: {lost:#?}");
-    assert!(!is_sure || gaps == 0, "{gaps} revisions are nobody's");
+    assert!(!is_sure || gaps == 0, "{gaps} revisions are unexplained");
     state.retain(|key, _| !uncertain.holds(key));
     (state, uncertain)
 }
 
-/// Whether an operation made an object: between its call and its answer, and
-/// nobody else did.
+/// Whether only this operation, between its call and its response, created an object.
 fn made(record: &Record) -> bool {
     matches!(record.operation, Operation::Create { dry: false, .. })
-        && matches!(record.note.outcome, Outcome::Things(_))
+        && matches!(record.note.outcome, Outcome::Objects(_))
 }

@@ -1,14 +1,14 @@
-//! Who owns which fields, and server-side apply.
+//! Field ownership and server-side apply.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Effect, thing,
+    Effect, model_object,
     write::{Write, create},
 };
 use crate::model::{
+    model_object::{ALWAYS, LABEL, Manager, ModelObject, VALUE},
     operation::Config,
-    thing::{ALWAYS, LABEL, Manager, Thing, VALUE},
 };
 
 /// The manager of writes that name none.
@@ -16,18 +16,18 @@ pub(super) const CLIENT: &str = "model Update";
 
 type Owners = BTreeMap<Manager, BTreeSet<String>>;
 
-/// A new object's creator owns all of it.
-pub(super) fn own_all(thing: &mut Thing, manager: &str) {
-    let all = thing.ownable().into_keys().collect();
-    thing.owners.insert(manager.to_owned(), all);
+/// The creator owns all fields of a new object.
+pub(super) fn own_all(model_object: &mut ModelObject, manager: &str) {
+    let all = model_object.ownable().into_keys().collect();
+    model_object.owners.insert(manager.to_owned(), all);
 }
 
-/// Who owns what when an object has changed: what changed or went is lost to
-/// all, and what changed or came is the writer's.
+/// The owners after a change: changed or removed fields lose their owners, changed or added
+/// fields belong to the writer.
 pub(super) fn owners_after(
     owners: &Owners,
-    old: &Thing,
-    new: &Thing,
+    old: &ModelObject,
+    new: &ModelObject,
     writer: Option<&str>,
 ) -> Owners {
     let (before, after) = (old.ownable(), new.ownable());
@@ -58,7 +58,7 @@ pub(super) fn apply(write: &Write<'_>, name: &str, config: &Config, force: bool)
         .map(str::to_owned)
         .collect();
     let Some(old) = write.state.get(&write.key) else {
-        let mut new = thing(write.key.kind, 0, 0, false);
+        let mut new = model_object(write.key.kind, 0, 0, false);
         [new.label, new.value] = wanted.map(|(_, value)| value.unwrap_or_default());
         new.owners.insert(manager, own);
         return create(write.state, write.next, &write.key, new);
@@ -87,12 +87,12 @@ pub(super) fn apply(write: &Write<'_>, name: &str, config: &Config, force: bool)
         }
     }
     if conflicts && !force {
-        return Effect::refused("Conflict");
+        return Effect::rejected("Conflict");
     }
-    if let Err(refused) = write.old() {
-        return refused;
+    if let Err(rejected) = write.old() {
+        return rejected;
     }
     new.owners = owners_after(&old.owners, old, &new, None);
     new.owners.insert(manager, own);
-    write.keep(old, new)
+    write.store(old, new)
 }

@@ -1,16 +1,16 @@
-//! The definition of the custom kind: what it serves, and what follows from a
-//! write of it or of its last object.
+//! The definition of the custom kind: what it serves, and the consequences of a write to it
+//! or to its last object.
 
 use super::{Step, delete::delete};
 use crate::model::{
-    kind::{Key, Kind, Via},
-    thing::{NO_GRACE, State, Thing, Unseen, shown},
+    kind::{ApiVersion, Key, Kind},
+    model_object::{ModelObject, NO_GRACE, State, Unseen, shown},
 };
 
 /// The finalizer of a definition that still has objects to delete.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What the newest condition of a definition says.
+/// The newest condition of a definition.
 mod phase {
     pub(super) const NEW: &str = "";
     pub(super) const ESTABLISHED: &str = "InitialNamesAccepted";
@@ -19,17 +19,17 @@ mod phase {
     pub(super) const CLEAN: &str = "InstanceDeletionCompleted";
 }
 
-/// The status of a definition: the versions ever stored, and its phase.
-fn parts(definition: &Thing) -> (&str, &str) {
+/// The status of a definition: the versions that were ever stored, and its phase.
+fn parts(definition: &ModelObject) -> (&str, &str) {
     definition.status.split_once(' ').unwrap_or_default()
 }
 
-fn set_phase(definition: &mut Thing, phase: &str) {
+fn set_phase(definition: &mut ModelObject, phase: &str) {
     let stored = parts(definition).0;
     definition.status = format!("{stored} {phase}");
 }
 
-/// The version that a definition's value has objects stored in.
+/// The storage version of a definition with this value.
 fn storage(value: &str) -> &str {
     value.split_once(' ').unwrap_or_default().1
 }
@@ -39,8 +39,8 @@ pub(super) fn new_status(value: u8) -> String {
     format!("{} {}", storage(&shown), phase::NEW)
 }
 
-/// The status after a write: one version more may be stored.
-pub(super) fn status_after(old: &Thing, new: &Thing) -> String {
+/// The status after a write, which may add a stored version.
+pub(super) fn status_after(old: &ModelObject, new: &ModelObject) -> String {
     let (stored, phase) = parts(old);
     let now = storage(&new.value);
     if stored.split(',').any(|version| version == now) {
@@ -49,7 +49,7 @@ pub(super) fn status_after(old: &Thing, new: &Thing) -> String {
     format!("{stored},{now} {phase}")
 }
 
-/// The version that objects of a kind are stored in when they are written.
+/// The version in which a written object of a kind is stored.
 pub(super) fn stored(state: &State, kind: Kind) -> Unseen {
     let definition = state.get(&Key::definition());
     let version = definition.filter(|_| kind == Kind::Shoe);
@@ -59,10 +59,10 @@ pub(super) fn stored(state: &State, kind: Kind) -> Unseen {
 }
 
 /// Whether the custom kind is served in a version.
-pub fn is_served(state: &State, via: Via) -> bool {
+pub fn is_served(state: &State, api_version: ApiVersion) -> bool {
     state.get(&Key::definition()).is_some_and(|definition| {
         let served = definition.value.split_once(' ').unwrap_or_default().0;
-        parts(definition).1 != phase::NEW && served.split(',').any(|one| one == via.name())
+        parts(definition).1 != phase::NEW && served.split(',').any(|one| one == api_version.name())
     })
 }
 
@@ -71,25 +71,25 @@ pub fn ends(step: &Step) -> bool {
     step.gone && step.key.kind == Kind::Definition
 }
 
-/// Whether nothing can be made of the custom kind any more.
+/// Whether creates of the custom kind are rejected.
 pub(super) fn is_terminating(state: &State) -> bool {
     state
         .get(&Key::definition())
         .is_some_and(|definition| matches!(parts(definition).1, phase::PENDING | phase::CLEANING))
 }
 
-/// A state without the objects that nobody can see: a definition that is let
-/// go by hand leaves its objects behind, until it is made again.
+/// A state without orphans, which no client can see: a definition whose finalizer is
+/// removed by hand leaves its objects behind until it is created again.
 pub fn visible(state: &State) -> State {
     let mut state = state.clone();
-    if !is_served(&state, Via::V1) {
+    if !is_served(&state, ApiVersion::V1) {
         state.retain(|key, _| key.kind != Kind::Shoe);
     }
     state
 }
 
-/// What the first deletion of a definition does to it.
-pub(super) fn begin_deletion(definition: &mut Thing) {
+/// The effect of the first deletion of a definition.
+pub(super) fn begin_deletion(definition: &mut ModelObject) {
     if !definition.finalizers.iter().any(|name| name == CLEANUP) {
         definition.finalizers.push(CLEANUP.to_owned());
     }
@@ -97,8 +97,8 @@ pub(super) fn begin_deletion(definition: &mut Thing) {
     set_phase(definition, phase::PENDING);
 }
 
-/// Adds what follows from the steps of a write: a new definition is
-/// established, and one that is being deleted takes its objects along.
+/// Adds the consequences of the steps of a write: a new definition is established, and a
+/// definition that is being deleted deletes its objects.
 pub(super) fn settle(state: &State, revision: u64, steps: &mut Vec<Step>) {
     let ends_object = |step: &Step| step.key.kind == Kind::Shoe && step.gone;
     let concerns = |step: &Step| step.key.kind == Kind::Definition || ends_object(step);
@@ -126,11 +126,11 @@ pub(super) fn settle(state: &State, revision: u64, steps: &mut Vec<Step>) {
     after.clean_up(&key);
 }
 
-/// What follows from the steps of a write.
+/// The consequences of the steps of a write.
 struct After<'a> {
     /// The state after all steps.
     now: State,
-    /// The revision before them.
+    /// The revision before the steps.
     revision: u64,
     steps: &'a mut Vec<Step>,
 }
@@ -145,7 +145,7 @@ impl After<'_> {
         self.steps.push(step);
     }
 
-    fn change(&mut self, key: &Key, mut new: Thing) {
+    fn change(&mut self, key: &Key, mut new: ModelObject) {
         let old = self.now[key].clone();
         if new != old {
             new.version = self.next();
@@ -153,15 +153,15 @@ impl After<'_> {
         }
     }
 
-    /// Deletes what a definition that is being deleted still has.
+    /// Deletes the remaining objects of a definition that is being deleted.
     fn clean_up(&mut self, key: &Key) {
         let definition = self.now[key].clone();
         if definition.grace.is_none() || !definition.finalizers.iter().any(|name| name == CLEANUP) {
             return;
         }
-        let shoes = |now: &State| -> Vec<(Key, Thing)> {
+        let shoes = |now: &State| -> Vec<(Key, ModelObject)> {
             let all = now.iter().filter(|(key, _)| key.kind == Kind::Shoe);
-            all.map(|(key, thing)| (key.clone(), thing.clone()))
+            all.map(|(key, model_object)| (key.clone(), model_object.clone()))
                 .collect()
         };
         for (key, shoe) in shoes(&self.now) {
@@ -180,10 +180,10 @@ impl After<'_> {
         if !new.finalizers.is_empty() {
             return self.change(key, new);
         }
-        let told = Thing {
+        let last = ModelObject {
             version: self.next(),
             ..definition.clone()
         };
-        self.add(Step::gone(key, &definition, told));
+        self.add(Step::gone(key, &definition, last));
     }
 }

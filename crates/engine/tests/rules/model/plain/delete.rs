@@ -1,24 +1,24 @@
-//! Deletions: begun, gone on with, or done.
+//! Deletions: started, continued, or completed.
 
 use longshore_engine::Propagation;
 
 use super::{Step, definition};
 use crate::model::{
     kind::{Key, Kind},
-    thing::{NO_GRACE, Thing},
+    model_object::{ModelObject, NO_GRACE},
 };
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The answer of a deletion, and what it changed.
+/// The response to a deletion, and its changes.
 pub(super) fn delete(
     next: u64,
     key: &Key,
-    old: &Thing,
+    old: &ModelObject,
     propagation: Option<Propagation>,
     grace: Option<i64>,
-) -> (Thing, Vec<Step>) {
+) -> (ModelObject, Vec<Step>) {
     let mut new = old.clone();
     if key.kind == Kind::Definition && old.grace.is_none() {
         definition::begin_deletion(&mut new);
@@ -28,7 +28,7 @@ pub(super) fn delete(
     if key.kind == Kind::Pod {
         match old.grace {
             Some(left) if grace.is_some_and(|asked| asked < left) => new.grace = grace,
-            // It goes on; only the policy can still be changed.
+            // The deletion continues; only the policy can still change.
             Some(left) if left > 0 && propagation.is_none() => return (old.clone(), Vec::new()),
             Some(_) => {}
             None => {
@@ -45,7 +45,7 @@ pub(super) fn delete(
     let waits =
         !new.finalizers.is_empty() || (key.kind == Kind::Namespace && !new.value.is_empty());
     if waits && new.grace.is_none_or(|left| left == NO_GRACE) {
-        // Namespaces have no grace.
+        // Namespaces have no grace period.
         let is_namespace = key.kind == Kind::Namespace;
         new.grace = Some(if is_namespace { NO_GRACE } else { 0 });
         new.generation += i64::from(old.grace.is_none() && key.kind.has_generation());
@@ -58,23 +58,23 @@ pub(super) fn delete(
         return (new.clone(), vec![Step::changed(key, old, new)]);
     }
     if new.grace == Some(0) && old.grace != Some(0) {
-        // The end of the grace is told before the end of the object.
+        // Watches get the end of the grace period before the end of the object.
         new.version = next;
-        let told = Thing {
+        let last = ModelObject {
             version: next + 1,
             ..new.clone()
         };
-        let gone = Step::gone(key, &new, told.clone());
-        return (told, vec![Step::changed(key, old, new), gone]);
+        let gone = Step::gone(key, &new, last.clone());
+        return (last, vec![Step::changed(key, old, new), gone]);
     }
-    let told = Thing {
+    let last = ModelObject {
         version: next,
         ..old.clone()
     };
-    (told.clone(), vec![Step::gone(key, old, told)])
+    (last.clone(), vec![Step::gone(key, old, last)])
 }
 
-/// The finalizers with the one that says what becomes of dependents.
+/// The finalizers with the one for the propagation policy.
 fn with_policy(kind: Kind, held: &[String], propagation: Option<Propagation>) -> Vec<String> {
     let has = |name: &str| held.iter().any(|held| held == name);
     let policy = match propagation {

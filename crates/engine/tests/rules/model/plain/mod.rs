@@ -1,4 +1,4 @@
-//! The plain model: what an operation must answer, and change, in a state.
+//! The plain model: the expected response and changes of an operation in a state.
 
 mod apply;
 mod definition;
@@ -8,61 +8,61 @@ mod write;
 use super::{
     client::{Outcome, Record},
     kind::{Key, Kind},
-    operation::{How, Operation, Scope},
-    thing::{FINALIZED, State, Thing, shown},
+    model_object::{FINALIZED, ModelObject, State, shown},
+    operation::{Operation, Scope, StatusWrite},
 };
 use longshore_model::PatchKind;
 
 pub use definition::{ends, is_served, visible};
 use write::{Metadata, Write, changed, write};
 
-/// One revision: what became of one object.
+/// One revision: the change of one object.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub key: Key,
-    pub before: Option<Thing>,
-    /// What watches are told: the new state, or the last one of what is gone.
-    pub told: Thing,
+    pub before: Option<ModelObject>,
+    /// The object in the watch event: the new state, or the last one of a deleted object.
+    pub event_object: ModelObject,
     pub gone: bool,
 }
 
 impl Step {
-    fn made(key: &Key, told: Thing) -> Self {
+    fn made(key: &Key, event_object: ModelObject) -> Self {
         Self {
             key: key.clone(),
             before: None,
-            told,
+            event_object,
             gone: false,
         }
     }
 
-    fn changed(key: &Key, before: &Thing, told: Thing) -> Self {
+    fn changed(key: &Key, before: &ModelObject, event_object: ModelObject) -> Self {
         Self {
             key: key.clone(),
             before: Some(before.clone()),
-            told,
+            event_object,
             gone: false,
         }
     }
 
-    fn gone(key: &Key, before: &Thing, told: Thing) -> Self {
+    fn gone(key: &Key, before: &ModelObject, event_object: ModelObject) -> Self {
         Self {
             gone: true,
-            ..Self::changed(key, before, told)
+            ..Self::changed(key, before, event_object)
         }
     }
 
-    /// Makes a state the next one.
+    /// Applies the step to a state.
     pub fn take(self, state: &mut State) {
         if self.gone {
             state.remove(&self.key);
         } else {
-            state.insert(self.key, self.told);
+            state.insert(self.key, self.event_object);
         }
     }
 }
 
-/// What an operation does in a state.
+/// The effect of an operation in a state.
 #[derive(Debug)]
 pub struct Effect {
     pub outcome: Outcome,
@@ -70,8 +70,8 @@ pub struct Effect {
 }
 
 impl Effect {
-    fn refused(reason: &str) -> Self {
-        Self::answer(Outcome::Refused(reason.to_owned()))
+    fn rejected(reason: &str) -> Self {
+        Self::answer(Outcome::Rejected(reason.to_owned()))
     }
 
     fn answer(outcome: Outcome) -> Self {
@@ -81,46 +81,46 @@ impl Effect {
         }
     }
 
-    /// Ends with an answer that holds this object.
-    fn one(key: &Key, thing: Thing, steps: Vec<Step>) -> Self {
+    /// Completes with a response that has this object.
+    fn one(key: &Key, model_object: ModelObject, steps: Vec<Step>) -> Self {
         Self {
-            outcome: Outcome::Things(vec![(key.clone(), thing)]),
+            outcome: Outcome::Objects(vec![(key.clone(), model_object)]),
             steps,
         }
     }
 }
 
-/// Whether a scope takes an object.
-pub fn selects(scope: &Scope, key: &Key, thing: &Thing) -> bool {
+/// Whether a scope selects an object.
+pub fn selects(scope: &Scope, key: &Key, model_object: &ModelObject) -> bool {
     let here = scope
         .namespace
         .is_none_or(|namespace| key.namespace == namespace);
     let chosen = match (scope.selector % 5, key.kind) {
-        (1, _) => thing.label == "1",
-        (2, _) => thing.label != "1",
-        (3, _) => matches!(thing.label.as_str(), "0" | "2"),
-        (4, Kind::Pod) => thing.node == "node1",
+        (1, _) => model_object.label == "1",
+        (2, _) => model_object.label != "1",
+        (3, _) => matches!(model_object.label.as_str(), "0" | "2"),
+        (4, Kind::Pod) => model_object.node == "node1",
         (4, _) => key.name != "o1",
         _ => true,
     };
     key.kind == scope.kind && here && chosen
 }
 
-/// The objects a scope takes, in order.
-pub fn list(state: &State, scope: &Scope) -> Vec<(Key, Thing)> {
+/// The objects that a scope selects, in order.
+pub fn list(state: &State, scope: &Scope) -> Vec<(Key, ModelObject)> {
     state
         .iter()
-        .filter(|(key, thing)| selects(scope, key, thing))
-        .map(|(key, thing)| (key.clone(), thing.clone()))
+        .filter(|(key, model_object)| selects(scope, key, model_object))
+        .map(|(key, model_object)| (key.clone(), model_object.clone()))
         .collect()
 }
 
-/// What an operation does in the state of a revision.
+/// The effect of an operation in the state of a revision.
 pub fn effect(state: &State, revision: u64, record: &Record) -> Effect {
-    if record.operation.kind() == Some(Kind::Shoe) && !is_served(state, record.via) {
+    if record.operation.kind() == Some(Kind::Shoe) && !is_served(state, record.api_version) {
         return match record.operation {
             Operation::Watch { .. } | Operation::Follow { .. } => Effect::answer(Outcome::Done),
-            _ => Effect::refused("NotFound"),
+            _ => Effect::rejected("NotFound"),
         };
     }
     let mut effect = first_effect(state, revision, record);
@@ -128,7 +128,7 @@ pub fn effect(state: &State, revision: u64, record: &Record) -> Effect {
     effect
 }
 
-/// What a read finds in an old state.
+/// The result of a read in an old state.
 pub fn read(state: &State, revision: u64, record: &Record) -> Effect {
     first_effect(state, revision, record)
 }
@@ -152,16 +152,16 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             finalizer,
             ..
         } => {
-            // A generated name is whatever came back.
+            // A generated name is taken from the response.
             let key = match &note.outcome {
-                Outcome::Things(things) if things.len() == 1 => &things[0].0,
+                Outcome::Objects(model_objects) if model_objects.len() == 1 => &model_objects[0].0,
                 _ => key,
             };
-            let mut thing = thing(key.kind, *label, *value, *finalizer);
+            let mut model_object = model_object(key.kind, *label, *value, *finalizer);
             if key.kind == Kind::ConfigMap {
-                apply::own_all(&mut thing, apply::CLIENT);
+                apply::own_all(&mut model_object, apply::CLIENT);
             }
-            write::create(state, next, key, thing)
+            write::create(state, next, key, model_object)
         }
         Operation::Update { key, .. } => {
             let sent = note.sent.clone().unwrap_or_default();
@@ -173,9 +173,9 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
                 sent_owners: Some(&sent.owners).filter(|owners| !owners.is_empty()),
                 ..writing(key)
             };
-            write(&put, &|old| Thing {
+            write(&put, &|old| ModelObject {
                 label: sent.label.clone(),
-                // A namespace's finalizers have a place of their own to be changed.
+                // A namespace's finalizers only change through the finalize subresource.
                 value: if key.kind == Kind::Namespace {
                     &old.value
                 } else {
@@ -192,7 +192,7 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             key, sort, change, ..
         } => {
             if *sort == PatchKind::Strategic && key.kind == Kind::Shoe {
-                return of_no_use(state, key);
+                return unsupported_patch(state, key);
             }
             write(&writing(key), &|old| changed(key.kind, old, *sort, *change))
         }
@@ -209,14 +209,14 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             let mut put = writing(key);
             let mut metadata = Metadata::default();
             match how {
-                How::Patch(PatchKind::Strategic) if key.kind == Kind::Shoe => {
-                    return of_no_use(state, key);
+                StatusWrite::Patch(PatchKind::Strategic) if key.kind == Kind::Shoe => {
+                    return unsupported_patch(state, key);
                 }
-                How::Patch(PatchKind::Json) => {}
-                How::Patch(_) => metadata.label = Some("9".to_owned()),
-                How::Put(_) => {
+                StatusWrite::Patch(PatchKind::Json) => {}
+                StatusWrite::Patch(_) => metadata.label = Some("9".to_owned()),
+                StatusWrite::Put(_) => {
                     let Some(sent) = &note.sent else {
-                        return Effect::refused("NotFound");
+                        return Effect::rejected("NotFound");
                     };
                     if note.version.is_none() && !key.kind.takes_updates_without_version() {
                         return without_version(state, key);
@@ -242,11 +242,11 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             ..
         } => {
             let Some(old) = state.get(key) else {
-                return Effect::refused("NotFound");
+                return Effect::rejected("NotFound");
             };
             let other_uid = note.uid.as_ref().is_some_and(|uid| *uid != old.uid);
             if other_uid || note.version.is_some_and(|version| version != old.version) {
-                return Effect::refused("Conflict");
+                return Effect::rejected("Conflict");
             }
             let (answer, steps) = delete::delete(next, key, old, *propagation, *grace);
             Effect::one(key, answer, steps)
@@ -256,24 +256,24 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             for (key, old) in list(state, scope) {
                 let next = next + steps.len() as u64;
                 let (_, more) = delete::delete(next, &key, &old, None, *grace);
-                // Told as they were.
+                // The response has the objects before their deletion.
                 answers.push((key, old));
                 steps.extend(more);
             }
             Effect {
-                outcome: Outcome::Things(answers),
+                outcome: Outcome::Objects(answers),
                 steps,
             }
         }
         Operation::Bind { name, node, .. } => {
             let key = Key::new(Kind::Pod, "default", name);
             match state.get(&key) {
-                None => Effect::refused("NotFound"),
+                None => Effect::rejected("NotFound"),
                 Some(old) if old.grace.is_some() || !old.node.is_empty() => {
-                    Effect::refused("Conflict")
+                    Effect::rejected("Conflict")
                 }
                 Some(old) => {
-                    let new = Thing {
+                    let new = ModelObject {
                         node: format!("node{node}"),
                         version: next,
                         ..old.clone()
@@ -291,8 +291,8 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
                 version: None,
                 ..writing(&key)
             };
-            // What is sent takes the place of all but the status.
-            write(&finalize, &|old| Thing {
+            // The body replaces everything except the status.
+            write(&finalize, &|old| ModelObject {
                 label: FINALIZED.to_string(),
                 finalizers: Vec::new(),
                 value: String::new(),
@@ -300,30 +300,30 @@ fn first_effect(state: &State, revision: u64, record: &Record) -> Effect {
             })
         }
         Operation::Get { key, .. } => match state.get(key) {
-            None => Effect::refused("NotFound"),
-            Some(thing) => Effect::one(key, thing.clone(), Vec::new()),
+            None => Effect::rejected("NotFound"),
+            Some(model_object) => Effect::one(key, model_object.clone(), Vec::new()),
         },
         Operation::List { scope, .. } => {
             Effect::answer(Outcome::State(revision, list(state, scope)))
         }
-        Operation::Forget | Operation::Watch { .. } | Operation::Follow { .. } => {
+        Operation::ExpireHistory | Operation::Watch { .. } | Operation::Follow { .. } => {
             Effect::answer(Outcome::Done)
         }
     }
 }
 
-/// An update that must have a version, and has none.
+/// An update without a required resource version.
 fn without_version(state: &State, key: &Key) -> Effect {
-    Effect::refused(if state.contains_key(key) {
+    Effect::rejected(if state.contains_key(key) {
         "Invalid"
     } else {
         "NotFound"
     })
 }
 
-/// A patch of a kind that custom objects do not take.
-fn of_no_use(state: &State, key: &Key) -> Effect {
-    Effect::refused(if state.contains_key(key) {
+/// A patch type that custom objects do not support.
+fn unsupported_patch(state: &State, key: &Key) -> Effect {
+    Effect::rejected(if state.contains_key(key) {
         "UnsupportedMediaType"
     } else {
         "NotFound"
@@ -331,8 +331,8 @@ fn of_no_use(state: &State, key: &Key) -> Effect {
 }
 
 /// A new object.
-fn thing(kind: Kind, label: u8, value: u8, finalizer: bool) -> Thing {
-    Thing {
+fn model_object(kind: Kind, label: u8, value: u8, finalizer: bool) -> ModelObject {
+    ModelObject {
         generation: i64::from(kind.has_generation()),
         label: label.to_string(),
         finalizers: if finalizer {
@@ -346,6 +346,6 @@ fn thing(kind: Kind, label: u8, value: u8, finalizer: bool) -> Thing {
             Kind::Definition => definition::new_status(value),
             _ => String::new(),
         },
-        ..Thing::default()
+        ..ModelObject::default()
     }
 }

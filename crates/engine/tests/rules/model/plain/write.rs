@@ -11,38 +11,38 @@ use super::{
 };
 use crate::model::{
     kind::{Key, Kind},
+    model_object::{Manager, ModelObject, State, image, shown},
     operation::Change,
-    thing::{Manager, State, Thing, image, shown},
 };
 
-/// A write to an object that is there.
+/// A write to an existing object.
 pub(super) struct Write<'a> {
     pub(super) state: &'a State,
-    /// The revision it makes.
+    /// The revision that the write produces.
     pub(super) next: u64,
     pub(super) key: Key,
-    /// The version and the uid that were sent; an empty uid is none.
+    /// The version and the UID that were sent; an empty UID means none.
     pub(super) version: Option<u64>,
     pub(super) uid: String,
-    /// Who owned what, as the client read it and sent it back.
+    /// The owners, as the client read and returned them.
     pub(super) sent_owners: Option<&'a BTreeMap<Manager, BTreeSet<String>>>,
 }
 
 impl Write<'_> {
     /// The object, if the preconditions hold.
-    pub(super) fn old(&self) -> Result<&Thing, Effect> {
+    pub(super) fn old(&self) -> Result<&ModelObject, Effect> {
         let Some(old) = self.state.get(&self.key) else {
-            return Err(Effect::refused("NotFound"));
+            return Err(Effect::rejected("NotFound"));
         };
         let other_uid = !self.uid.is_empty() && self.uid != old.uid;
         if other_uid || self.version.is_some_and(|version| version != old.version) {
-            return Err(Effect::refused("Conflict"));
+            return Err(Effect::rejected("Conflict"));
         }
         Ok(old)
     }
 
-    /// Keeps a new state, if it differs from the old one.
-    pub(super) fn keep(&self, old: &Thing, mut new: Thing) -> Effect {
+    /// Stores a new state, if it differs from the old one.
+    pub(super) fn store(&self, old: &ModelObject, mut new: ModelObject) -> Effect {
         if new == *old && new.stored.0 == old.stored.0 {
             return Effect::one(&self.key, old.clone(), Vec::new());
         }
@@ -50,11 +50,11 @@ impl Write<'_> {
         let held = self.key.kind == Kind::Namespace && !new.value.is_empty();
         let gone = new.grace.is_some_and(|left| left <= 0) && new.finalizers.is_empty() && !held;
         let step = if gone {
-            let told = Thing {
+            let last = ModelObject {
                 version: self.next,
                 ..old.clone()
             };
-            Step::gone(&self.key, old, told)
+            Step::gone(&self.key, old, last)
         } else {
             Step::changed(&self.key, old, new.clone())
         };
@@ -62,39 +62,39 @@ impl Write<'_> {
     }
 }
 
-pub(super) fn create(state: &State, version: u64, key: &Key, thing: Thing) -> Effect {
+pub(super) fn create(state: &State, version: u64, key: &Key, model_object: ModelObject) -> Effect {
     if key.kind == Kind::Shoe && definition::is_terminating(state) {
-        return Effect::refused("Forbidden");
+        return Effect::rejected("Forbidden");
     }
     if key.kind.is_namespaced() {
         match state.get(&Key::new(Kind::Namespace, "", &key.namespace)) {
-            None => return Effect::refused("NotFound"),
-            Some(namespace) if namespace.grace.is_some() => return Effect::refused("Forbidden"),
+            None => return Effect::rejected("NotFound"),
+            Some(namespace) if namespace.grace.is_some() => return Effect::rejected("Forbidden"),
             Some(_) => {}
         }
     }
     if state.contains_key(key) {
-        return Effect::refused("AlreadyExists");
+        return Effect::rejected("AlreadyExists");
     }
-    let new = Thing {
+    let new = ModelObject {
         version,
         stored: definition::stored(state, key.kind),
-        ..thing
+        ..model_object
     };
     let mut steps = vec![Step::made(key, new.clone())];
     let account = Key::new(Kind::Account, &key.name, "default");
     if key.kind == Kind::Namespace && !state.contains_key(&account) {
-        let thing = Thing {
+        let model_object = ModelObject {
             version: version + 1,
-            ..Thing::default()
+            ..ModelObject::default()
         };
-        steps.push(Step::made(&account, thing));
+        steps.push(Step::made(&account, model_object));
     }
     Effect::one(key, new, steps)
 }
 
-/// An update, patch or the like: `change` gives the new content.
-pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effect {
+/// An update or patch: `change` returns the new content.
+pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&ModelObject) -> ModelObject) -> Effect {
     let kind = write.key.kind;
     let old = match write.old() {
         Ok(old) => old,
@@ -103,11 +103,11 @@ pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effe
     let mut new = change(old);
     let held: BTreeSet<_> = old.finalizers.iter().collect();
     let adds = new.finalizers.iter().any(|name| !held.contains(name));
-    // A Job made up anew lacks the selector that the server gave.
+    // A made-up Job lacks the selector that the server generated.
     let other_spec = new.node != old.node || (kind == Kind::Job && new.is_new);
     new.is_new = false;
     if other_spec || (old.grace.is_some() && adds) {
-        return Effect::refused("Invalid");
+        return Effect::rejected("Invalid");
     }
     if kind == Kind::Shoe {
         new.stored = definition::stored(write.state, kind);
@@ -122,41 +122,46 @@ pub(super) fn write(write: &Write<'_>, change: &dyn Fn(&Thing) -> Thing) -> Effe
     if kind.has_generation() && new.value != old.value {
         new.generation += 1;
     }
-    write.keep(old, new)
+    write.store(old, new)
 }
 
-/// The metadata that a write of the status sends along.
+/// The metadata in a write of the status.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     pub(super) label: Option<String>,
     pub(super) finalizers: Option<Vec<String>>,
 }
 
-/// A write of the status. That of a built-in kind changes metadata, too.
+/// A write of the status. For built-in kinds it also changes metadata.
 pub(super) fn status(write: &Write<'_>, status: &str, sent: Metadata) -> Effect {
     let old = match write.old() {
         Ok(old) => old,
         Err(effect) => return effect,
     };
-    let mut new = Thing {
+    let mut new = ModelObject {
         status: status.to_owned(),
         ..old.clone()
     };
     if write.key.kind == Kind::Shoe {
         new.stored = definition::stored(write.state, Kind::Shoe);
-        return write.keep(old, new);
+        return write.store(old, new);
     }
     new.label = sent.label.unwrap_or(new.label);
     new.finalizers = sent.finalizers.unwrap_or(new.finalizers);
     let adds = (new.finalizers.iter()).any(|name| !old.finalizers.contains(name));
     if old.grace.is_some() && adds {
-        return Effect::refused("Invalid");
+        return Effect::rejected("Invalid");
     }
-    write.keep(old, new)
+    write.store(old, new)
 }
 
-/// What a patch makes of an object.
-pub(super) fn changed(kind: Kind, old: &Thing, sort: PatchKind, change: Change) -> Thing {
+/// The result of a patch.
+pub(super) fn changed(
+    kind: Kind,
+    old: &ModelObject,
+    sort: PatchKind,
+    change: Change,
+) -> ModelObject {
     let mut new = old.clone();
     match change {
         Change::Value(value) if kind == Kind::Definition => new.value = shown(kind, value),
@@ -181,8 +186,8 @@ pub(super) fn changed(kind: Kind, old: &Thing, sort: PatchKind, change: Change) 
     new
 }
 
-/// What strategic merge makes of two sets: what was sent, in that order, and
-/// what only was there before what it stood before.
+/// The result of a strategic merge of two sets: the items of the patch in their order, and
+/// each remaining item before the one that it preceded.
 fn as_sets(held: &[String], sent: Vec<String>) -> Vec<String> {
     let mut rest = held.to_vec();
     rest.retain(|name| !sent.contains(name));

@@ -8,9 +8,9 @@ class Repository:
     __instance__ = None
 
     def __init__(self, path):
-        # As ZenML's own: it is git's, too.
+        # Like ZenML's own, it must be a git repository.
         if not os.path.isdir(os.path.join(path, ".git")):
-            raise ValueError(path + " is no git repository")
+            raise ValueError(path + " is not a git repository")
         with open(os.path.join(path, ".zenml", ".zenml_config")) as file:
             self.settings = json.load(file)
         self.path = path

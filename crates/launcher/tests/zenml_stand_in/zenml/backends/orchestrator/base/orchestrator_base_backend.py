@@ -1,4 +1,4 @@
-"""Runs a pipeline where it is."""
+"""Runs a pipeline in this process."""
 
 import importlib
 

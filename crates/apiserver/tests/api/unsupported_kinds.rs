@@ -1,0 +1,152 @@
+//! Warnings for objects of kinds that no controller acts on, if the server has them
+//! enabled.
+
+use serde_json::{Value, json};
+
+use super::common::{Answer, Server};
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+const APPLY: &str = "application/apply-patch+yaml";
+const WARNING: &str = r#"299 - "statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md""#;
+
+fn set(name: &str) -> Value {
+    let labels = json!({"a": "b"});
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {"serviceName": "s", "selector": {"matchLabels": labels}, "template": template},
+    })
+}
+
+fn warnings_of(answer: &Answer) -> Vec<&str> {
+    let all = answer.headers.get_all("warning").iter();
+    all.map(|value| value.to_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn every_kind_of_create_warns_and_updates_do_not() {
+    let server = Server::with_idle_warnings();
+    let path = format!("{SETS}/b");
+    let applied = format!("{path}?fieldManager=me");
+    let text = set("b").to_string();
+
+    let made = server.post(SETS, &set("a")).await;
+    assert_eq!((made.code, warnings_of(&made)), (201, vec![WARNING]));
+    let dry = server.post(&format!("{SETS}?dryRun=All"), &set("c")).await;
+    assert_eq!((dry.code, warnings_of(&dry)), (201, vec![WARNING]));
+    let made = server.patch(&applied, APPLY, &text).await;
+    assert_eq!((made.code, warnings_of(&made)), (201, vec![WARNING]));
+
+    let again = server.patch(&applied, APPLY, &text).await;
+    let merged = server
+        .patch(
+            &path,
+            "application/merge-patch+json",
+            r#"{"spec": {"replicas": 2}}"#,
+        )
+        .await;
+    let put = server.put(&path, &set("b")).await;
+    let scaled = server
+        .patch(
+            &format!("{path}/scale"),
+            "application/merge-patch+json",
+            r#"{"spec": {"replicas": 3}}"#,
+        )
+        .await;
+    let read = server.get(&path).await;
+    for answer in [again, merged, put, scaled, read] {
+        assert_eq!(
+            (answer.code, warnings_of(&answer)),
+            (200, vec![]),
+            "{}",
+            answer.text()
+        );
+    }
+    let taken = server.post(SETS, &set("a")).await;
+    assert_eq!((taken.code, warnings_of(&taken)), (409, vec![]));
+}
+
+#[tokio::test]
+async fn a_put_that_creates_warns_that_rbac_is_not_enforced() {
+    let server = Server::with_idle_warnings();
+    let role = json!({"metadata": {"name": "reader"}, "rules": []});
+    let path = format!("{ROLES}/reader");
+    let made = server.put(&path, &role).await;
+    let warnings = warnings_of(&made);
+    assert_eq!((made.code, warnings.len()), (201, 1), "{}", made.text());
+    assert!(
+        warnings[0].contains("roles.rbac.authorization.k8s.io are stored"),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings[0].contains("rights are not enforced"),
+        "{warnings:?}"
+    );
+    let again = server.put(&path, &role).await;
+    assert_eq!((again.code, warnings_of(&again)), (200, vec![]));
+}
+
+#[tokio::test]
+async fn other_warnings_come_first() {
+    let server = Server::with_idle_warnings();
+    let mut wrong = set("a");
+    wrong["colour"] = "red".into();
+    let made = server.post(SETS, &wrong).await;
+    let unknown = r#"299 - "unknown field \"colour\"""#;
+    assert_eq!(warnings_of(&made), [unknown, WARNING]);
+}
+
+#[tokio::test]
+async fn supported_and_custom_kinds_cause_no_warning() {
+    let server = Server::with_idle_warnings();
+    let names = json!({"plural": "statefulsets", "singular": "statefulset", "kind": "StatefulSet"});
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
+    let definition = json!({
+        "metadata": {"name": "statefulsets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    });
+    let custom = json!({
+        "apiVersion": "example.com/v1", "kind": "StatefulSet", "metadata": {"name": "a"},
+    });
+    let map = json!({"metadata": {"name": "a"}});
+    for (path, body) in [
+        ("/api/v1/namespaces/default/configmaps", map.clone()),
+        ("/api/v1/namespaces", map),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            definition,
+        ),
+        (
+            "/apis/example.com/v1/namespaces/default/statefulsets",
+            custom,
+        ),
+    ] {
+        let mut made = server.post(path, &body).await;
+        for _ in 0..500 {
+            if made.code != 404 {
+                break;
+            }
+            // A definition is served shortly after its creation.
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            made = server.post(path, &body).await;
+        }
+        assert_eq!(
+            (made.code, warnings_of(&made)),
+            (201, vec![]),
+            "{}",
+            made.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_standalone_server_does_not_warn() {
+    let server = Server::new();
+    let made = server.post(SETS, &set("a")).await;
+    assert_eq!((made.code, warnings_of(&made)), (201, vec![]));
+}
