@@ -10,11 +10,14 @@ pub(crate) struct Embedded {
     folder: tempfile::TempDir,
 }
 
+/// Builds the program.
+pub(crate) fn build() -> Outcome {
+    finish(cargo().args(["build", "--release", "--package", "longshore-cli"]))
+}
+
 impl Embedded {
-    /// Builds the program and starts the cluster, with more words for `longshore up`.
+    /// Starts the cluster with more words for `longshore up`; [`build`] comes first.
     pub(crate) fn start(words: &[String]) -> Outcome<Self> {
-        let mut build = cargo();
-        finish(build.args(["build", "--release", "--package", "longshore-cli"]))?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let cluster = Self {
             program: target().join("release/longshore"),

@@ -4,7 +4,7 @@
 use std::{env, path::Path, process::Command};
 
 use crate::{
-    embedded::Embedded,
+    embedded::{self, Embedded},
     kubernetes::{self, Lease},
     packages,
     run::{Outcome, finish, root},
@@ -13,6 +13,7 @@ use crate::{
 /// Runs the tests on the embedded cluster.
 pub(crate) fn test_embedded(words: &[String]) -> Outcome {
     prepare()?;
+    embedded::build()?;
     let cluster = Embedded::start(&[])?;
     test(&cluster.kubeconfig(), words)
 }

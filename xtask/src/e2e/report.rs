@@ -1,13 +1,13 @@
 //! ginkgo's report, as JSON.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde_json::Value;
 
 use crate::run::Outcome;
 
 /// The tests of a special interest group.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Group {
     /// Names.
     pub(super) passed: Vec<String>,
@@ -21,14 +21,27 @@ impl Group {
     }
 }
 
-/// The tests that were run, by group.
-pub(super) fn read(report: &Path) -> Outcome<BTreeMap<String, Group>> {
-    let problem = |error: &dyn std::fmt::Display| format!("{}: {error}", report.display());
-    let text = fs::read_to_string(report).map_err(|error| problem(&error))?;
-    let suites: Value = serde_json::from_str(&text).map_err(|error| problem(&error))?;
+/// The tests that were run, by group, from the reports of all runs.
+pub(super) fn read<'a>(
+    reports: impl Iterator<Item = &'a PathBuf>,
+) -> Outcome<BTreeMap<String, Group>> {
+    let mut groups = BTreeMap::new();
+    for report in reports {
+        let problem = |error: &dyn std::fmt::Display| format!("{}: {error}", report.display());
+        let text = fs::read_to_string(report).map_err(|error| problem(&error))?;
+        let suites: Value = serde_json::from_str(&text).map_err(|error| problem(&error))?;
+        add(&suites, &mut groups);
+    }
+    for group in groups.values_mut() {
+        group.passed.sort();
+        group.failed.sort();
+    }
+    Ok(groups)
+}
+
+fn add(suites: &Value, groups: &mut BTreeMap<String, Group>) {
     let suites = suites.as_array().into_iter().flatten();
     let specs = suites.flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten());
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for spec in specs.filter(|spec| spec["LeafNodeType"] == "It") {
         let containers = spec["ContainerHierarchyTexts"].as_array();
         let mut words: Vec<&str> = (containers.into_iter().flatten())
@@ -50,11 +63,6 @@ pub(super) fn read(report: &Path) -> Outcome<BTreeMap<String, Group>> {
             }
         }
     }
-    for group in groups.values_mut() {
-        group.passed.sort();
-        group.failed.sort();
-    }
-    Ok(groups)
 }
 
 /// The group in the name of a test: `[sig-apps] Job should …`.
@@ -85,7 +93,7 @@ mod tests {
             {"LeafNodeType": "BeforeSuite", "State": "passed"},
         ]}]);
         fs::write(&report, suite.to_string()).unwrap();
-        let groups = read(&report).unwrap();
+        let groups = read([report].iter()).unwrap();
         assert_eq!(groups["apps"].passed.len(), 1);
         let failed = "[sig-apps] Things should work [Conformance]".to_owned();
         assert_eq!(groups["apps"].failed, [(failed, "no".to_owned())]);

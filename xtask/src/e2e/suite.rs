@@ -1,0 +1,188 @@
+//! Runs the tests: those that can run side by side on one embedded cluster, and each of the
+//! others on a cluster of its own. ginkgo would run these one after the other, and many of
+//! them wait for minutes.
+
+use std::{
+    collections::VecDeque,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Instant,
+};
+
+use super::{images::Images, report};
+use crate::{
+    embedded::{self, Embedded},
+    kubernetes,
+    run::{Outcome, output},
+};
+
+/// How many clusters for single tests run at a time.
+const CLUSTERS: usize = 4;
+
+/// What is run, and where ginkgo's reports go.
+pub(super) struct Suite<'a> {
+    /// A regular expression of the tests' names.
+    pub(super) focus: &'a str,
+    /// How many tests run at a time on the shared cluster.
+    pub(super) procs: usize,
+    /// An empty folder for the reports and the output of single tests.
+    pub(super) reports: &'a Path,
+}
+
+impl Suite<'_> {
+    /// Runs all; failed tests are in the reports and are no error.
+    pub(super) fn run(&self) -> Outcome {
+        let images = Images::new(&kubernetes::programs().join("agnhost"))?;
+        embedded::build()?;
+        let single = self.list_serial()?;
+        println!("{} tests run on a cluster of their own", single.len());
+        let queue = Mutex::new(VecDeque::from_iter(single.iter().enumerate()));
+        let (shared, alone) = thread::scope(|scope| {
+            let workers: Vec<_> = (0..CLUSTERS)
+                .map(|_| scope.spawn(|| self.run_from(&queue, &images)))
+                .collect();
+            let shared = self.run_parallel(&images);
+            let join = |worker: thread::ScopedJoinHandle<'_, Outcome>| match worker.join() {
+                Ok(done) => done,
+                Err(_) => Err("a thread of the tests panicked".to_owned()),
+            };
+            let alone: Vec<Outcome> = workers.into_iter().map(join).collect();
+            (shared, alone)
+        });
+        shared?;
+        alone.into_iter().collect()
+    }
+
+    /// The names of the tests that need a cluster for themselves.
+    fn list_serial(&self) -> Outcome<Vec<String>> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let report = folder.path().join("list.json");
+        let mut list = program();
+        list.args([
+            "--ginkgo.dry-run",
+            "--ginkgo.label-filter=Conformance && Serial",
+        ])
+        .arg(format!("--ginkgo.focus={}", self.focus))
+        .arg(format!("--ginkgo.json-report={}", report.display()))
+        .arg("--provider=skeleton");
+        output(&mut list)?;
+        let groups = report::read([report].iter())?;
+        Ok(groups
+            .into_values()
+            .flat_map(|group| group.passed)
+            .collect())
+    }
+
+    /// Runs the others on one cluster.
+    fn run_parallel(&self, images: &Images) -> Outcome {
+        let cluster = Embedded::start(&images.options())?;
+        let mut tests = Command::new(kubernetes::programs().join("ginkgo"));
+        tests
+            .args([
+                "run",
+                "--label-filter=Conformance && !Serial",
+                "--timeout=8h",
+            ])
+            .args(["--silence-skips", "--no-color", "--keep-going"])
+            .arg(format!("--procs={}", self.procs))
+            .arg(format!("--focus={}", self.focus))
+            .arg(format!("--output-dir={}", self.reports.display()))
+            .arg("--json-report=parallel.json")
+            .arg(kubernetes::programs().join("e2e.test"))
+            .arg("--");
+        with_cluster(&mut tests, &cluster);
+        // Its status says that tests failed.
+        (tests.status())
+            .map(drop)
+            .map_err(|error| format!("cannot run ginkgo: {error}"))
+    }
+
+    /// Runs tests of the queue, each on a cluster of its own, until it is empty.
+    fn run_from(&self, queue: &Mutex<VecDeque<(usize, &String)>>, images: &Images) -> Outcome {
+        let next = || {
+            queue
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front()
+        };
+        while let Some((number, name)) = next() {
+            let cluster = Embedded::start(&images.options())?;
+            let file = |kind: &str| self.reports.join(format!("single-{number}.{kind}"));
+            let log = file("log");
+            let problem = |error: std::io::Error| format!("{}: {error}", log.display());
+            let out = File::create(&log).map_err(problem)?;
+            let errors = out.try_clone().map_err(problem)?;
+            let begin = Instant::now();
+            let mut test = program();
+            test.args(["--ginkgo.label-filter=Conformance", "--ginkgo.no-color"])
+                .arg(format!("--ginkgo.focus=^{}$", escape(name)))
+                .arg(format!("--ginkgo.json-report={}", file("json").display()));
+            with_cluster(&mut test, &cluster);
+            let done = test.stdout(out).stderr(errors).status();
+            let done = done.map_err(|error| format!("cannot run e2e.test: {error}"))?;
+            let result = if done.success() { "passed" } else { "failed" };
+            println!("{result}: {name} ({} s)", begin.elapsed().as_secs());
+        }
+        Ok(())
+    }
+}
+
+fn program() -> Command {
+    Command::new(kubernetes::programs().join("e2e.test"))
+}
+
+fn with_cluster(command: &mut Command, cluster: &Embedded) {
+    command
+        .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
+        .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1"])
+        .env("KUBECTL_PATH", kubernetes::programs().join("kubectl"));
+}
+
+/// The name as a regular expression.
+fn escape(name: &str) -> String {
+    let mut text = String::new();
+    for char in name.chars() {
+        if r"\.+*?()|[]{}^$".contains(char) {
+            text.push('\\');
+        }
+        text.push(char);
+    }
+    text
+}
+
+/// Makes an empty folder for reports.
+pub(super) fn clear(folder: &Path) -> Outcome {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", folder.display()));
+        }
+        _ => {}
+    }
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// ginkgo's reports in a folder.
+pub(super) fn reports(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let problem = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(problem)? {
+        let path = entry.map_err(problem)?.path();
+        if path.extension().is_some_and(|kind| kind == "json") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(escape("[sig-a] b (c) d."), r"\[sig-a\] b \(c\) d\.");
+    }
+}
