@@ -132,6 +132,15 @@ impl Fixture {
         .await;
     }
 
+    /// Waits for the status of the Job of a time: it is written after the Job is created.
+    async fn until_scheduled(&self, time: &str) {
+        let time = format!("2026-01-02T{time}Z");
+        until(&time, async || {
+            self.status().await["lastScheduleTime"] == *time
+        })
+        .await;
+    }
+
     /// Ends the Jobs that run.
     async fn end(&self, condition: &str) {
         let now = self.clock.now();
@@ -267,6 +276,7 @@ async fn a_job_that_runs_forbids_or_is_replaced() {
     // Of those that were missed, the latest is made up for.
     fixture.end("Failed").await;
     fixture.until_minutes(&[1, 3]).await;
+    fixture.until_scheduled("10:03:00").await;
     fixture.until_active(1).await;
 
     fixture
@@ -274,11 +284,7 @@ async fn a_job_that_runs_forbids_or_is_replaced() {
         .await;
     fixture.set("10:04:00");
     fixture.until_minutes(&[1, 4]).await;
-    // The status is written after the Job is created.
-    until("lastScheduleTime", async || {
-        fixture.status().await["lastScheduleTime"] == "2026-01-02T10:04:00Z"
-    })
-    .await;
+    fixture.until_scheduled("10:04:00").await;
     fixture.until_active(1).await;
     fixture
         .patch(json!({"spec": {"concurrencyPolicy": "Allow"}}))
