@@ -1,7 +1,7 @@
 //! The native part of the Python package `longshore`. It translates: values,
 //! errors, waiting. What happens is decided in the crates below.
 //!
-//! Whoever waits here lets go of the interpreter's lock, and ends on Ctrl-C.
+//! A call that waits here releases the interpreter's lock, and ends on Ctrl-C.
 
 mod cluster;
 mod embedded;
