@@ -126,7 +126,7 @@ impl Writer {
                 continue;
             }
             if let Err(error) = self.write(note).await
-                && !crate::queue::is_terminating(&error)
+                && !crate::refusal::is_terminating(&error)
             {
                 tracing::debug!(%error, "an event could not be written");
             }

@@ -17,6 +17,7 @@
 //! ```
 
 mod caches;
+mod concurrent;
 mod cron;
 mod custom;
 mod deployment;
@@ -27,6 +28,8 @@ mod job;
 mod key;
 mod namespace;
 mod queue;
+mod reconcile;
+mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;

@@ -13,7 +13,7 @@ use longshore_client::Error;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::guard::caught;
+use crate::{guard::caught, refusal::is_terminating};
 
 /// The first wait after an error.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -219,19 +219,6 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         self.state.lock().done(&key);
         self.wake.notify_one();
     }
-}
-
-/// Whether a create was refused because its namespace is going.
-pub(crate) fn is_terminating(error: &Error) -> bool {
-    error
-        .status()
-        .and_then(|status| status.details.as_ref())
-        .is_some_and(|details| {
-            details
-                .causes
-                .iter()
-                .any(|c| c.reason == "NamespaceTerminating")
-        })
 }
 
 #[cfg(test)]

@@ -1,18 +1,22 @@
 //! Gives each namespace the certificate that the API server's own is signed
-//! with, in the ConfigMap `kube-root-ca.crt`, for whoever wants to speak to it.
+//! with, in the ConfigMap `kube-root-ca.crt`, for clients that verify it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use futures::future;
 use longshore_client::{Change, Cluster, Error, Patch};
 use serde_json::{Value, json};
 
 use crate::{
     caches::Caches,
     queue::{Next, Queue},
+    reconcile::{self, feed},
 };
 
+/// The controller's name in the log.
+const NAME: &str = "root-ca";
 /// The ConfigMap's name.
-const NAME: &str = "kube-root-ca.crt";
+const MAP: &str = "kube-root-ca.crt";
 /// The field with the certificate.
 const FIELD: &str = "ca.crt";
 /// Namespaces worked on at a time.
@@ -24,42 +28,33 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, certificate: Stri
         return;
     };
     let queue: Queue<String> = Queue::new();
-    let mut namespaces = caches.namespaces.subscribe();
-    let mut changes = maps.subscribe();
-    let watch = async {
-        loop {
-            tokio::select! {
-                Some(change) = namespaces.next() => {
-                    if let Change::Upsert(item) = change {
-                        queue.add(item.name().to_owned());
-                    }
-                }
-                Some(change) = changes.next() => {
-                    let item = change.item();
-                    if item.name() == NAME {
-                        item.namespace().into_iter().for_each(|name| queue.add(name.to_owned()));
-                    }
-                }
-                else => return,
-            }
+    let namespaces = feed(NAME, &caches.namespaces, |_, change| {
+        if let Change::Upsert(item) = change {
+            queue.add(item.name().to_owned());
         }
-    };
-    let work = queue.work("root-ca", WORKERS, async |namespace: String| {
+    });
+    let published = feed(NAME, maps, |_, change| {
+        let item = change.item();
+        if item.name() == MAP {
+            item.namespace()
+                .into_iter()
+                .for_each(|name| queue.add(name.to_owned()));
+        }
+    });
+    let feeds = future::join(namespaces, published);
+    let reconcile = async |namespace: String| {
         let stays = caches
             .namespaces
             .get(None, &namespace)
             .is_some_and(|item| item.meta().deletion_timestamp.is_none());
         if stays {
-            let known = maps.get(Some(&namespace), NAME);
+            let known = maps.get(Some(&namespace), MAP);
             let known = known.map(|item| item.raw()).transpose()?;
             publish(&cluster, &namespace, known.as_ref(), &certificate).await?;
         }
         Ok::<_, Error>(Next::Done)
-    });
-    tokio::select! {
-        () = watch => {}
-        () = work => {}
-    }
+    };
+    reconcile::run(NAME, WORKERS, &queue, feeds, reconcile).await;
 }
 
 async fn publish(
@@ -75,7 +70,7 @@ async fn publish(
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": {
-                    "name": NAME,
+                    "name": MAP,
                     "annotations": {"kubernetes.io/description":
                         "The certificate that the API server's own certificate is signed with."},
                 },
@@ -86,14 +81,14 @@ async fn publish(
         Some(known) => match change(known, certificate) {
             Some(data) => {
                 let patch = Patch::merge(json!({"data": data}));
-                view.patch(NAME, &patch).await.map(drop)
+                view.patch(MAP, &patch).await.map(drop)
             }
             None => Ok(()),
         },
     };
     match done {
-        // The namespace is going, or somebody else was faster: the caches will
-        // tell.
+        // The namespace is going, or another client was faster: the caches will
+        // show it.
         Err(error)
             if error.is_already_exists() || error.is_not_found() || error.code() == Some(403) =>
         {

@@ -267,7 +267,7 @@ impl EmbeddedCluster {
     }
 
     /// Forgets the history now, as a cluster does after some minutes: watches
-    /// and pages that begin before this moment are told `410 Expired`. For
+    /// and pages that begin before this moment get `410 Expired`. For
     /// tests of programs that must bear that.
     pub async fn expire_history(&self) {
         self.faults.expire_history().await;

@@ -1,6 +1,6 @@
 //! Deployments: ReplicaSets by template, and the rollout from one to the next.
 //!
-//! Pure: everything but the loop in [`controller`].
+//! Pure: everything but the loop in [`controller`] and its [`requests`].
 
 mod bounds;
 mod condition;
@@ -8,9 +8,11 @@ mod controller;
 mod draft;
 mod facts;
 mod hash;
+mod object;
 mod plan;
 mod progress;
 mod proportion;
+mod requests;
 mod revision;
 mod rollout;
 mod status;

@@ -17,10 +17,12 @@ use super::{
     metadata::{change, delete, slim, strip},
 };
 use crate::{
-    guard,
     queue::{Next, Queue},
+    reconcile::{self, feed},
 };
 
+/// The controller's name in the log.
+const NAME: &str = "garbage";
 /// Objects worked on at a time.
 const WORKERS: usize = 8;
 
@@ -41,13 +43,10 @@ impl Collector {
         }
     }
 
-    /// Looks at what the feeds have queued, for ever.
-    pub(super) async fn work(&self) {
-        self.queue
-            .work("garbage", WORKERS, async |uid: String| {
-                self.reconcile(&uid).await
-            })
-            .await;
+    /// Looks at what is queued, until the feeds end.
+    pub(super) async fn work(&self, feeds: impl Future) {
+        let reconcile = async |uid: String| self.reconcile(&uid).await;
+        reconcile::run(NAME, WORKERS, &self.queue, feeds, reconcile).await;
     }
 
     /// As [`Collector::feed`], of a built-in kind.
@@ -61,19 +60,17 @@ impl Collector {
 
     /// Learns of the objects of a kind, for as long as the cache lives.
     pub(super) async fn feed<K: Kind>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
-        let mut changes = cache.subscribe();
-        while let Some(change) = changes.next().await {
-            guard::change("garbage", &change.item().uid(), || {
-                let look = match &change {
-                    Change::Upsert(item) => self.graph.lock().put(Node {
-                        kind: kind.clone(),
-                        meta: slim(item),
-                    }),
-                    Change::Gone(item) => self.graph.lock().remove(item.uid()),
-                };
-                look.into_iter().for_each(|uid| self.queue.add(uid));
-            });
-        }
+        let note = |_, change: &Change<K>| {
+            let look = match change {
+                Change::Upsert(item) => self.graph.lock().put(Node {
+                    kind: kind.clone(),
+                    meta: slim(item),
+                }),
+                Change::Gone(item) => self.graph.lock().remove(item.uid()),
+            };
+            look.into_iter().for_each(|uid| self.queue.add(uid));
+        };
+        feed(NAME, cache, note).await;
     }
 
     /// A kind is served now: what it owns can be looked at.

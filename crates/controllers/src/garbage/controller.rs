@@ -14,7 +14,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         .others
         .iter()
         .map(|(kind, cache)| collector.feed(kind, cache));
-    let watch = async {
+    let feeds = async {
         futures::join!(
             collector.feed_builtin(&caches.nodes),
             collector.feed_builtin(&caches.namespaces),
@@ -23,10 +23,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
             collector.feed_builtin(&caches.pods),
             futures::future::join_all(others),
             custom::feed(&collector, caches.definitions()),
-        );
+        )
     };
-    tokio::select! {
-        () = watch => {}
-        () = collector.work() => {}
-    }
+    collector.work(feeds).await;
 }

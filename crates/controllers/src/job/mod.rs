@@ -1,5 +1,5 @@
 //! The Job controller: decisions in `plan`, `tally` and their helpers, all
-//! pure; `store` is its memory; `controller` carries plans out.
+//! pure; `store` is its memory; `controller` carries plans out by `requests`.
 
 mod backoff;
 mod conditions;
@@ -10,6 +10,7 @@ mod indexes;
 mod names;
 mod plan;
 mod pods;
+mod requests;
 mod spec;
 mod store;
 mod tally;

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future;
 use jiff::Timestamp;
 use longshore_client::{
     Change, Cluster, DeleteOptions, Error, Item, Patch,
@@ -16,8 +17,11 @@ use crate::{
     caches::Caches,
     custom,
     queue::{Next, Queue},
+    reconcile::{self, feed},
 };
 
+/// The controller's name in the log.
+const NAME: &str = "namespace";
 /// The finalizer in `spec.finalizers` that is this controller's.
 const FINALIZER: &str = "kubernetes";
 /// The ServiceAccount of pods that name none.
@@ -35,48 +39,34 @@ struct Controller {
 
 /// Runs the controller until its cluster is closed.
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
-    let mut namespaces = caches.namespaces.subscribe();
-    let mut accounts = caches.service_accounts.subscribe();
-    let mut pods = caches.pods.subscribe();
     let controller = Controller {
         cluster,
-        caches,
+        caches: caches.clone(),
         queue: Queue::new(),
     };
     let add = |name: Option<&str>| {
         name.into_iter()
             .for_each(|name| controller.queue.add(name.to_owned()));
     };
-    let watch = async {
-        loop {
-            tokio::select! {
-                Some(change) = namespaces.next() => add(Some(change.item().name())),
-                Some(change) = accounts.next() => {
-                    if matches!(&change, Change::Gone(item) if item.name() == SERVICE_ACCOUNT) {
-                        add(change.item().namespace());
-                    }
-                }
-                // Pods take the longest to go: each one gone may be the last.
-                Some(change) = pods.next() => {
-                    if let Change::Gone(item) = &change
-                        && controller.is_going(item.namespace())
-                    {
-                        add(item.namespace());
-                    }
-                }
-                else => return,
-            }
+    let namespaces = feed(NAME, &caches.namespaces, |_, change| {
+        add(Some(change.item().name()));
+    });
+    let accounts = feed(NAME, &caches.service_accounts, |_, change| {
+        if matches!(change, Change::Gone(item) if item.name() == SERVICE_ACCOUNT) {
+            add(change.item().namespace());
         }
-    };
-    let work = controller
-        .queue
-        .work("namespace", WORKERS, async |name: String| {
-            controller.reconcile(&name).await
-        });
-    tokio::select! {
-        () = watch => {}
-        () = work => {}
-    }
+    });
+    // Pods take the longest to go: each one gone may be the last.
+    let pods = feed(NAME, &caches.pods, |_, change| {
+        if let Change::Gone(item) = change
+            && controller.is_going(item.namespace())
+        {
+            add(item.namespace());
+        }
+    });
+    let feeds = future::join3(namespaces, accounts, pods);
+    let reconcile = async |name: String| controller.reconcile(&name).await;
+    reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
 /// The namespaced kinds that definitions make.
@@ -89,7 +79,7 @@ fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
 
 /// When to look again at a namespace that is not empty yet: the longer it
 /// takes, the less often.
-fn patience(age: Duration) -> Duration {
+fn next_check(age: Duration) -> Duration {
     (age / 4).clamp(Duration::from_millis(100), Duration::from_secs(5))
 }
 
@@ -167,7 +157,7 @@ impl Controller {
         if left > 0 {
             tracing::debug!(namespace = name, left, "a namespace is not empty yet");
             let age = Timestamp::now().duration_since(since);
-            return Ok(Next::After(patience(
+            return Ok(Next::After(next_check(
                 Duration::try_from(age).unwrap_or_default(),
             )));
         }
@@ -276,7 +266,7 @@ mod tests {
     fn looks_less_often_with_time() {
         for (age, wait) in [(0, 100), (2_000, 500), (20_000, 5_000), (900_000, 5_000)] {
             assert_eq!(
-                patience(Duration::from_millis(age)),
+                next_check(Duration::from_millis(age)),
                 Duration::from_millis(wait)
             );
         }

@@ -2,7 +2,7 @@
 //! controller for both kinds.
 //!
 //! Pure: [`facts`], [`claim`], [`order`], [`plan`], [`counts`], [`store`]. The
-//! loop is [`controller`].
+//! loop is [`controller`]; it acts by [`requests`].
 
 mod claim;
 mod controller;
@@ -11,6 +11,7 @@ mod facts;
 mod flavor;
 mod order;
 mod plan;
+mod requests;
 mod set;
 mod status;
 mod store;

@@ -1,9 +1,9 @@
 //! The embedded cluster as a background process: how it is started, found
 //! again and stopped.
 //!
-//! One folder is one instance. Whoever holds the folder's lock is its cluster;
-//! the record beside it says where the cluster serves. A record without the
-//! lock is a dead process's and means nothing.
+//! One folder is one instance. The process that holds the folder's lock is its
+//! cluster; the record beside it says where the cluster serves. A record
+//! without the lock is a dead process's and means nothing.
 //!
 //! A cluster *on demand* lives as long as some command uses it (see [`Usage`])
 //! or it has work: a pod, a Job or a schedule that is not over. A *lasting* one

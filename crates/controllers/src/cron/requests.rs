@@ -1,25 +1,84 @@
-//! What the CronJob controller does: makes and deletes Jobs, writes the status,
-//! tells.
+//! The controller's requests: it creates and deletes Jobs, writes the status and
+//! Events. What the server answers goes into its memory.
 
+use std::collections::HashSet;
+
+use jiff::Timestamp;
 use k8s_openapi::{
     api::batch::v1::{CronJob, CronJobStatus},
     apimachinery::pkg::apis::meta::v1::Time,
 };
-use longshore_client::{DeleteOptions, Error, Item, Propagation, kinds::Job};
+use longshore_client::{Cluster, DeleteOptions, Error, Item, Propagation, kinds::Job};
+use parking_lot::Mutex;
 
 use super::{
-    controller::Controller,
     facts::{self, JobFacts},
     jobs,
+    pace::Pace,
     plan::{self, Start},
+    store::{Snapshot, Store},
 };
 use crate::{
-    events::{Severity, Subject},
+    events::{Recorder, Severity, Subject},
     key::Key,
-    queue::is_terminating,
+    refusal::is_terminating,
 };
 
-impl Controller {
+pub(super) struct Requests {
+    pub(super) cluster: Cluster,
+    pub(super) events: Recorder,
+    pub(super) pace: Pace,
+    pub(super) store: Mutex<Store>,
+}
+
+impl Requests {
+    pub(super) fn now(&self) -> Timestamp {
+        (self.pace.now)()
+    }
+
+    /// What is known of a CronJob. Where a Job runs that it does not know of,
+    /// the server is asked: the cache may lag behind this controller's writes.
+    pub(super) async fn snapshot(&self, key: &Key) -> Result<Option<Snapshot>, Error> {
+        let Some(snapshot) = self.store.lock().snapshot(key) else {
+            return Ok(None);
+        };
+        let status = snapshot.cron.status.as_ref();
+        let is_unexpected = |job: &JobFacts| plan::is_unexpected(status, job);
+        if !snapshot.jobs.iter().any(is_unexpected) {
+            return Ok(Some(snapshot));
+        }
+        let view = self.cluster.cronjobs().in_namespace(&key.namespace)?;
+        let Some(newest) = view.find(&key.name).await? else {
+            return Ok(None);
+        };
+        let mut store = self.store.lock();
+        store.renew(key, newest.typed()?, self.now());
+        Ok(store.snapshot(key))
+    }
+
+    /// Uids of active Jobs that the server does not have any more. One that
+    /// the cache has not shown yet is asked for.
+    pub(super) async fn missing(
+        &self,
+        key: &Key,
+        snapshot: &Snapshot,
+    ) -> Result<HashSet<String>, Error> {
+        let view = self.cluster.jobs().in_namespace(&key.namespace)?;
+        let mut missing = HashSet::new();
+        for reference in snapshot.cron.status.iter().flat_map(plan::active) {
+            let uid = reference.uid.as_deref().unwrap_or_default();
+            if snapshot.jobs.iter().any(|job| job.uid == uid) {
+                continue;
+            }
+            let name = reference.name.as_deref().unwrap_or_default();
+            let found = view.find(name).await?;
+            if found.is_none_or(|job| job.uid() != uid) {
+                missing.insert(uid.to_owned());
+            }
+        }
+        Ok(missing)
+    }
+
     /// Makes a Job; the status then names it.
     pub(super) async fn start(
         &self,
@@ -45,7 +104,7 @@ impl Controller {
             Err(error) if error.is_already_exists() => {
                 let found = view.fetch(&jobs::name(&key.name, start.time)).await?;
                 let Some(runs) = own(&found, cron)? else {
-                    tracing::debug!(?key, job = found.name(), "somebody else's Job has the name");
+                    tracing::debug!(?key, job = found.name(), "another owner's Job has the name");
                     return Ok(());
                 };
                 (found, runs)

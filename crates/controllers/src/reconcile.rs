@@ -1,0 +1,113 @@
+//! The loop that controllers share: changes of caches are noted, and the keys that
+//! they queue are reconciled.
+
+use std::{fmt::Debug, hash::Hash};
+
+use longshore_client::{Cache, Change, Error, Kind};
+
+use crate::{
+    guard,
+    key::Key,
+    queue::{Next, Queue},
+};
+
+/// Notes every object that a cache holds, before it returns. Its future notes what
+/// changes, until the cluster is closed. `what` names the controller in the log.
+pub(crate) fn feed<K, F>(
+    what: &'static str,
+    cache: &Cache<K>,
+    note: F,
+) -> impl Future<Output = ()> + use<K, F>
+where
+    K: Kind,
+    F: Fn(Key, &Change<K>),
+{
+    let mut changes = cache.subscribe();
+    let note = move |change: &Change<K>| {
+        let key = Key::of(change.item());
+        guard::change(what, &key.clone(), || note(key, change));
+    };
+    while let Some(change) = changes.try_next() {
+        note(&change);
+    }
+    async move {
+        while let Some(change) = changes.next().await {
+            note(&change);
+        }
+    }
+}
+
+/// Reconciles the keys of a queue, `workers` of them at a time, until the feeds end.
+/// Create the feeds first: then no decision is made before all objects are noted.
+pub(crate) async fn run<K, T>(
+    what: &'static str,
+    workers: usize,
+    queue: &Queue<K>,
+    feeds: impl Future,
+    reconcile: impl Fn(K) -> T,
+) where
+    K: Clone + Debug + Eq + Hash + Ord,
+    T: Future<Output = Result<Next, Error>>,
+{
+    tokio::select! {
+        _ = feeds => {}
+        () = queue.work(what, workers, reconcile) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{sync::Arc, time::Duration};
+
+    use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
+    use longshore_client::Cluster;
+    use longshore_engine::Engine;
+    use parking_lot::Mutex;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_that_is_there_is_noted_first_and_the_end_of_the_cluster_is_the_end() {
+        let server = ApiServer::new(longshore_apiserver::Options {
+            engine: Engine::open(longshore_engine::Options::default()).unwrap(),
+            token: None,
+            token_key: None,
+            node_logs: Arc::new(NoLogs),
+            node_streams: Arc::new(NoStreams),
+            faults: false,
+            warn_idle: false,
+        });
+        let cluster = Cluster::from_service(server.service(), "default");
+        let maps = cluster.configmaps().in_namespace("default").unwrap();
+        let create = async |name: &str| {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+            maps.create(&map).await.unwrap();
+        };
+        create("a").await;
+        create("b").await;
+        let cache = maps.cache().await.unwrap();
+
+        let (queue, noted) = (Queue::new(), Mutex::new(Vec::new()));
+        let feed = feed("test", &cache, |key, _| {
+            noted.lock().push(key.name.clone());
+            queue.add(key);
+        });
+        assert_eq!(*noted.lock(), ["a", "b"]);
+
+        let reconcile = async |key: Key| {
+            match key.name.as_str() {
+                "a" => create("c").await,
+                "c" => cluster.close(),
+                _ => {}
+            }
+            Ok(Next::Done)
+        };
+        let run = run("test", 1, &queue, feed, reconcile);
+        tokio::time::timeout(Duration::from_secs(60), run)
+            .await
+            .unwrap();
+        assert_eq!(*noted.lock(), ["a", "b", "c"]);
+    }
+}
