@@ -78,7 +78,7 @@ const DRAW: Duration = Duration::from_millis(100);
 /// How long events are waited for that a cluster sent before it was stopped.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a cancelled run may take to end.
-const GOODBYE: Duration = Duration::from_secs(60);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reports as JSON that a run was not started, in the event that ends every run.
 pub(crate) fn report_not_started(error: &Error, format: EventFormat) {
@@ -398,7 +398,7 @@ pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()>
         if alive == 0 {
             return Ok(());
         }
-        if begin.elapsed() > GOODBYE {
+        if begin.elapsed() > CANCEL_TIMEOUT {
             let text = format!("{alive} pods of the run {} do not end", run.name.as_str());
             return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
         }

@@ -1,7 +1,7 @@
 //! The environment of the shell that calls `longshore run`, as far as tasks on this
 //! machine receive it. Pure: the variables and the folder are arguments.
 //!
-//! Only the variables of [`VARIABLES`] are recorded, so that no token, key or password
+//! Only variables of fixed lists are recorded, so that no token, key or password
 //! of the shell reaches the cluster by accident. Values that are kept in the plan can be
 //! read by everyone who may read the run's Jobs.
 

@@ -1,9 +1,9 @@
 //! Follows a run to its end: progress, the merged logs of all tasks, and the
 //! outcome.
 
-mod asking;
 mod event;
 mod liveness;
+mod queries;
 mod reader;
 
 use std::{
@@ -28,9 +28,9 @@ use crate::{
     runs,
     track::{Seen, Step, Track},
 };
-use asking::WONDER;
 pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use liveness::{Liveness, Source};
+use queries::FIRST_POLL_INTERVAL;
 use reader::Reader;
 
 pub use crate::{
@@ -102,16 +102,17 @@ impl Drop for Follow {
 /// Events that wait to be taken; then the readers of logs wait.
 const QUEUE: usize = 1024;
 /// How long the logs that belong to the outcome may stay silent before the
-/// outcome is told without them.
-const SILENCE: Duration = Duration::from_secs(10);
+/// outcome is reported without them.
+const LOG_SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The logs of other tasks are read until nothing has come for this long.
-const QUIET: Duration = Duration::from_secs(1);
+const LOG_QUIET_PERIOD: Duration = Duration::from_secs(1);
 /// How long they are read at most.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a cluster is waited for that does not answer, and how soon it is
-/// asked again.
-const AWAY: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(500);
+const LOG_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a cluster may not answer before following fails.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How soon a cluster that does not answer is asked again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
 impl Follow {
     /// Begins to follow a run. It is known to be there: a server that cannot be
     /// reached just now is waited for, up to a minute.
@@ -127,9 +128,9 @@ impl Follow {
         let begin = Instant::now();
         let (pods, jobs) = loop {
             match futures::try_join!(pods.cache(), jobs.cache()) {
-                Err(error) if error.is_unreachable() && begin.elapsed() < AWAY => {
+                Err(error) if error.is_unreachable() && begin.elapsed() < UNREACHABLE_TIMEOUT => {
                     tracing::info!(%error, "the run is followed when the cluster answers again");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 caches => break caches?,
             }
@@ -165,7 +166,7 @@ impl Follow {
     }
 }
 
-/// What a log reader tells at its end.
+/// The result of a log reader.
 struct LogEnd {
     uid: String,
     container: String,
@@ -179,25 +180,25 @@ struct Driver {
     track: Track,
     events: mpsc::Sender<Result<Event, Error>>,
     readers: JoinSet<LogEnd>,
-    /// Logs that are being read, by pod and container: whose they are.
+    /// Logs that are being read, by pod and container.
     open: BTreeMap<(String, String), Source>,
     last_lines: BTreeMap<String, String>,
     /// Tells readers that their pod is over.
     over: BTreeMap<String, watch::Sender<bool>>,
     /// Shared with the readers.
     liveness: Arc<Liveness>,
-    /// It has been told that the cluster does not answer.
-    told_away: bool,
+    /// Whether it was reported that the cluster does not answer.
+    away_reported: bool,
     decided: Option<Decided>,
     /// A question to the cluster that is on its way, when the last was asked,
     /// and how soon the next may be.
     question: JoinSet<Option<Around>>,
     asked: Option<Instant>,
     pause: Duration,
-    /// Whether what has been seen is to be looked at again before a task is
-    /// given up, and when it was.
-    doubts: bool,
-    fresh: Option<Instant>,
+    /// Whether all objects are to be listed again before a task is given up, and when
+    /// they were.
+    recheck: bool,
+    relisted: Option<Instant>,
 }
 
 struct Decided {
@@ -209,8 +210,8 @@ struct Decided {
     drained_at: Option<Instant>,
 }
 
-/// The receiver of the events is gone: nobody follows any more.
-struct Unheard;
+/// The receiver of the events was dropped.
+struct ReceiverDropped;
 
 impl Driver {
     fn new(
@@ -232,20 +233,20 @@ impl Driver {
             last_lines: BTreeMap::new(),
             over: BTreeMap::new(),
             liveness,
-            told_away: false,
+            away_reported: false,
             decided: None,
             question: JoinSet::new(),
             asked: None,
-            pause: WONDER[0],
-            doubts: false,
-            fresh: None,
+            pause: FIRST_POLL_INTERVAL,
+            recheck: false,
+            relisted: None,
         }
     }
 
     async fn run(mut self, pods: Cache<kinds::Pod>, jobs: Cache<kinds::Job>) {
         let result = self.drive(pods.subscribe(), jobs.subscribe()).await;
         if let Ok(Err(error)) = result {
-            // A receiver that is gone need not be told.
+            // The receiver may be gone.
             let _ = self.events.send(Err(error)).await;
         }
     }
@@ -254,7 +255,7 @@ impl Driver {
         &mut self,
         mut pods: Changes<kinds::Pod>,
         mut jobs: Changes<kinds::Job>,
-    ) -> Result<Result<(), Error>, Unheard> {
+    ) -> Result<Result<(), Error>, ReceiverDropped> {
         // What is there already belongs to the beginning.
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;
@@ -265,8 +266,8 @@ impl Driver {
         self.see(Seen::Synced).await?;
         let mut ticks = tokio::time::interval(Duration::from_millis(500));
         loop {
-            if std::mem::take(&mut self.doubts) {
-                self.look_again().await?;
+            if std::mem::take(&mut self.recheck) {
+                self.relist().await?;
             }
             if self.finish_if_done().await? {
                 return Ok(Ok(()));
@@ -294,16 +295,16 @@ impl Driver {
                     }
                 }
                 _ = ticks.tick() => {
-                    self.wonder();
-                    self.tell_away().await?;
+                    self.ask_why();
+                    self.report_away().await?;
                     self.see(Seen::Tick).await?;
                 }
-                () = self.events.closed() => return Err(Unheard),
+                () = self.events.closed() => return Err(ReceiverDropped),
             }
         }
     }
 
-    async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), Unheard> {
+    async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), ReceiverDropped> {
         let seen = match change {
             Change::Upsert(item) => match item.typed::<PodEvidence>() {
                 Ok(pod) if !self.run.has(&pod.metadata) => return Ok(()),
@@ -318,7 +319,7 @@ impl Driver {
         self.see(seen).await
     }
 
-    async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), Unheard> {
+    async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), ReceiverDropped> {
         let job = match change.item().typed::<JobEvidence>() {
             Ok(job) if !self.run.has(&job.metadata) => return Ok(()),
             Ok(job) => job,
@@ -334,12 +335,12 @@ impl Driver {
         self.see(seen).await
     }
 
-    async fn see(&mut self, seen: Seen) -> Result<(), Unheard> {
+    async fn see(&mut self, seen: Seen) -> Result<(), ReceiverDropped> {
         for step in self.track.see(seen, Timestamp::now()) {
             match step {
-                Step::Progress(progress) => self.tell(Event::Progress(progress)).await?,
-                Step::Waiting(why) => self.tell(Event::Waiting(why)).await?,
-                Step::Retry(retry) => self.tell(Event::Retry(retry)).await?,
+                Step::Progress(progress) => self.send(Event::Progress(progress)).await?,
+                Step::Waiting(why) => self.send(Event::Waiting(why)).await?,
+                Step::Retry(retry) => self.send(Event::Retry(retry)).await?,
                 Step::Read {
                     uid,
                     pod,
@@ -356,14 +357,14 @@ impl Driver {
                 }
                 // A task that has not begun, or a failure that no pod shows, may
                 // only not have been seen yet.
-                Step::Decided { unseen: true, .. } if !self.is_fresh() => {
+                Step::Decided { unseen: true, .. } if !self.is_relisted() => {
                     self.track.reconsider();
-                    self.doubts = true;
+                    self.recheck = true;
                 }
                 Step::Decided {
                     outcome, evidence, ..
                 } => {
-                    let outcome = self.retold(outcome).await;
+                    let outcome = self.with_cluster_facts(outcome).await;
                     let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
                     let decided = runs::Decided {
                         by_task: is_bad && !evidence.is_empty(),
@@ -383,8 +384,11 @@ impl Driver {
         Ok(())
     }
 
-    async fn tell(&self, event: Event) -> Result<(), Unheard> {
-        self.events.send(Ok(event)).await.map_err(|_| Unheard)
+    async fn send(&self, event: Event) -> Result<(), ReceiverDropped> {
+        self.events
+            .send(Ok(event))
+            .await
+            .map_err(|_| ReceiverDropped)
     }
 
     fn over_of(&mut self, uid: &str) -> &watch::Sender<bool> {
@@ -437,8 +441,8 @@ impl Driver {
         let stopped = loop {
             let stopped = runs::stop_decided(&self.cluster, &self.run, &jobs, decided, now).await;
             match stopped {
-                Err(error) if error.is_unreachable() && begin.elapsed() < AWAY => {
-                    tokio::time::sleep(PAUSE).await;
+                Err(error) if error.is_unreachable() && begin.elapsed() < UNREACHABLE_TIMEOUT => {
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 stopped => break stopped,
             }
@@ -449,8 +453,8 @@ impl Driver {
     }
 
     /// Whether the run is decided and its logs are read; then the end is
-    /// told.
-    async fn finish_if_done(&mut self) -> Result<bool, Unheard> {
+    /// reported.
+    async fn finish_if_done(&mut self) -> Result<bool, ReceiverDropped> {
         let Some(decided) = &mut self.decided else {
             return Ok(false);
         };
@@ -464,14 +468,14 @@ impl Driver {
             .open
             .keys()
             .any(|(uid, _)| decided.evidence.contains(uid));
-        if waits && now.duration_since(decided.quiet_since) < SILENCE {
+        if waits && now.duration_since(decided.quiet_since) < LOG_SILENCE_TIMEOUT {
             return Ok(false);
         }
         let drained = *decided.drained_at.get_or_insert(now);
         let quiet = now.duration_since(decided.quiet_since.max(drained));
         let parting = now.duration_since(drained);
-        let is_quiet = quiet >= QUIET;
-        if !self.open.is_empty() && !is_quiet && parting < DRAIN_TIMEOUT {
+        let is_quiet = quiet >= LOG_QUIET_PERIOD;
+        if !self.open.is_empty() && !is_quiet && parting < LOG_DRAIN_TIMEOUT {
             return Ok(false);
         }
         let mut outcome = decided.outcome.clone();
@@ -481,7 +485,7 @@ impl Driver {
             if !is_quiet || evidence.contains(&uid) {
                 self.liveness.record_gap();
                 let (from, to, bytes) = (None, None, None);
-                self.tell(Event::Gap(LogGap {
+                self.send(Event::Gap(LogGap {
                     task,
                     container,
                     from,
@@ -504,7 +508,7 @@ impl Driver {
         }
         outcome.gaps = self.liveness.gaps();
         (outcome.began, outcome.finished) = self.track.span();
-        self.tell(Event::Finished(outcome)).await?;
+        self.send(Event::Finished(outcome)).await?;
         Ok(true)
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long the questions may take that may fail.
-const LOOK: Duration = Duration::from_secs(10);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The exit code of a run whose tasks did not begin.
 const NOT_STARTED: i32 = 4;
@@ -93,7 +93,7 @@ pub struct Evidence {
 }
 
 /// Asks the cluster why a run is as it is. What may not be seen (events, nodes,
-/// quotas) is told in [`Why::unseen`] and is no error.
+/// quotas) is listed in [`Why::unseen`] and is no error.
 ///
 /// # Errors
 /// The run's Jobs or pods cannot be listed.
@@ -107,7 +107,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let (pods, jobs, (around, unseen)) = futures::join!(
         pods.list(),
         jobs.list(),
-        around::ask(cluster, run, everything, LOOK),
+        around::ask(cluster, run, everything, QUERY_TIMEOUT),
     );
     let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
     let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
@@ -117,7 +117,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let waits = |job: &&JobEvidence| job.spec.suspend && !job.is_over();
     let suspended: Vec<&JobEvidence> = jobs.iter().filter(waits).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &suspended);
-    let (workloads, problem) = queries::seen("workloads", LOOK, workloads).await;
+    let (workloads, problem) = queries::seen("workloads", QUERY_TIMEOUT, workloads).await;
     let (mut around, mut unseen) = (around, unseen);
     around.workloads = workloads.unwrap_or_default();
     unseen.extend(problem);
@@ -138,7 +138,12 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
         .iter()
         .find(|known| known.metadata.name == pod);
     let container = known.map_or(names::MAIN, PodEvidence::main_name);
-    let line = queries::seen("logs", LOOK, last_line(cluster, run, &pod, container)).await;
+    let line = queries::seen(
+        "logs",
+        QUERY_TIMEOUT,
+        last_line(cluster, run, &pod, container),
+    )
+    .await;
     match line {
         (Some(line), _) => evidence.last_line = Some((pod, line)),
         (None, problem) => evidence.unseen.extend(problem),

@@ -1,4 +1,4 @@
-//! Who is not there yet, and why. Pure.
+//! Which tasks are missing, and why. Pure.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,8 +9,8 @@ use crate::{
     tasks::{Assembly, Selected},
 };
 
-/// So many pods are told one by one.
-const TOLD: usize = 10;
+/// How many pods are named one by one.
+const NAMED: usize = 10;
 
 /// A role that has fewer tasks than it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +34,9 @@ impl fmt::Display for Missing {
             reasons,
         } = self;
         write!(f, "{role}: {ready} of {needed}")?;
-        let told = &reasons[..reasons.len().min(TOLD)];
-        write!(f, "; {}", told.join(", "))?;
-        match reasons.len() - told.len() {
+        let named = &reasons[..reasons.len().min(NAMED)];
+        write!(f, "; {}", named.join(", "))?;
+        match reasons.len() - named.len() {
             0 => Ok(()),
             more => write!(f, ", and {more} more"),
         }

@@ -54,7 +54,7 @@ pub struct Flags {
     pub queue: Option<String>,
     /// `--cron`: when the run is made, again and again.
     pub cron: Option<String>,
-    /// `--time-zone`: whose clock `cron` means.
+    /// `--time-zone`: the time zone of `cron`.
     pub time_zone: Option<String>,
     /// `--restricted`: pods keep to the Pod Security Standard `restricted`.
     pub restricted: bool,

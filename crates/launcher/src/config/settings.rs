@@ -34,7 +34,7 @@ use super::{
 /// code = true
 /// allow_secrets = ["tests/key.pem"]  # sent though they look like secrets
 /// cron = "0 3 * * *"            # a CronJob: the run is made again and again
-/// time_zone = "Europe/Berlin"   # whose clock that is; default: the cluster's
+/// time_zone = "Europe/Berlin"   # of `cron`; default: the cluster's
 /// concurrency_policy = "Forbid" # or Allow, Replace: what if the last one still runs
 /// jobset = false                # true: one JobSet instead of a Job a role
 /// queue = "team-a"              # Kueue's LocalQueue
@@ -136,7 +136,7 @@ pub struct Settings {
     pub queue: Option<String>,
     /// When the run is made, again and again.
     pub cron: Option<String>,
-    /// Whose clock `cron` means.
+    /// The time zone of `cron`.
     pub time_zone: Option<String>,
     /// What happens when a run is due and the last one still runs.
     pub concurrency_policy: Option<String>,

@@ -13,7 +13,7 @@ pub enum Workload {
     #[default]
     Jobs,
     /// One JobSet, which makes their Jobs, ends the roles that serve when the others
-    /// have succeeded, and all when one has failed, be the user's desk there or not.
+    /// have succeeded, and all when one has failed, whether a client follows or not.
     JobSet,
     /// A CronJob each: they make Jobs again and again.
     Scheduled(Schedule),
@@ -24,7 +24,7 @@ pub enum Workload {
 pub struct Schedule {
     /// As cron writes it: `0 3 * * *`.
     pub cron: String,
-    /// Whose clock that is; else the cluster's.
+    /// Time zone of `cron`; else the cluster's.
     pub time_zone: Option<String>,
     /// `Forbid`, `Allow` or `Replace`: what happens when a run is due and the last one
     /// still runs.

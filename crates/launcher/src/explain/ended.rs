@@ -98,7 +98,7 @@ fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) ->
     ))
 }
 
-/// How a container's end is told, and whether its command had begun.
+/// Explains how a container ended, and whether its command had begun.
 pub(super) fn container(
     pod: &PodEvidence,
     name: &str,

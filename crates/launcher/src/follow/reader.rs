@@ -68,7 +68,7 @@ enum Read {
     /// The server knows no such pod.
     NotFound,
     /// The receiver of the events is gone.
-    Unheard,
+    ReceiverDropped,
 }
 
 /// How a log comes in.
@@ -127,7 +127,7 @@ impl Reader {
                 _ => {}
             }
             match read {
-                Read::Unheard => break,
+                Read::ReceiverDropped => break,
                 // Before that, it is a node that has not found its pods yet.
                 Read::NotFound if was_over => {
                     if !progress.ended {
@@ -206,7 +206,7 @@ impl Reader {
             };
             let found = progress.lines.push(&piece);
             if self.tell(found, progress).await.is_err() {
-                return Read::Unheard;
+                return Read::ReceiverDropped;
             }
             self.liveness
                 .set_unfinished(&source, progress.lines.unfinished());

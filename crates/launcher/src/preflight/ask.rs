@@ -1,4 +1,4 @@
-//! Asks the cluster all that preflight judges by, at once.
+//! Asks the cluster for all that preflight checks, at once.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -61,7 +61,7 @@ pub(super) async fn ask(
             refused: refused.unwrap_or_default(),
         })
     };
-    // A cluster that does not answer is told as soon as one question fails.
+    // A cluster that does not answer is reported as soon as one question fails.
     let (namespace, others) = futures::try_join!(state(cluster, namespace), others)?;
     Ok(Evidence {
         namespace,

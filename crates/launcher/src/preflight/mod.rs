@@ -1,5 +1,4 @@
-//! What speaks against a plan before anything of it is created: asked all at
-//! once, told all at once.
+//! Problems of a plan, found before anything of it is created and reported together.
 //!
 //! Asking ([`check`]) stands apart from deciding ([`judge`]), which is pure.
 
@@ -93,8 +92,8 @@ pub enum NamespaceState {
     Ends,
 }
 
-/// What the cluster says: all that [`judge`] judges by. What could not be seen
-/// is `None`, and speaks against nothing.
+/// What the cluster says: the input of [`judge`]. What could not be seen is `None`, and
+/// speaks against nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// The server's version.
@@ -145,7 +144,7 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
         )),
         _ => None,
     };
-    // Of a namespace that is not there, nothing else can be told.
+    // In a namespace that is not there, nothing else can be checked.
     if let Some(gone) = gone {
         return Report {
             refusals: vec![gone],

@@ -161,7 +161,7 @@ pub(super) fn refuse_claims(references: &[Reference], report: &mut Report) {
 
 /// What is missing, each in one sentence.
 ///
-/// Without `claims`, those are judged by [`refuse_claims`].
+/// Without `claims`, [`refuse_claims`] checks those.
 pub(super) fn judge(references: &BTreeMap<Reference, Found>, claims: bool, report: &mut Report) {
     let judged = references.iter();
     for (reference, found) in judged.filter(|(one, _)| claims || one.what != What::Claim) {

@@ -16,7 +16,7 @@ use crate::{
 pub struct ScheduleSummary {
     /// As cron writes it.
     pub cron: String,
-    /// Whose clock that is, when it was said; else the cluster's, mostly UTC.
+    /// The time zone of `cron`, if it is given; else the cluster's, mostly UTC.
     pub time_zone: Option<String>,
     /// When it last made a run.
     pub last: Option<Timestamp>,

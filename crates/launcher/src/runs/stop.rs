@@ -43,7 +43,7 @@ pub async fn cancel(
 
 /// Stops a run because its cluster is about to be stopped, and leaves on its Jobs
 /// what it was stopped by, as in `longshore down`: `runs` and `why` say so when
-/// the cluster is there again, and who follows the run is told now.
+/// the cluster is there again, and followers of the run see it now.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -64,7 +64,7 @@ pub async fn stop_with_cluster(
 
 /// Ends what is left of runs that are over, as a follower does: roles that serve
 /// the others when those have succeeded, and the other tasks when one has failed.
-/// For runs that nobody follows. Gives how many Jobs were stopped.
+/// For runs without a follower. Gives how many Jobs were stopped.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::bundle::Bundle;
 
-/// How long it may take to take back what nobody goes on with.
-const TIDYING: Duration = Duration::from_secs(10);
+/// How long aborting outdated uploads may take.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sends a bundle that is not there, and gives a URL by which pods fetch it.
 pub(super) async fn send(
@@ -83,15 +83,15 @@ async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<b
             Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
                 Err(remote.refusal(&error))
             }
-            // Who may not list is not told what is missing, and refusals come
-            // without words here: the upload tells what is wrong.
+            // Without the right to list, the store does not say what is missing, and
+            // refusals come without a message here: the upload reports the problem.
             _ => Ok(false),
         },
     }
 }
 
-/// Takes back uploads that nobody goes on with: outdated ones, and one of an
-/// object that is there. The store's own rules do so where this cannot.
+/// Aborts uploads that are not resumed: outdated ones, and one of an object that is
+/// there. The store's own rules do so where this cannot.
 async fn tidy(opened: &Opened, journals: &Journals, there: Option<&Path>) {
     let mut unwanted = journals.remove_outdated(SystemTime::now());
     if let Some(mut journal) = there.and_then(|object| journals.find(object.as_ref())) {
@@ -106,9 +106,9 @@ async fn tidy(opened: &Opened, journals: &Journals, there: Option<&Path>) {
             let aborted = opened.multipart.abort_multipart(&path, &upload.upload);
             if let Err(error) = aborted.await {
                 let (_, problem) = reason(&error);
-                tracing::debug!(%path, %problem, "an outdated upload is not taken back");
+                tracing::debug!(%path, %problem, "an outdated upload is not aborted");
             }
         }
     };
-    let _ = tokio::time::timeout(TIDYING, taking_back).await;
+    let _ = tokio::time::timeout(ABORT_TIMEOUT, taking_back).await;
 }

@@ -1,12 +1,12 @@
 //! The state of a followed run: evidence in, steps out. Pure: time comes as
 //! an argument, and doing the steps is `follow`'s.
 
+mod blocked;
 mod decide;
-mod held;
-mod now;
 mod outcome;
 mod retries;
 mod span;
+mod verdict;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,8 +24,8 @@ use crate::{
     run::RunRole,
 };
 
-use held::{Held, Stuck};
-pub(crate) use now::{Verdict, decide_now};
+use blocked::{Held, Stuck};
+pub(crate) use verdict::{Verdict, decide_now};
 
 /// What is seen of a run.
 #[derive(Debug, Clone)]
@@ -185,7 +185,7 @@ impl Track {
                 let nodes = self.around.nodes.take();
                 self.around = *around;
                 self.around.nodes = self.around.nodes.take().or(nodes);
-                self.look_again(now, &mut steps);
+                self.recheck_waits(now, &mut steps);
             }
             Seen::Synced => self.synced = true,
             Seen::Tick => {}
@@ -262,8 +262,8 @@ impl Track {
     /// How many tasks a role has: its Job says so, which may have been scaled.
     fn count(&self, role: &RunRole) -> u32 {
         let job = self.jobs.get(&role.name);
-        let told = job.and_then(|job| job.spec.completions);
-        told.unwrap_or(role.count)
+        let completions = job.and_then(|job| job.spec.completions);
+        completions.unwrap_or(role.count)
     }
 
     fn states(&self, role: &RunRole) -> Vec<State<'_>> {
@@ -295,7 +295,7 @@ impl Track {
             } else if matches!(state, State::Succeeded) {
                 // The Job knows of a success whose pod is gone.
             } else if pod.has_failed() {
-                // A pod that somebody deletes ends by a signal: the task's
+                // A pod that is deleted ends by a signal: the task's
                 // failure only if the Job says so too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
                 if gives_up && !(deleted && job.is_none_or(|job| job.failure().is_none())) {

@@ -9,7 +9,7 @@ use crate::{
 
 use super::Track;
 
-/// The outcome that an explanation is told with.
+/// The outcome with an explanation.
 fn explained(ending: Ending, exit_code: i32, explanation: Explanation) -> Outcome {
     Outcome {
         ending,

@@ -601,8 +601,8 @@ fn what_only_events_tell_is_told_and_given_up() {
     let mut track = track(&[role("main", 1)]);
     let state = json!({"waiting": {"reason": "ContainerCreating"}});
     track.see(pod("main", 0, main(state, "Pending")), at(0));
-    assert!(!track.wonders(at(1)), "it may be about to start");
-    assert!(track.wonders(at(3)));
+    assert!(!track.needs_cause(at(1)), "it may be about to start");
+    assert!(track.needs_cause(at(3)));
     let mount = json!({
         "reason": "FailedMount", "type": "Warning",
         "message": "MountVolume.SetUp failed for volume \"keys\" : secret \"keys\" not found",
@@ -625,7 +625,7 @@ fn what_only_events_tell_is_told_and_given_up() {
 fn pods_that_a_quota_holds_back_are_told_of() {
     let mut track = track(&[role("main", 2)]);
     track.see(pod("main", 0, running()), at(1));
-    assert!(track.wonders(at(3)), "one pod is missing");
+    assert!(track.needs_cause(at(3)), "one pod is missing");
     let quota = json!({
         "reason": "FailedCreate", "type": "Warning",
         "message": "Error creating: pods \"x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
@@ -678,7 +678,7 @@ fn a_decision_is_told_again_with_what_else_is_known() {
         events: vec![lost.unwrap()],
         ..Around::default()
     };
-    let told = track.retell(known, at(1)).unwrap();
+    let told = track.redecide(known, at(1)).unwrap();
     assert_eq!(told.reason, "main/0: its node was lost");
     assert_eq!(told.exit_code, 143);
 }

@@ -1,4 +1,4 @@
-//! What all evidence says at one moment, without following.
+//! The verdict on a run from all its evidence at once, without following.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     run::RunRole,
 };
 
-/// What a run's evidence says at one moment.
+/// What a run's evidence says.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Option<Outcome>,

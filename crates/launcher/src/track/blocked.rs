@@ -1,4 +1,4 @@
-//! What holds tasks up before they begin, and since when.
+//! What keeps tasks from starting, and since when.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -28,8 +28,8 @@ pub(super) struct Stuck {
 }
 
 impl Track {
-    /// Notes what holds somebody up. The clock goes on while it is the same
-    /// trouble, told in other words.
+    /// Records what holds a pod or a role up. The time goes on while the cause is the
+    /// same in other words.
     pub(super) fn hold(
         &mut self,
         who: Held,
@@ -48,7 +48,7 @@ impl Track {
         if same.is_some_and(|known| why.kind.is_general() && !known.why.kind.is_general()) {
             return;
         }
-        // Suspension is not for the follower to tell: whoever did it knows. When a queue
+        // Suspension is not reported: whoever did it knows. When a queue
         // admits the run, no one knows.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
         if is_news && (why.kind == Cause::Queued || !why.kind.is_meant()) {
@@ -65,7 +65,7 @@ impl Track {
     }
 
     /// All that has not started, seen with what else the cluster knows.
-    pub(super) fn look_again(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
+    pub(super) fn recheck_waits(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
         let pods = self.pods.iter().map(|(uid, pod)| {
             let found = explain::stuck(pod, &self.around);
             (Held::Pod(uid.clone()), found)
@@ -82,7 +82,7 @@ impl Track {
 
     /// Whether something has waited so long that the cluster should be asked
     /// what else it knows.
-    pub(crate) fn wonders(&self, now: Timestamp) -> bool {
+    pub(crate) fn needs_cause(&self, now: Timestamp) -> bool {
         const SOON: Duration = Duration::from_secs(2);
         if !self.synced || self.decided {
             return false;
@@ -115,11 +115,11 @@ impl Track {
     }
 
     /// The decision once more, with what else the cluster knows by now.
-    pub(crate) fn retell(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
+    pub(crate) fn redecide(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
         let nodes = self.around.nodes.take();
         self.around = around;
         self.around.nodes = self.around.nodes.take().or(nodes);
-        self.look_again(now, &mut Vec::new());
+        self.recheck_waits(now, &mut Vec::new());
         let mut steps = Vec::new();
         self.decided = false;
         self.decide(now, &mut steps);

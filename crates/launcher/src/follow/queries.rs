@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use longshore_client::Change;
 use tokio::time::{Instant, timeout};
 
-use super::{Driver, Event, Outcome, Unheard};
+use super::{Driver, Event, Outcome, ReceiverDropped};
 use crate::{
     around::{self, Look},
     explain::{Cause, Explanation},
@@ -14,44 +14,47 @@ use crate::{
 };
 
 /// How soon the cluster is asked again why something waits; then each time
-/// after twice as long, but not longer than the second.
-pub(super) const WONDER: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+/// after twice as long.
+pub(super) const FIRST_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// The longest time between two such questions.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// How long such a question may take.
-const LOOK: Duration = Duration::from_secs(2);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long all pods may take to be listed.
-const LIST: Duration = Duration::from_secs(20);
-/// How long what was looked at again is believed.
-const FRESH: Duration = Duration::from_secs(3);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a list of all pods counts as current.
+const LIST_VALIDITY: Duration = Duration::from_secs(3);
 
-/// How long nobody answers before it is told.
-const TELL: Duration = Duration::from_secs(5);
+/// How long the cluster does not answer before that is reported.
+const AWAY_REPORT_DELAY: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Tells, once each time, that the cluster does not answer.
-    pub(super) async fn tell_away(&mut self) -> Result<(), Unheard> {
-        let is_away = self.liveness.away() > TELL;
-        if is_away && !self.told_away {
+    /// Reports, once each time, that the cluster does not answer.
+    pub(super) async fn report_away(&mut self) -> Result<(), ReceiverDropped> {
+        let is_away = self.liveness.away() > AWAY_REPORT_DELAY;
+        if is_away && !self.away_reported {
             let remedy = "the run goes on, and is followed again when it does";
             let what = Explanation::new(Cause::ClusterAway, "the cluster does not answer", remedy);
-            self.tell(Event::Waiting(what)).await?;
+            self.send(Event::Waiting(what)).await?;
         }
-        self.told_away = is_away;
+        self.away_reported = is_away;
         Ok(())
     }
 
-    pub(super) fn is_fresh(&self) -> bool {
-        self.fresh.is_some_and(|fresh| fresh.elapsed() < FRESH)
+    pub(super) fn is_relisted(&self) -> bool {
+        self.relisted
+            .is_some_and(|relisted| relisted.elapsed() < LIST_VALIDITY)
     }
 
-    /// Sees all pods and Jobs as they are, if the cluster tells; otherwise the
+    /// Lists all pods and Jobs once more, if the cluster answers; otherwise the
     /// next tick tries it.
-    pub(super) async fn look_again(&mut self) -> Result<(), Unheard> {
+    pub(super) async fn relist(&mut self) -> Result<(), ReceiverDropped> {
         let (Ok(pods), Ok(jobs)) = (self.run.pods(&self.cluster), self.run.jobs(&self.cluster))
         else {
             return Ok(());
         };
         let both = async { futures::try_join!(pods.list(), jobs.list()) };
-        let (pods, jobs) = match timeout(LIST, both).await {
+        let (pods, jobs) = match timeout(LIST_TIMEOUT, both).await {
             Ok(Ok(both)) => both,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "whether tasks have begun cannot be seen");
@@ -70,22 +73,22 @@ impl Driver {
             self.see_pod(&Change::Upsert(pod)).await?;
         }
         // Not before: halfway through, old and new are mixed.
-        (self.fresh, self.doubts) = (Some(Instant::now()), false);
+        (self.relisted, self.recheck) = (Some(Instant::now()), false);
         self.see(Seen::Tick).await
     }
 
     /// Asks why something waits that should have begun.
-    pub(super) fn wonder(&mut self) {
+    pub(super) fn ask_why(&mut self) {
         let now = Instant::now();
         let is_due = self
             .asked
             .is_none_or(|asked| now.duration_since(asked) >= self.pause);
-        if is_due && self.question.is_empty() && self.track.wonders(Timestamp::now()) {
+        if is_due && self.question.is_empty() && self.track.needs_cause(Timestamp::now()) {
             // Nodes are many, and change little: they are looked at once.
             let is_first = self.asked.is_none();
             self.asked = Some(now);
             if !is_first {
-                self.pause = (self.pause * 2).min(WONDER[1]);
+                self.pause = (self.pause * 2).min(MAX_POLL_INTERVAL);
             }
             let (cluster, run) = (self.cluster.clone(), self.run.clone());
             let look = Look {
@@ -94,13 +97,13 @@ impl Driver {
                 quotas: false,
             };
             self.question
-                .spawn(async move { around::answered(&cluster, &run, look, LOOK).await });
+                .spawn(async move { around::answered(&cluster, &run, look, QUERY_TIMEOUT).await });
         }
     }
 
     /// The outcome with what the cluster knows beside pods and Jobs. Asked
     /// before the rest of the run is stopped, which takes pods away.
-    pub(super) async fn retold(&mut self, outcome: Outcome) -> Outcome {
+    pub(super) async fn with_cluster_facts(&mut self, outcome: Outcome) -> Outcome {
         let kind = outcome.explanation.as_ref().map(|known| known.kind);
         let Some(kind) = kind.filter(|kind| !kind.is_plain()) else {
             return outcome;
@@ -110,11 +113,13 @@ impl Driver {
             nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
             quotas: false,
         };
-        let Some(around) = around::answered(&self.cluster, &self.run, look, LOOK).await else {
+        let Some(around) = around::answered(&self.cluster, &self.run, look, QUERY_TIMEOUT).await
+        else {
             return outcome;
         };
-        let told = self.track.retell(around, Timestamp::now());
-        told.filter(|told| told.ending == outcome.ending)
+        let decided = self.track.redecide(around, Timestamp::now());
+        decided
+            .filter(|decided| decided.ending == outcome.ending)
             .unwrap_or(outcome)
     }
 }
