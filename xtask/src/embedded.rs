@@ -1,20 +1,20 @@
-//! The embedded cluster, for judges that are no tests of cargo's.
+//! The embedded cluster, for tests that do not run under cargo.
 
 use std::{path::PathBuf, process::Command};
 
-use crate::run::{Outcome, cargo, finish, output, target};
+use crate::run::{Outcome, cargo, output, run_command, target};
 
-/// An embedded cluster that ends with this.
+/// An embedded cluster; dropping this stops it.
 pub(crate) struct Embedded {
     program: PathBuf,
     folder: tempfile::TempDir,
 }
 
 impl Embedded {
-    /// Builds the program and starts the cluster, with more words for `longshore up`.
-    pub(crate) fn start(words: &[String]) -> Outcome<Self> {
+    /// Builds the program and starts the cluster, with additional arguments for `longshore up`.
+    pub(crate) fn start(args: &[String]) -> Outcome<Self> {
         let mut build = cargo();
-        finish(build.args(["build", "--release", "--package", "longshore-cli"]))?;
+        run_command(build.args(["build", "--release", "--package", "longshore-cli"]))?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let cluster = Self {
             program: target().join("release/longshore"),
@@ -25,7 +25,7 @@ impl Embedded {
                 .longshore("up")
                 .arg("--kubeconfig")
                 .arg(cluster.kubeconfig())
-                .args(words),
+                .args(args),
         )?;
         Ok(cluster)
     }
@@ -34,10 +34,10 @@ impl Embedded {
         self.folder.path().join("kubeconfig")
     }
 
-    fn longshore(&self, verb: &str) -> Command {
+    fn longshore(&self, subcommand: &str) -> Command {
         let mut longshore = Command::new(&self.program);
         longshore
-            .arg(verb)
+            .arg(subcommand)
             .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"));
         longshore
     }

@@ -1,6 +1,6 @@
-//! `cargo xtask e2e`: Kubernetes' own conformance tests judge the embedded cluster. They are
-//! built from its Go module, as is agnhost, the program of most of their images. Counts what
-//! passes by special interest group; a run of all of them writes docs/e2e.md.
+//! `cargo xtask e2e`: runs the Kubernetes conformance tests on the embedded cluster. They are
+//! built from the Go module of Kubernetes, as is agnhost, the program of most of their images.
+//! Counts the results by special interest group; a run of all tests writes docs/e2e.md.
 
 mod causes;
 mod report;
@@ -21,30 +21,31 @@ use crate::{
     run::{Outcome, root, target},
 };
 
-/// Which tests.
+/// Which tests to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only those of a special interest group, as api-machinery; all of them without.
+    /// Run only the tests of a special interest group, for example api-machinery; default: all.
     #[arg(long)]
     sig: Option<String>,
-    /// How many run at a time, except those that need the cluster for themselves.
+    /// Number of parallel tests. Serial tests run one at a time.
     #[arg(long, default_value_t = 8)]
     procs: usize,
-    /// Run none: write the table again from the last run of all, as after a change of the
-    /// causes.
+    /// Run no tests: generate the table from the last complete run, for example after a change
+    /// of the causes.
     #[arg(long, conflicts_with_all = ["sig", "focus", "procs"])]
     report: bool,
-    /// Only those whose name matches this regular expression.
+    /// Run only tests whose name matches this regular expression.
     focus: Option<String>,
 }
 
 /// Images whose program is agnhost.
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost";
 
-/// A folder with the images' program, that every user can read: containers run as others, too.
+/// A folder with the program of the images. All users can read it, as containers run as
+/// different users.
 struct Images(tempfile::TempDir);
 
-/// What the image runs: without arguments it waits.
+/// The entrypoint of the image; without arguments it runs `agnhost pause`.
 const ENTRYPOINT: &str =
     "#!/bin/sh\n[ $# -gt 0 ] || set -- pause\nexec \"${0%/*}/program\" \"$@\"\n";
 
@@ -67,14 +68,14 @@ impl Images {
     }
 }
 
-/// Runs the tests. An error names those that fail without a known cause.
+/// Runs the tests. The error names the failed tests without a known cause.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let causes = Causes::read()?;
     let all = arguments.sig.is_none() && arguments.focus.is_none();
     let file = if all { "e2e.json" } else { "e2e-part.json" };
     let report = target().join(file);
     if !arguments.report {
-        // What an earlier run left would be counted when this one writes no report.
+        // If this run wrote no report, the report of an earlier run would be counted.
         match fs::remove_file(&report) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(format!("{}: {error}", report.display()));
@@ -104,14 +105,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match unexplained.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "these failed, and {} has no cause for them:\n  {}",
+            "tests failed without a known cause in {}:\n  {}",
             causes::FILE,
             unexplained.join("\n  ")
         )),
     }
 }
 
-/// Runs the tests; ginkgo writes the report to this file, in cargo's target folder.
+/// Runs the tests. ginkgo writes the report to this file in cargo's target folder.
 fn test(arguments: &Arguments, file: &str) -> Outcome {
     packages::require_go()?;
     kubernetes::build_tests()?;
@@ -120,13 +121,13 @@ fn test(arguments: &Arguments, file: &str) -> Outcome {
     let entrypoint = format!("{AGNHOST}={}", images.agnhost().display());
     let cluster = Embedded::start(&["--image-entrypoint".to_owned(), entrypoint])?;
     let sig = arguments.sig.as_deref().unwrap_or(r"[a-z-]+");
-    let words = arguments.focus.as_deref().unwrap_or("");
+    let focus = arguments.focus.as_deref().unwrap_or("");
     let mut tests = Command::new(programs.join("ginkgo"));
     tests
         .args(["run", "--label-filter=Conformance", "--timeout=8h"])
         .args(["--silence-skips", "--no-color", "--keep-going"])
         .arg(format!("--procs={}", arguments.procs))
-        .arg(format!(r"--focus=\[sig-{sig}\].*({words})"))
+        .arg(format!(r"--focus=\[sig-{sig}\].*({focus})"))
         .arg(format!("--output-dir={}", target().display()))
         .arg(format!("--json-report={file}"))
         .arg(programs.join("e2e.test"))
@@ -134,7 +135,7 @@ fn test(arguments: &Arguments, file: &str) -> Outcome {
         .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1"])
         .env("KUBECTL_PATH", programs.join("kubectl"));
-    // Its status says that tests failed: they are counted by the caller.
+    // ginkgo exits with an error if tests failed; the caller reads the failures from the report.
     (tests.status())
         .map(drop)
         .map_err(|error| format!("cannot run ginkgo: {error}"))
