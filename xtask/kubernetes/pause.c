@@ -1,3 +1,4 @@
+/* The program of the pause image: waits for a signal and reaps orphaned processes. */
 #include <signal.h>
 #include <unistd.h>
 #include <sys/wait.h>

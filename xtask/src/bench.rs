@@ -1,28 +1,28 @@
-//! `cargo xtask bench`: the benchmarks, each beside its peer in one run.
+//! `cargo xtask bench`: runs the benchmarks together with those of the compared software.
 
 use std::{path::PathBuf, process::Command};
 
 use crate::{
     frameworks, packages, real,
-    run::{Outcome, cargo, finish, root, target},
+    run::{Outcome, cargo, root, run_command, target},
 };
 
-/// Names client-go's program for the benchmarks.
-const CLIENT_GO: &str = "LONGSHORE_BENCH_CLIENT_GO";
+/// The variable with the path of the client-go benchmark program.
+const CLIENT_GO_ENV: &str = "LONGSHORE_BENCH_CLIENT_GO";
 
 /// Which benchmarks to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Passed on: the names of the benchmarks (all of them without), or --help.
+    /// Arguments for the benchmark program: names of benchmarks (default: all), or --help.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
-/// Builds and runs them.
+/// Builds and runs the benchmarks.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    finish(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
+    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
     let client_go = build_client_go(arguments)?.unwrap_or_default();
-    finish(
+    run_command(
         cargo()
             .args([
                 "run",
@@ -33,15 +33,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 "--",
             ])
             .args(&arguments.rest)
-            .env(real::GIVEN, real::Release::Today.programs())
-            .env(frameworks::FOLDER, frameworks::folder())
-            .env(CLIENT_GO, client_go),
+            .env(
+                real::APISERVER_FOLDER_ENV,
+                real::Release::Current.programs(),
+            )
+            .env(frameworks::FOLDER_ENV, frameworks::folder())
+            .env(CLIENT_GO_ENV, client_go),
     )
 }
 
-/// Builds the program that measures client-go, if it is wanted and Go is there.
+/// Builds the program that measures client-go, if it is selected and Go is installed.
 fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
-    // Options have numbers.
+    // The values of options are numbers.
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<u64>().is_err();
     let mut names = arguments.rest.iter().filter(is_name).peekable();
     let is_wanted = names.peek().is_none() || names.any(|name| name == "client");
@@ -49,7 +52,7 @@ fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
         return Ok(None);
     }
     let program = target().join("bench/client-go");
-    finish(
+    run_command(
         Command::new("go")
             .current_dir(root().join("crates/bench/go"))
             .args(["build", "-mod=readonly", "-trimpath", "-o"])

@@ -1,10 +1,10 @@
-//! The embedded cluster, for judges that are no tests of cargo's.
+//! The embedded cluster, for tests that do not run under cargo.
 
 use std::{path::PathBuf, process::Command};
 
-use crate::run::{Outcome, cargo, finish, output, target};
+use crate::run::{Outcome, cargo, output, run_command, target};
 
-/// An embedded cluster that ends with this.
+/// An embedded cluster; dropping this stops it.
 pub(crate) struct Embedded {
     program: PathBuf,
     folder: tempfile::TempDir,
@@ -12,12 +12,12 @@ pub(crate) struct Embedded {
 
 /// Builds the program.
 pub(crate) fn build() -> Outcome {
-    finish(cargo().args(["build", "--release", "--package", "longshore-cli"]))
+    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))
 }
 
 impl Embedded {
-    /// Starts the cluster with more words for `longshore up`; [`build`] comes first.
-    pub(crate) fn start(words: &[String]) -> Outcome<Self> {
+    /// Starts the cluster with additional arguments for `longshore up`. Call [`build`] first.
+    pub(crate) fn start(args: &[String]) -> Outcome<Self> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let cluster = Self {
             program: target().join("release/longshore"),
@@ -28,7 +28,7 @@ impl Embedded {
                 .longshore("up")
                 .arg("--kubeconfig")
                 .arg(cluster.kubeconfig())
-                .args(words),
+                .args(args),
         )?;
         Ok(cluster)
     }
@@ -37,10 +37,10 @@ impl Embedded {
         self.folder.path().join("kubeconfig")
     }
 
-    fn longshore(&self, verb: &str) -> Command {
+    fn longshore(&self, subcommand: &str) -> Command {
         let mut longshore = Command::new(&self.program);
         longshore
-            .arg(verb)
+            .arg(subcommand)
             .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"));
         longshore
     }

@@ -1,6 +1,5 @@
-//! `cargo xtask test --frameworks`: installs the frameworks that read what we
-//! write, pinned, and runs the tests in which they judge. Several gigabytes and
-//! some minutes, the first time.
+//! `cargo xtask test --frameworks`: installs pinned frameworks, which read the configuration
+//! that Longshore writes for them. The first installation takes minutes and several gigabytes.
 
 use std::{
     fs,
@@ -8,26 +7,26 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, finish, root, target};
+use crate::run::{Outcome, root, run_command, target};
 
-/// Tells the tests where they are.
-pub(crate) const FOLDER: &str = "LONGSHORE_TEST_FRAMEWORKS";
-/// Sources that are unpacked, not installed.
+/// The variable with the folder of the frameworks, for the tests.
+pub(crate) const FOLDER_ENV: &str = "LONGSHORE_TEST_FRAMEWORKS";
+/// The launchers, whose sources are unpacked and not installed.
 const LAUNCHERS: &str = "launchers";
-/// The Python that unpacks them.
+/// The virtual environment whose pip downloads these sources.
 const SOURCES: &str = "sources";
 
-/// Where they are, or will be.
+/// The folder of the frameworks.
 pub(crate) fn folder() -> PathBuf {
     target().join("tools/frameworks")
 }
 
-/// Installs what is missing, and tells where it is.
+/// Installs the missing frameworks and returns their folder.
 pub(crate) fn install() -> Outcome<PathBuf> {
     install_some(|_| true)
 }
 
-/// Installs what is missing of the chosen ones, and tells where it is.
+/// Installs the missing ones of the chosen frameworks and returns their folder.
 pub(crate) fn install_some(is_wanted: impl Fn(&str) -> bool) -> Outcome<PathBuf> {
     let folder = folder();
     let pins = root().join("xtask/tools/frameworks.txt");
@@ -35,22 +34,23 @@ pub(crate) fn install_some(is_wanted: impl Fn(&str) -> bool) -> Outcome<PathBuf>
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let lines = lines.filter_map(|line| line.split_once(": "));
     for (name, wanted) in lines.filter(|(name, _)| is_wanted(name)) {
-        let words: Vec<&str> = wanted.split_whitespace().collect();
-        let place = folder.join(name);
-        let done = place.join("installed");
-        let stamp = stamp(&words)?;
+        let args: Vec<&str> = wanted.split_whitespace().collect();
+        let destination = folder.join(name);
+        let done = destination.join("installed");
+        let stamp = stamp(&args)?;
         if fs::read_to_string(&done).ok().as_ref() == Some(&stamp) {
             continue;
         }
         println!("installing {name}: {wanted}");
-        if place.exists() {
-            fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        if destination.exists() {
+            fs::remove_dir_all(&destination)
+                .map_err(|error| format!("{}: {error}", destination.display()))?;
         }
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         if name == LAUNCHERS {
-            unpack(&folder.join(SOURCES), &place, &words)?;
+            unpack(&folder.join(SOURCES), &destination, &args)?;
         } else {
-            environment(&place, &words)?;
+            install_environment(&destination, &args)?;
         }
         fs::write(&done, stamp).map_err(|error| format!("{}: {error}", done.display()))?;
     }
@@ -61,10 +61,10 @@ fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The words, and what the files among them say.
-fn stamp(words: &[&str]) -> Outcome<String> {
-    let mut stamp = words.join(" ");
-    for file in words.iter().filter(|word| word.ends_with(".txt")) {
+/// The arguments of pip, and the contents of the requirements files among them.
+fn stamp(args: &[&str]) -> Outcome<String> {
+    let mut stamp = args.join(" ");
+    for file in args.iter().filter(|arg| arg.ends_with(".txt")) {
         stamp += &read(&root().join(file))?;
     }
     Ok(stamp)
@@ -78,14 +78,19 @@ fn pip(environment: &Path) -> Command {
     command
 }
 
-fn environment(place: &Path, words: &[&str]) -> Outcome {
-    finish(Command::new("python3").args(["-m", "venv"]).arg(place))?;
-    finish(pip(place).arg("install").args(words))
+fn install_environment(destination: &Path, args: &[&str]) -> Outcome {
+    run_command(
+        Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(destination),
+    )?;
+    run_command(pip(destination).arg("install").args(args))
 }
 
-/// Downloads sources and unpacks them, each below its package's name.
-fn unpack(python: &Path, place: &Path, words: &[&str]) -> Outcome {
-    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+/// Downloads source packages, and extracts the module of each.
+fn unpack(python: &Path, destination: &Path, args: &[&str]) -> Outcome {
+    fs::create_dir_all(destination)
+        .map_err(|error| format!("{}: {error}", destination.display()))?;
     let download = [
         "download",
         "--no-deps",
@@ -93,20 +98,25 @@ fn unpack(python: &Path, place: &Path, words: &[&str]) -> Outcome {
         "--no-binary",
         ":all:",
     ];
-    finish(
+    run_command(
         pip(python)
             .args(download)
             .arg("--dest")
-            .arg(place)
-            .args(words),
+            .arg(destination)
+            .args(args),
     )?;
-    for word in words {
-        let (name, version) = word.split_once("==").ok_or("a pin has no version")?;
-        let archive = place.join(format!("{name}-{version}.tar.gz"));
+    for arg in args {
+        let (name, version) = arg.split_once("==").ok_or("a pin has no version")?;
+        let archive = destination.join(format!("{name}-{version}.tar.gz"));
         let inside = format!("{name}-{version}/{name}");
         let mut tar = Command::new("tar");
         tar.args(["--extract", "--gzip", "--strip-components=1", "--file"]);
-        finish(tar.arg(&archive).arg("--directory").arg(place).arg(inside))?;
+        run_command(
+            tar.arg(&archive)
+                .arg("--directory")
+                .arg(destination)
+                .arg(inside),
+        )?;
     }
     Ok(())
 }

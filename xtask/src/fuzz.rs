@@ -1,23 +1,23 @@
-//! `cargo xtask fuzz`: looks for inputs that break the properties in `fuzz/`.
+//! `cargo xtask fuzz`: searches for inputs that break the properties in `fuzz/`.
 
 use std::{fs, path::Path, process::Command};
 
-use crate::run::{Outcome, finish, output, root, target};
+use crate::run::{Outcome, output, root, run_command, target};
 
-/// What to fuzz, and how long.
+/// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only this target; all of them, one after the other, without.
+    /// Run only this target; default: all, one after another.
     target: Option<String>,
     /// Minutes for each target.
     #[arg(long, default_value_t = 5)]
     minutes: u64,
-    /// Only build the targets.
+    /// Build the targets and do not run them.
     #[arg(long)]
     build: bool,
 }
 
-/// Builds the targets and runs them; fails when one finds something.
+/// Builds and runs the targets; fails if one finds an input that breaks a property.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     output(&mut cargo_fuzz(&["--version"]))
         .map_err(|_| "cargo-fuzz is not installed: `cargo install cargo-fuzz`".to_owned())?;
@@ -33,13 +33,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         })
         .collect();
     if chosen.is_empty() {
-        return Err(format!("no such target: there are {}", targets.join(", ")));
+        return Err(format!(
+            "unknown target; the targets are {}",
+            targets.join(", ")
+        ));
     }
     let work = target().join("fuzz");
-    // No sanitizer: there is no unsafe code of ours to watch, and the pinned
-    // toolchain can build without one.
+    // No sanitizer: the code under test has no unsafe code, and sanitizers require a nightly
+    // toolchain.
     let common = ["--sanitizer", "none", "--fuzz-dir", "fuzz"];
-    finish(
+    run_command(
         cargo_fuzz(&["build"])
             .args(common)
             .env("CARGO_TARGET_DIR", &work),
@@ -48,14 +51,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Ok(());
     }
     for name in chosen {
-        // What is found goes to the first folder, out of the way of the sources.
+        // libFuzzer writes new inputs to the first folder, which is outside of the sources.
         let found = work.join("corpus").join(name);
         let broken = work.join("artifacts").join(name).join("");
         for folder in [&found, &broken] {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         println!("\n{name}, {} minutes", arguments.minutes);
-        finish(
+        run_command(
             cargo_fuzz(&["run"])
                 .args(common)
                 .arg(name)
@@ -68,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 .env("CARGO_TARGET_DIR", &work),
         )
         .map_err(|problem| {
-            format!("{problem}\nthe input is in {}: mend the fault, and keep the input in fuzz/corpus/{name}", broken.display())
+            format!("{problem}\nthe input is in {}: fix the fault, and add the input to fuzz/corpus/{name}", broken.display())
         })?;
     }
     Ok(())
@@ -81,7 +84,7 @@ fn cargo_fuzz(arguments: &[&str]) -> Command {
     command
 }
 
-/// The targets, by the files there are.
+/// The names of the targets, from their files.
 fn targets(folder: &Path) -> Outcome<Vec<String>> {
     let entries = fs::read_dir(folder.join("fuzz_targets"))
         .map_err(|error| format!("{}: {error}", folder.display()))?;

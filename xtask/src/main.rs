@@ -1,9 +1,9 @@
-//! Chores of the repository: `cargo xtask test | conformance | e2e | tidy | bench |
+//! Development tasks of the repository: `cargo xtask test | conformance | e2e | tidy | bench |
 //! fuzz | tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program for developers"
+    reason = "a command-line program"
 )]
 
 mod bench;
@@ -12,14 +12,14 @@ mod e2e;
 mod embedded;
 mod frameworks;
 mod fuzz;
-mod golang;
+mod go_clients;
 mod image;
 mod kubernetes;
-mod leftovers;
+mod orphans;
 mod packages;
 mod real;
 mod run;
-mod statically;
+mod static_build;
 mod test;
 mod tidy;
 mod tools;
@@ -29,63 +29,63 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Chores of the repository.
+/// Run development tasks of the repository.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
-    /// Build everything and run every test; leaves no process behind.
+enum Task {
+    /// Build everything and run every test; fail if a test leaves processes running.
     Test(test::Arguments),
-    /// Run the tests of rules and points on the embedded server and on a real one, and write
+    /// Run the conformance tests on the embedded server and on real ones, and generate
     /// docs/conformance.md and docs/client-points.md.
     Conformance(conformance::Arguments),
-    /// Run Kubernetes' own conformance tests on the embedded cluster, by special interest
-    /// group; needs Go.
+    /// Run the Kubernetes conformance tests on the embedded cluster, and count the results by
+    /// special interest group. Requires Go.
     E2e(e2e::Arguments),
-    /// Check the map of the crates and the habits that no compiler checks.
+    /// Check the crates' dependencies and the conventions that the compiler does not check.
     Tidy,
-    /// Run the benchmarks, each beside its peer.
+    /// Run the benchmarks and those of the compared software.
     Bench(bench::Arguments),
-    /// Look for inputs that break the properties in `fuzz/`.
+    /// Search for inputs that break the properties in `fuzz/`.
     Fuzz(fuzz::Arguments),
-    /// Fetch the pinned programs that the tests use as judges.
+    /// Download the pinned reference clients that the tests use.
     Tools,
-    /// Build the kube-apiserver of Kubernetes 1.20, once, for `test --cluster old`.
+    /// Build the kube-apiserver of Kubernetes 1.20 for `test --cluster old`, once.
     RealApiserver,
-    /// A single-node Kubernetes of today on this machine: build, up, down, status.
+    /// Manage a single-node Kubernetes cluster of the current version on this machine.
     Real(kubernetes::Arguments),
-    /// Make OCI archives of the static program, and of Python for examples.
+    /// Build OCI archives of the static program and of Python.
     Image(image::Arguments),
-    /// Build the program without the system's libraries, for images that have others or none.
+    /// Build a static program, for images without the system libraries.
     Static,
-    /// Build the wheel for Python, and run Python's tests on it.
+    /// Build the Python wheel and run the Python tests on it.
     Wheel,
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().chore {
-        Chore::Test(arguments) => test::run(&arguments),
-        Chore::Tidy => tidy::run(),
-        Chore::Bench(arguments) => bench::run(&arguments),
-        Chore::Fuzz(arguments) => fuzz::run(&arguments),
-        Chore::Conformance(arguments) => conformance::run(&arguments),
-        Chore::RealApiserver => real::build(),
-        Chore::Real(arguments) => kubernetes::run(&arguments),
-        Chore::E2e(arguments) => e2e::run(&arguments),
-        Chore::Tools => tools::fetch().all(),
-        Chore::Image(arguments) => image::run(&arguments),
-        Chore::Static => statically::run().map(drop),
-        Chore::Wheel => wheel::run(),
+    let result = match Arguments::parse().task {
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Tidy => tidy::run(),
+        Task::Bench(arguments) => bench::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Conformance(arguments) => conformance::run(&arguments),
+        Task::RealApiserver => real::build(),
+        Task::Real(arguments) => kubernetes::run(&arguments),
+        Task::E2e(arguments) => e2e::run(&arguments),
+        Task::Tools => tools::fetch().require_all(),
+        Task::Image(arguments) => image::run(&arguments),
+        Task::Static => static_build::run().map(drop),
+        Task::Wheel => wheel::run(),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("error: {problem}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,4 +1,4 @@
-//! Debian's packages that a chore needs, and Go.
+//! Debian packages that a task needs, and Go.
 
 use std::{
     env,
@@ -6,14 +6,14 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, finish, output};
+use crate::run::{Outcome, output, run_command};
 
-/// Installs what is missing of these: a program (or an absolute path), and the package that
-/// has it. Needs apt-get and root; otherwise the error names the packages.
-pub(crate) fn install(needed: &[(&str, &str)]) -> Outcome {
-    let missing: Vec<&str> = needed
+/// Installs missing programs or files. Each entry is a program (or an absolute path) and its
+/// package. Requires apt-get and root; otherwise the error names the packages.
+pub(crate) fn install(required: &[(&str, &str)]) -> Outcome {
+    let missing: Vec<&str> = required
         .iter()
-        .filter(|(what, _)| !is_there(what))
+        .filter(|(what, _)| !is_installed(what))
         .map(|(_, package)| *package)
         .collect();
     if missing.is_empty() {
@@ -22,45 +22,45 @@ pub(crate) fn install(needed: &[(&str, &str)]) -> Outcome {
     let names = missing.join(" ");
     if find("apt-get").is_none() {
         return Err(format!(
-            "these are missing, named by Debian's packages: {names}"
+            "required programs are missing; their Debian packages: {names}"
         ));
     }
     if !rustix::process::geteuid().is_root() {
         return Err(format!(
-            "some tools are missing; install them and try again:\n  \
+            "required programs are missing; install them and try again:\n  \
              sudo apt-get install --no-install-recommends {names}"
         ));
     }
     println!("installing {names}");
-    let apt = |words: &[&str]| {
+    let apt = |args: &[&str]| {
         let mut apt = Command::new("apt-get");
-        apt.args(words)
+        apt.args(args)
             .env("DEBIAN_FRONTEND", "noninteractive")
-            // Services of the packages are not started.
+            // Prevents the packages from starting their services.
             .env("RUNLEVEL", "1");
-        finish(&mut apt)
+        run_command(&mut apt)
     };
-    let words = ["install", "--yes", "--no-install-recommends"];
-    let words = [&words[..], &missing].concat();
-    // A new machine has no list of packages, or an old one.
-    apt(&words).or_else(|_| apt(&["update"]).and_then(|()| apt(&words)))
+    let args = ["install", "--yes", "--no-install-recommends"];
+    let args = [&args[..], &missing].concat();
+    // The package lists may be missing or out of date.
+    apt(&args).or_else(|_| apt(&["update"]).and_then(|()| apt(&args)))
 }
 
-/// Fails when Go is missing. It is not installed: Debian's may be too old.
+/// Fails if Go is missing. It is not installed here: Debian's version may be too old.
 pub(crate) fn require_go() -> Outcome {
     output(Command::new("go").arg("version"))
-        .map_err(|_| "go is missing, 1.26 or newer (Debian: golang-go)")?;
+        .map_err(|_| "go is missing: install version 1.26 or newer (Debian: golang-go)")?;
     Ok(())
 }
 
-/// Where a program is, by `PATH`.
+/// Finds a program in the `PATH`.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }
 
-fn is_there(what: &str) -> bool {
+fn is_installed(what: &str) -> bool {
     match what.starts_with('/') {
         true => Path::new(what).exists(),
         false => find(what).is_some(),

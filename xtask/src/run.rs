@@ -1,4 +1,4 @@
-//! Running other programs, from the repository's root.
+//! Runs other programs, from the root of the repository.
 
 use std::{
     env,
@@ -7,29 +7,29 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What went wrong, for a person.
+/// A result whose error is a message for the user.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// The repository's root.
+/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map_or(here.clone(), PathBuf::from)
 }
 
-/// The target folder in use.
+/// cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // What `cargo run` says of this program is not true of what it builds; some
-    // build scripts read it, and would run again each time.
+    // `cargo run` sets these variables for xtask. Some build scripts read them, and would run
+    // again each time.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
-        if OF_THIS_PROGRAM
+        if CARGO_RUN_VARIABLES
             .iter()
             .any(|prefix| text.starts_with(prefix))
         {
@@ -39,28 +39,28 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Beginnings of the variables that `cargo run` sets about what it runs.
-const OF_THIS_PROGRAM: [&str; 4] = [
+/// Prefixes of the variables with which `cargo run` describes the program that it runs.
+const CARGO_RUN_VARIABLES: [&str; 4] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
     "CARGO_BIN_",
     "CARGO_PRIMARY_PACKAGE",
 ];
 
-/// Runs a command to its end, its output shown.
-pub(crate) fn finish(command: &mut Command) -> Outcome {
-    let name = describe(command);
+/// Runs a command and shows its output; fails if the command fails.
+pub(crate) fn run_command(command: &mut Command) -> Outcome {
+    let name = command_line(command);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{name}` failed: {status}")),
-        Err(error) => Err(format!("`{name}` cannot be started: {error}")),
+        Err(error) => Err(format!("cannot start `{name}`: {error}")),
     }
 }
 
-/// Runs a command to its end, its output shown; hands on each line of it.
+/// Runs a command, shows its output, and passes each line to `read`.
 pub(crate) fn read_lines(command: &mut Command, mut read: impl FnMut(&str)) -> Outcome {
-    let name = describe(command);
-    let failed = |error| format!("`{name}` cannot be started: {error}");
+    let name = command_line(command);
+    let failed = |error| format!("cannot start `{name}`: {error}");
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
     let lines = child.stdout.take().map(BufReader::new).into_iter();
     for line in lines.flat_map(BufReader::lines).map_while(Result::ok) {
@@ -70,24 +70,24 @@ pub(crate) fn read_lines(command: &mut Command, mut read: impl FnMut(&str)) -> O
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{name}` failed: {status}")),
-        Err(error) => Err(format!("`{name}` cannot be waited for: {error}")),
+        Err(error) => Err(format!("cannot wait for `{name}`: {error}")),
     }
 }
 
-/// Runs a command to its end and gives its standard output.
+/// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
-    let name = describe(command);
+    let name = command_line(command);
     let output = command
         .output()
-        .map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start `{name}`: {error}"))?;
     if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(format!("`{name}` failed: {}\n{why}", output.status));
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(format!("`{name}` failed: {}\n{stderr}", output.status));
     }
-    String::from_utf8(output.stdout).map_err(|_| format!("`{name}` printed no UTF-8"))
+    String::from_utf8(output.stdout).map_err(|_| format!("`{name}` printed invalid UTF-8"))
 }
 
-fn describe(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|part| part.to_string_lossy())

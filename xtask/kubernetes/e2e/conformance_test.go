@@ -1,5 +1,5 @@
-// Package e2e is the program of Kubernetes' own conformance tests, without those parts
-// that need a cloud, Windows or special drivers.
+// Package e2e builds the Kubernetes conformance tests, without the parts that require a cloud
+// provider, Windows or special drivers.
 package e2e
 
 import (
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestConformance runs the tests that -ginkgo.focus and -ginkgo.label-filter choose.
+// TestConformance runs the tests that -ginkgo.focus and -ginkgo.label-filter select.
 func TestConformance(t *testing.T) {
 	e2e.RunE2ETests(t)
 }

@@ -1,64 +1,64 @@
-//! `cargo xtask conformance`: the tests of the rules and of the client's points
-//! on the embedded server and on real ones, and the tables of what came of it,
-//! docs/conformance.md and docs/client-points.md.
+//! `cargo xtask conformance`: runs the tests of the rules and of the client's guarantees on the
+//! embedded server and on real ones, and writes the tables of results, docs/conformance.md and
+//! docs/client-points.md.
 
 mod names;
 mod results;
-mod subjects;
+mod suites;
 mod table;
 
 use std::{fs, path::PathBuf};
 
 pub(crate) use names::check;
 use results::Results;
-use subjects::{SUBJECTS, Subject};
+use suites::{SUITES, Suite};
 
 use crate::{
-    leftovers,
+    orphans,
     real::{Cluster, Release},
     run::{Outcome, cargo, read_lines, root, target},
 };
 
-/// The tests that go to whichever server they are given.
+/// The tests that can run on any server, as arguments of `cargo test`.
 #[rustfmt::skip]
-pub(crate) const JUDGED: [&str; 6] =
+pub(crate) const SERVER_TESTS: [&str; 6] =
     ["--package", "longshore-conformance", "--test", "rules", "--test", "points"];
-/// Tells the tests where the real server is.
-pub(crate) const REAL: &str = "LONGSHORE_TEST_REAL";
-/// Names the file to which tests write what they remark.
-const NOTES: &str = "LONGSHORE_TEST_NOTES";
+/// The variable with the file that describes the real server.
+pub(crate) const REAL_SERVER_ENV: &str = "LONGSHORE_TEST_REAL";
+/// The variable with the file to which tests write notes about the server.
+const NOTES_ENV: &str = "LONGSHORE_TEST_NOTES";
 
-/// How to run them.
+/// How to run the tests.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Build without optimisation: sooner ready, slower to run.
+    /// Build without optimization: builds faster, runs slower.
     #[arg(long)]
     dev: bool,
 }
 
-impl Subject {
-    /// Where its table is.
+impl Suite {
+    /// The file of its table.
     fn path(&self) -> PathBuf {
         root().join("docs").join(self.document)
     }
 }
 
-/// Runs both, writes the tables.
+/// Runs both suites and writes the tables.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    leftovers::watch(|| judge(arguments))
+    orphans::watch(|| run_suites(arguments))
 }
 
-fn judge(arguments: &Arguments) -> Outcome {
+fn run_suites(arguments: &Arguments) -> Outcome {
     let embedded = tests(arguments.dev, None)?;
     let mut real = Vec::new();
-    for release in [Release::Today, Release::Old] {
+    for release in [Release::Current, Release::Old] {
         let cluster = Cluster::start(release)?;
         let results = tests(arguments.dev, Some(&cluster))?;
         real.push((cluster.version.clone(), results));
     }
-    for subject in &SUBJECTS {
-        let text = table::render(subject, &embedded, &real);
-        let path = subject.path();
+    for suite in &SUITES {
+        let text = table::render(suite, &embedded, &real);
+        let path = suite.path();
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("wrote {}", path.display());
     }
@@ -68,12 +68,12 @@ fn judge(arguments: &Arguments) -> Outcome {
     }
     let failed: usize = real.iter().map(|(_, results)| results.failed()).sum();
     if embedded.failed() + failed > 0 {
-        return Err("some tests failed: the tables say which".into());
+        return Err("some tests failed: see the tables".into());
     }
     Ok(())
 }
 
-/// Runs the tests on a server, shows what they print, and reads it.
+/// Runs the tests on a server, shows their output, and parses it.
 fn tests(dev: bool, cluster: Option<&Cluster>) -> Outcome<Results> {
     let notes = target().join(format!("conformance-notes-{}", std::process::id()));
     let _ = fs::remove_file(&notes);
@@ -84,20 +84,23 @@ fn tests(dev: bool, cluster: Option<&Cluster>) -> Outcome<Results> {
     }
     command
         .args(["--no-fail-fast"])
-        .args(JUDGED)
-        .env(NOTES, &notes)
-        .env_remove(REAL);
+        .args(SERVER_TESTS)
+        .env(NOTES_ENV, &notes)
+        .env_remove(REAL_SERVER_ENV);
     if let Some(cluster) = cluster {
-        command.env(REAL, cluster.description());
+        command.env(REAL_SERVER_ENV, cluster.description());
     }
     let mut results = Results::default();
-    // Tests that fail are no reason to stop: the table says so.
-    let done = read_lines(&mut command, |line| results.read_line(line));
+    // Failed tests are in the table, so the status of cargo is ignored.
+    let outcome = read_lines(&mut command, |line| results.read_line(line));
     let text = fs::read_to_string(&notes).unwrap_or_default();
     let _ = fs::remove_file(&notes);
     text.lines().for_each(|line| results.read_note(line));
     if results.is_empty() {
-        return Err(format!("no test ran: {}", done.err().unwrap_or_default()));
+        return Err(format!(
+            "no test ran: {}",
+            outcome.err().unwrap_or_default()
+        ));
     }
     Ok(results)
 }

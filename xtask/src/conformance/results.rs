@@ -1,49 +1,49 @@
-//! What tests printed and remarked, as values.
+//! The results of tests, parsed from their output and their notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Status {
     Passed,
     Failed,
     Ignored,
 }
 
-/// What a test remarked about the server it judged.
+/// A note that a test wrote about the server under test.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Note {
-    /// The server lacks what the whole test is about.
-    Lacks(String),
-    /// It lacks, or does otherwise, a part of it.
-    Part(String),
+    /// The server does not support the feature that the test is about.
+    Unsupported(String),
+    /// The server differs in a part of the test.
+    Differs(String),
 }
 
-/// The tests of one run, by their names.
+/// The results of one run, by test name.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    pub(super) ends: BTreeMap<String, End>,
+    pub(super) statuses: BTreeMap<String, Status>,
     pub(super) notes: BTreeMap<String, BTreeSet<Note>>,
 }
 
 impl Results {
-    /// A line that the test harness printed: `test rule_01::rule_01_x ... ok`.
+    /// Reads a line of the test harness, as `test rule_01::rule_01_x ... ok`.
     pub(super) fn read_line(&mut self, line: &str) {
-        let Some((name, end)) = line
+        let Some((name, status)) = line
             .strip_prefix("test ")
             .and_then(|rest| rest.split_once(" ... "))
         else {
             return;
         };
-        let end = match end.split([',', ' ']).next() {
-            Some("ok") => End::Passed,
-            Some("ignored") => End::Ignored,
-            _ => End::Failed,
+        let status = match status.split([',', ' ']).next() {
+            Some("ok") => Status::Passed,
+            Some("ignored") => Status::Ignored,
+            _ => Status::Failed,
         };
-        self.ends.insert(last(name).to_owned(), end);
+        self.statuses.insert(last_segment(name).to_owned(), status);
     }
 
-    /// A line of the notes: test, kind, text, with tabs between them.
+    /// Reads a line of the notes: test, kind and text, separated by tabs.
     pub(super) fn read_note(&mut self, line: &str) {
         let mut parts = line.splitn(3, '\t');
         let (Some(test), Some(kind), Some(text)) = (parts.next(), parts.next(), parts.next())
@@ -51,63 +51,65 @@ impl Results {
             return;
         };
         let note = match kind {
-            "lacks" => Note::Lacks(text.to_owned()),
-            _ => Note::Part(text.to_owned()),
+            "lacks" => Note::Unsupported(text.to_owned()),
+            _ => Note::Differs(text.to_owned()),
         };
         self.notes
-            .entry(last(test).to_owned())
+            .entry(last_segment(test).to_owned())
             .or_default()
             .insert(note);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.statuses.is_empty()
     }
 
     pub(super) fn failed(&self) -> usize {
-        self.ends
+        self.statuses
             .values()
-            .filter(|end| **end == End::Failed)
+            .filter(|status| **status == Status::Failed)
             .count()
     }
 
-    /// Whether the server lacks what the test is about.
-    pub(super) fn lacks(&self, test: &str) -> bool {
+    /// Whether the server does not support the feature that the test is about.
+    pub(super) fn is_unsupported(&self, test: &str) -> bool {
         let notes = self.notes.get(test).into_iter().flatten();
-        notes.into_iter().any(|note| matches!(note, Note::Lacks(_)))
+        notes
+            .into_iter()
+            .any(|note| matches!(note, Note::Unsupported(_)))
     }
 
-    /// The counts, for a person.
+    /// The number of tests per result, as text.
     pub(super) fn summary(&self) -> String {
-        self.summary_of(self.ends.keys().map(String::as_str))
+        self.summary_of(self.statuses.keys().map(String::as_str))
     }
 
-    /// The counts of some tests.
+    /// The number of tests per result, for some tests.
     pub(super) fn summary_of<'a>(&self, tests: impl Iterator<Item = &'a str>) -> String {
-        let (mut passed, mut failed, mut ignored, mut lacking) = (0, 0, 0, 0);
+        let (mut passed, mut failed, mut ignored, mut unsupported) = (0, 0, 0, 0);
         for test in tests {
-            match self.ends.get(test) {
-                Some(End::Passed) if self.lacks(test) => lacking += 1,
-                Some(End::Passed) => passed += 1,
-                Some(End::Failed) => failed += 1,
-                Some(End::Ignored) | None => ignored += 1,
+            match self.statuses.get(test) {
+                Some(Status::Passed) if self.is_unsupported(test) => unsupported += 1,
+                Some(Status::Passed) => passed += 1,
+                Some(Status::Failed) => failed += 1,
+                Some(Status::Ignored) | None => ignored += 1,
             }
         }
         let counts = [
             (passed, "pass"),
-            (lacking, "not supported"),
+            (unsupported, "not supported"),
             (failed, "**fail**"),
             (ignored, "not run"),
         ];
-        let told = counts.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told
+        let parts = counts.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        told.join(", ")
+        parts.join(", ")
     }
 }
 
-fn last(path: &str) -> &str {
+fn last_segment(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
 }
 
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_is_printed() {
+    fn output_and_notes_are_parsed() {
         let mut results = Results::default();
         for line in [
             "running 4 tests",
@@ -134,6 +136,6 @@ mod tests {
             "1 pass, 1 not supported, 1 **fail**, 1 not run"
         );
         assert_eq!(results.failed(), 1);
-        assert!(results.lacks("rule_02_b") && !results.lacks("rule_01_a"));
+        assert!(results.is_unsupported("rule_02_b") && !results.is_unsupported("rule_01_a"));
     }
 }

@@ -1,25 +1,25 @@
-//! The table in the docs.
+//! Generates the table in the docs.
 
 use std::fmt::Write as _;
 
 use super::{
-    results::{End, Note, Results},
-    subjects::Subject,
+    results::{Note, Results, Status},
+    suites::Suite,
 };
 
-/// The whole document.
-pub(super) fn render(subject: &Subject, embedded: &Results, real: &[(String, Results)]) -> String {
-    let Subject { word, rows, .. } = subject;
+/// The text of the document.
+pub(super) fn render(suite: &Suite, embedded: &Results, real: &[(String, Results)]) -> String {
+    let Suite { prefix, rows, .. } = suite;
     let versions: Vec<&str> = real.iter().map(|(version, _)| &**version).collect();
-    let mut text = subject
-        .opening
+    let mut text = suite
+        .introduction
         .replace("{versions}", &versions.join(" and "));
     let _ = write!(
         text,
         "\n`cargo xtask conformance` runs all tests and generates this file.\n\n\
          | {} | Topic | Embedded | {} |\n\
          |---|---|---|{}\n",
-        capital(word),
+        capitalized(prefix),
         versions.join(" | "),
         "---|".repeat(real.len()),
     );
@@ -29,91 +29,91 @@ pub(super) fn render(subject: &Subject, embedded: &Results, real: &[(String, Res
         let all = all.map(|results| results.summary_of(tests.iter().copied()));
         all.collect::<Vec<_>>().join(" | ")
     };
-    for (number, words) in *rows {
-        let tests: Vec<&str> = subject.tests_of(embedded, *number).collect();
+    for (number, topic) in *rows {
+        let tests: Vec<&str> = suite.tests_of(embedded, *number).collect();
         let _ = writeln!(
             text,
-            "| [{number}](#{word}-{number}) | {words} | {} |",
+            "| [{number}](#{prefix}-{number}) | {topic} | {} |",
             summaries(&tests)
         );
     }
     let numbers = rows.iter();
-    let all = numbers.flat_map(|(number, _)| subject.tests_of(embedded, *number));
+    let all = numbers.flat_map(|(number, _)| suite.tests_of(embedded, *number));
     let all: Vec<&str> = all.collect();
     let _ = writeln!(text, "| all | | {} |", summaries(&all));
-    for (number, words) in *rows {
-        let tests: Vec<&str> = subject.tests_of(embedded, *number).collect();
+    for (number, topic) in *rows {
+        let tests: Vec<&str> = suite.tests_of(embedded, *number).collect();
         if tests.is_empty() {
             continue;
         }
         let _ = writeln!(
             text,
             "\n## {} {number}\n\n{}:\n",
-            capital(word),
-            capital(words)
+            capitalized(prefix),
+            capitalized(topic)
         );
         for test in tests {
-            let _ = writeln!(text, "- `{test}`{}", remarks(test, embedded, real));
+            let _ = writeln!(text, "- `{test}`{}", notes(test, embedded, real));
         }
     }
     text
 }
 
-impl Subject {
+impl Suite {
     fn tests_of<'a>(
         &self,
         results: &'a Results,
         number: u32,
     ) -> impl Iterator<Item = &'a str> + use<'a> {
-        let prefix = format!("{}_{number:02}_", self.word);
-        let tests = results.ends.keys().map(String::as_str);
+        let prefix = format!("{}_{number:02}_", self.prefix);
+        let tests = results.statuses.keys().map(String::as_str);
         tests.filter(move |test| test.starts_with(&prefix))
     }
 }
 
-/// What is to be said of a test besides that it passes on all.
-fn remarks(test: &str, embedded: &Results, real: &[(String, Results)]) -> String {
-    let mut remarks = Vec::new();
+/// The notes on a test: servers on which it does not pass, and differences.
+fn notes(test: &str, embedded: &Results, real: &[(String, Results)]) -> String {
+    let mut notes = Vec::new();
     let real = real.iter().map(|(version, results)| (&**version, results));
     for (server, results) in std::iter::once(("the embedded server", embedded)).chain(real) {
-        match results.ends.get(test) {
-            Some(End::Passed) => {}
-            Some(End::Failed) => remarks.push(format!("**fails on {server}**")),
-            Some(End::Ignored) | None => remarks.push(format!("not run on {server}")),
+        match results.statuses.get(test) {
+            Some(Status::Passed) => {}
+            Some(Status::Failed) => notes.push(format!("**fails on {server}**")),
+            Some(Status::Ignored) | None => notes.push(format!("not run on {server}")),
         }
         for note in results.notes.get(test).into_iter().flatten() {
-            remarks.push(match note {
-                Note::Lacks(text) => format!("not supported on {server}: {text}"),
-                Note::Part(text) => format!("{server} differs: {text}"),
+            notes.push(match note {
+                Note::Unsupported(text) => format!("not supported on {server}: {text}"),
+                Note::Differs(text) => format!("{server} differs: {text}"),
             });
         }
     }
-    if remarks.is_empty() {
+    if notes.is_empty() {
         return String::new();
     }
-    format!(": {}", remarks.join("; "))
+    format!(": {}", notes.join("; "))
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::subjects::SUBJECTS, *};
+    use super::{super::suites::SUITES, *};
 
     #[test]
-    fn tells_what_came_of_all() {
-        let [mut embedded, mut today, mut old] = [(); 3].map(|()| Results::default());
-        for results in [&mut embedded, &mut today, &mut old] {
+    fn results_of_all_servers_are_listed() {
+        let [mut embedded, mut current, mut old] = [(); 3].map(|()| Results::default());
+        for results in [&mut embedded, &mut current, &mut old] {
             results.read_line("test rule_07::rule_07_a ... ok");
             results.read_line("test rule_07::rule_07_b ... ok");
         }
         old.read_note("rule_07::rule_07_a\tlacks\tof 1.27");
-        let real = [("New".to_owned(), today), ("Old".to_owned(), old)];
-        let text = render(&SUBJECTS[0], &embedded, &real);
+        let real = [("New".to_owned(), current), ("Old".to_owned(), old)];
+        let text = render(&SUITES[0], &embedded, &real);
         let row = "| 2 pass | 2 pass | 1 pass, 1 not supported |";
         assert!(text.contains(row), "{text}");
         assert!(

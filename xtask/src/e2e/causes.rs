@@ -1,13 +1,13 @@
-//! Why tests fail, as far as it is known: what the embedded cluster does not do.
+//! The known causes of failed tests: features that the embedded cluster does not implement.
 
 use std::fs;
 
 use crate::run::{Outcome, root};
 
-/// A cause is a line, and below it, indented, parts of the names of tests.
+/// Each cause is a line. The indented lines below it are parts of test names.
 pub(super) const FILE: &str = "xtask/kubernetes/e2e/causes.txt";
 
-/// The causes in their order, each with the parts of names.
+/// The causes in the order of the file, each with parts of test names.
 pub(super) struct Causes(Vec<(String, Vec<String>)>);
 
 impl Causes {
@@ -28,7 +28,7 @@ impl Causes {
         Ok(Self(causes))
     }
 
-    /// The first cause that names a part of the test's name.
+    /// The first cause with a part of this test name.
     pub(super) fn of(&self, test: &str) -> Option<&str> {
         let found = |parts: &[String]| parts.iter().any(|part| test.contains(part));
         let (cause, _) = self.0.iter().find(|(_, parts)| found(parts))?;
@@ -41,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_cause_counts() {
+    fn the_first_matching_cause_is_returned() {
         let causes = Causes::parse("no webhooks\n  Webhook\n\nno policies\n  Policy\n  hook\n");
         let Ok(causes) = causes else {
-            panic!("it can be read")
+            panic!("cannot parse the causes")
         };
         assert_eq!(causes.of("[sig-a] Webhook works"), Some("no webhooks"));
         assert_eq!(causes.of("[sig-a] a hook"), Some("no policies"));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_can_be_read() {
+    fn the_file_of_causes_is_valid() {
         assert!(Causes::read().is_ok());
     }
 }

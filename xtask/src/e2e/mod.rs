@@ -1,6 +1,6 @@
-//! `cargo xtask e2e`: Kubernetes' own conformance tests judge the embedded cluster. They are
-//! built from its Go module, as is agnhost, the program of most of their images. Counts what
-//! passes by special interest group; a run of all of them writes docs/e2e.md.
+//! `cargo xtask e2e`: runs the Kubernetes conformance tests on the embedded cluster. They are
+//! built from the Go module of Kubernetes, as is agnhost, the program of most of their images.
+//! Counts the results by special interest group; a run of all tests writes docs/e2e.md.
 
 mod causes;
 mod images;
@@ -18,25 +18,24 @@ use crate::{
     run::{Outcome, root, target},
 };
 
-/// Which tests.
+/// Which tests to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only those of a special interest group, as api-machinery; all of them without.
+    /// Run only the tests of a special interest group, for example api-machinery; default: all.
     #[arg(long)]
     sig: Option<String>,
-    /// How many run at a time on one cluster. Those that need a cluster for themselves get one
-    /// each, four at a time.
+    /// Number of parallel tests on one cluster. Each serial test runs on its own cluster.
     #[arg(long, default_value_t = 24)]
     procs: usize,
-    /// Run none: write the table again from the last run of all, as after a change of the
-    /// causes.
+    /// Run no tests: generate the table from the last complete run, for example after a change
+    /// of the causes.
     #[arg(long, conflicts_with_all = ["sig", "focus", "procs"])]
     report: bool,
-    /// Only those whose name matches this regular expression.
+    /// Run only tests whose name matches this regular expression.
     focus: Option<String>,
 }
 
-/// Runs the tests. An error names those that fail without a known cause.
+/// Runs the tests. The error names the failed tests without a known cause.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let causes = Causes::read()?;
     let all = arguments.sig.is_none() && arguments.focus.is_none();
@@ -76,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match unexplained.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "these failed, and {} has no cause for them:\n  {}",
+            "tests failed without a known cause in {}:\n  {}",
             causes::FILE,
             unexplained.join("\n  ")
         )),

@@ -1,4 +1,4 @@
-//! ginkgo's report, as JSON.
+//! Reads ginkgo's JSON report.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -9,9 +9,9 @@ use crate::run::Outcome;
 /// The tests of a special interest group.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Group {
-    /// Names.
+    /// Names of the tests.
     pub(super) passed: Vec<String>,
-    /// Name and first line of the message.
+    /// Names of the tests, each with the first line of its message.
     pub(super) failed: Vec<(String, String)>,
 }
 
@@ -21,7 +21,7 @@ impl Group {
     }
 }
 
-/// The tests that were run, by group, from the reports of all runs.
+/// The results of the tests that ran, by group, from the reports of all runs.
 pub(super) fn read<'a>(
     reports: impl Iterator<Item = &'a PathBuf>,
 ) -> Outcome<BTreeMap<String, Group>> {
@@ -65,7 +65,7 @@ fn add(suites: &Value, groups: &mut BTreeMap<String, Group>) {
     }
 }
 
-/// The group in the name of a test: `[sig-apps] Job should …`.
+/// The group in the name of a test: `apps` in `[sig-apps] Job should …`.
 fn group(name: &str) -> Option<&str> {
     let (_, rest) = name.split_once("[sig-")?;
     Some(rest.split_once(']')?.0)
@@ -77,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_counted_by_group() {
+    fn results_are_counted_by_group() {
         let folder = tempfile::tempdir().unwrap();
         let report = folder.path().join("e2e.json");
         let spec = |state: &str, group: &str, message: &str| {
             serde_json::json!({
                 "LeafNodeType": "It", "State": state, "LeafNodeText": "should work [Conformance]",
-                "ContainerHierarchyTexts": [format!("[sig-{group}] Things")],
+                "ContainerHierarchyTexts": [format!("[sig-{group}] Pods")],
                 "Failure": {"Message": message},
             })
         };
@@ -95,7 +95,7 @@ mod tests {
         fs::write(&report, suite.to_string()).unwrap();
         let groups = read([report].iter()).unwrap();
         assert_eq!(groups["apps"].passed.len(), 1);
-        let failed = "[sig-apps] Things should work [Conformance]".to_owned();
+        let failed = "[sig-apps] Pods should work [Conformance]".to_owned();
         assert_eq!(groups["apps"].failed, [(failed, "no".to_owned())]);
         assert_eq!(groups.len(), 2);
         assert_eq!(groups["node"].count(), 1);

@@ -1,19 +1,19 @@
-//! docs/e2e.md.
+//! Generates docs/e2e.md.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{causes::Causes, report::Group};
 use crate::kubernetes;
 
-/// The whole document.
+/// The text of the document.
 pub(super) fn render(groups: &BTreeMap<String, Group>, causes: &Causes) -> String {
     let mut text = format!(
-        "# Kubernetes' own conformance tests\n\n\
-         The end-to-end tests of Kubernetes {} that are labelled `Conformance`, run on the\n\
-         embedded cluster with one node. Images are not pulled: where a test's image is agnhost,\n\
-         its program is used; other commands are those of the machine. This file is written by\n\
-         `cargo xtask e2e`, from a run of all of them.\n\n\
-         | special interest group | passed | failed |\n|---|---|---|\n",
+        "# Kubernetes conformance tests\n\n\
+         Results of the end-to-end tests of Kubernetes {} with the label `Conformance` on the\n\
+         embedded cluster with one node. The cluster does not pull images: it runs agnhost in\n\
+         place of the agnhost image, and other commands from the host. `cargo xtask e2e`\n\
+         generates this file from a complete run.\n\n\
+         | Special interest group | Passed | Failed |\n|---|---|---|\n",
         kubernetes::VERSION,
     );
     for (name, group) in groups {
@@ -26,10 +26,10 @@ pub(super) fn render(groups: &BTreeMap<String, Group>, causes: &Causes) -> Strin
     let mut by_cause: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let failed = groups.values().flat_map(|group| &group.failed);
     for (test, _) in failed {
-        let cause = causes.of(test).unwrap_or("The cause is not known");
+        let cause = causes.of(test).unwrap_or("Unknown cause");
         by_cause.entry(cause).or_default().push(test);
     }
-    text += "\n## What failed, by cause\n";
+    text += "\n## Failed tests by cause\n";
     for (cause, tests) in by_cause {
         let _ = writeln!(text, "\n{cause} ({}):\n", tests.len());
         for test in tests {
@@ -39,7 +39,7 @@ pub(super) fn render(groups: &BTreeMap<String, Group>, causes: &Causes) -> Strin
     text
 }
 
-/// A test's name without its label, for Markdown.
+/// The name of a test without its label, escaped for Markdown.
 fn escaped(test: &str) -> String {
     let test = test.replace(" [Conformance]", "");
     test.replace('[', "\\[")
@@ -71,7 +71,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("not known (1):\n\n- \\[sig-a] Other\n"),
+            text.contains("Unknown cause (1):\n\n- \\[sig-a] Other\n"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! OCI archives: one image, one layer, made without a container engine.
+//! Writes OCI archives with one image of one layer, without a container engine.
 
 use std::{
     fs::File,
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, Header, HeaderMode};
 
-/// What an image is called and starts with.
+/// The name and the configuration of an image.
 pub(crate) struct Image<'a> {
-    /// With its registry and tag, as a node looks it up.
+    /// The full name, with registry and tag.
     pub(crate) name: &'a str,
     pub(crate) entrypoint: &'a [&'a str],
-    /// What runs when nothing else is asked for.
+    /// The default arguments of the entrypoint (`Cmd`).
     pub(crate) command: &'a [&'a str],
-    /// Whether the files keep their owners and modes; otherwise all belong to root.
+    /// Whether the files keep their owners and modes; otherwise root owns them.
     pub(crate) keeps_owners: bool,
 }
 
-const PREFIX: &str = "application/vnd.oci.image";
-const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const MEDIA_TYPE_PREFIX: &str = "application/vnd.oci.image";
+const PATH_ENV: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Writes an archive with one image, whose only layer has the files of a folder. The
-/// same files give the same image.
+/// Writes an archive with one image, whose only layer contains the files of a folder. The
+/// same files produce the same image.
 pub(crate) fn write(path: &Path, image: &Image<'_>, root: &Path) -> io::Result<()> {
     let layer = path.with_extension("layer");
     let written =
@@ -49,7 +49,7 @@ fn write_layer(path: &Path, image: &Image<'_>, root: &Path) -> io::Result<Blob> 
         .create(true)
         .truncate(true)
         .open(path)?;
-    let mut layer = Builder::new(Hashing {
+    let mut layer = Builder::new(HashingWriter {
         file,
         hash: Sha256::new(),
         size: 0,
@@ -60,7 +60,7 @@ fn write_layer(path: &Path, image: &Image<'_>, root: &Path) -> io::Result<Blob> 
     });
     layer.follow_symlinks(false);
     layer.append_dir_all(".", root)?;
-    let Hashing {
+    let HashingWriter {
         mut file,
         hash,
         size,
@@ -68,7 +68,7 @@ fn write_layer(path: &Path, image: &Image<'_>, root: &Path) -> io::Result<Blob> 
     file.rewind()?;
     Ok(Blob {
         file,
-        digest: text_of(&hash.finalize()),
+        digest: digest_string(&hash.finalize()),
         size,
     })
 }
@@ -77,18 +77,18 @@ fn write_archive(path: &Path, image: &Image<'_>, layer: Blob) -> io::Result<()> 
     let config = json!({
         "architecture": architecture(),
         "os": "linux",
-        "config": {"Entrypoint": image.entrypoint, "Cmd": image.command, "Env": [PATH]},
+        "config": {"Entrypoint": image.entrypoint, "Cmd": image.command, "Env": [PATH_ENV]},
         "rootfs": {"type": "layers", "diff_ids": [layer.digest]},
     });
     let config = config.to_string();
     let manifest = json!({
         "schemaVersion": 2,
-        "mediaType": format!("{PREFIX}.manifest.v1+json"),
-        "config": described("config.v1+json", config.as_bytes()),
-        "layers": [entry("layer.v1.tar", &layer.digest, layer.size)],
+        "mediaType": format!("{MEDIA_TYPE_PREFIX}.manifest.v1+json"),
+        "config": descriptor_of("config.v1+json", config.as_bytes()),
+        "layers": [descriptor("layer.v1.tar", &layer.digest, layer.size)],
     });
     let manifest = manifest.to_string();
-    let mut index = described("manifest.v1+json", manifest.as_bytes());
+    let mut index = descriptor_of("manifest.v1+json", manifest.as_bytes());
     index["annotations"] = json!({"io.containerd.image.name": image.name});
     let index = json!({"schemaVersion": 2, "manifests": [index]}).to_string();
 
@@ -103,34 +103,34 @@ fn write_archive(path: &Path, image: &Image<'_>, layer: Blob) -> io::Result<()> 
     text("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#)?;
     text("index.json", &index)?;
     for blob in [&config, &manifest] {
-        text(&place(&digest(blob.as_bytes())), blob)?;
+        text(&blob_path(&digest(blob.as_bytes())), blob)?;
     }
     add(
-        &place(&layer.digest),
+        &blob_path(&layer.digest),
         layer.size,
         &mut layer.file.take(layer.size),
     )?;
     archive.into_inner()?.sync_all()
 }
 
-/// Where a blob stands in the archive.
-fn place(digest: &str) -> String {
+/// The path of a blob in the archive.
+fn blob_path(digest: &str) -> String {
     format!("blobs/{}", digest.replace(':', "/"))
 }
 
-fn described(kind: &str, content: &[u8]) -> Value {
-    entry(kind, &digest(content), content.len() as u64)
+fn descriptor_of(kind: &str, content: &[u8]) -> Value {
+    descriptor(kind, &digest(content), content.len() as u64)
 }
 
-fn entry(kind: &str, digest: &str, size: u64) -> Value {
-    json!({"mediaType": format!("{PREFIX}.{kind}"), "digest": digest, "size": size})
+fn descriptor(kind: &str, digest: &str, size: u64) -> Value {
+    json!({"mediaType": format!("{MEDIA_TYPE_PREFIX}.{kind}"), "digest": digest, "size": size})
 }
 
 fn digest(content: &[u8]) -> String {
-    text_of(&Sha256::digest(content))
+    digest_string(&Sha256::digest(content))
 }
 
-fn text_of(hash: &[u8]) -> String {
+fn digest_string(hash: &[u8]) -> String {
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hash}")
 }
@@ -143,14 +143,14 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Hashes what is written to a file.
-struct Hashing {
+/// Writes to a file, and hashes what it writes.
+struct HashingWriter {
     file: File,
     hash: Sha256,
     size: u64,
 }
 
-impl Write for Hashing {
+impl Write for HashingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hash.update(&bytes[..written]);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_names_its_blobs_by_what_is_in_them() {
+    fn archives_are_reproducible_and_name_blobs_by_digest() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
         fs::create_dir_all(root.join("bin")).unwrap();
@@ -202,10 +202,10 @@ mod tests {
 
         let files = files(&first);
         for (name, content) in files.iter().filter(|(name, _)| name.starts_with("blobs/")) {
-            assert_eq!(*name, place(&digest(content)));
+            assert_eq!(*name, blob_path(&digest(content)));
         }
         let json = |digest: &Value| -> Value {
-            serde_json::from_slice(&files[&place(digest.as_str().unwrap())]).unwrap()
+            serde_json::from_slice(&files[&blob_path(digest.as_str().unwrap())]).unwrap()
         };
         let index: Value = serde_json::from_slice(&files["index.json"]).unwrap();
         let manifest = json(&index["manifests"][0]["digest"]);
@@ -214,7 +214,7 @@ mod tests {
             config["rootfs"]["diff_ids"][0],
             manifest["layers"][0]["digest"]
         );
-        let layer = &files[&place(manifest["layers"][0]["digest"].as_str().unwrap())];
+        let layer = &files[&blob_path(manifest["layers"][0]["digest"].as_str().unwrap())];
         assert_eq!(manifest["layers"][0]["size"], layer.len());
         let mut layer = tar::Archive::new(&**layer);
         let names: Vec<String> = layer

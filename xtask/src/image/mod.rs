@@ -1,4 +1,4 @@
-//! `cargo xtask image`: images for a container runtime, without a container engine.
+//! `cargo xtask image`: builds container images without a container engine.
 
 mod archive;
 mod python;
@@ -10,72 +10,75 @@ use std::{
 };
 
 use crate::{
-    run::{Outcome, finish, root, target},
-    statically,
+    run::{Outcome, root, run_command, target},
+    static_build,
 };
 use archive::{Image, write};
 
-/// The image that holds a pod's namespaces.
+/// The pause image, whose container holds the namespaces of a pod.
 pub(crate) const PAUSE: &str = "localhost/longshore/pause:1";
-/// The program alone, for `--launcher-image`.
+/// The image with only the program, for `--launcher-image`.
 pub(crate) const LONGSHORE: &str = "localhost/longshore/longshore:dev";
-/// The program in an image that is for the private registry alone. It must be another one:
-/// once a kubelet has pulled an image with a secret, pods without that secret may not use
-/// it, whatever the name by which they ask for it.
+/// The image for the private registry, also with only the program. Its digest must differ
+/// from that of [`LONGSHORE`]: once a kubelet has pulled an image with a secret, pods without
+/// that secret cannot use it under any name.
 pub(crate) const PRIVATE: &str = "localhost/longshore/private:dev";
-/// What runs use that name no image: under the name that a node gives it.
+/// The default image of runs, as the container runtime names it.
 pub(crate) const PYTHON: &str = "docker.io/library/python:3-slim";
 
 const LONGSHORE_FILE: &str = "longshore.tar";
 const PRIVATE_FILE: &str = "private.tar";
 const PYTHON_FILE: &str = "python.tar";
 
-/// Which images to make.
+/// Which images to build.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these.
+    /// The images to build; default: all.
     #[arg(value_enum)]
-    which: Vec<Which>,
+    images: Vec<ImageChoice>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Which {
-    /// The static program, as docker/Dockerfile makes it.
+pub(crate) enum ImageChoice {
+    /// The static program, as in docker/Dockerfile.
     Longshore,
-    /// Python and a shell, from Debian's packages, in place of `python:3-slim`.
+    /// Python and a shell from Debian packages, in place of `python:3-slim`.
     Python,
 }
 
-/// Makes them.
+/// Builds the images.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let all = [Which::Longshore, Which::Python];
+    let all = [ImageChoice::Longshore, ImageChoice::Python];
     let chosen = all
         .into_iter()
-        .filter(|which| arguments.which.is_empty() || arguments.which.contains(which));
-    for which in chosen {
-        let path = match which {
-            Which::Longshore => longshore()?,
-            Which::Python => python::image(&folder()?)?,
+        .filter(|image| arguments.images.is_empty() || arguments.images.contains(image));
+    for image in chosen {
+        let path = match image {
+            ImageChoice::Longshore => build_longshore()?,
+            ImageChoice::Python => python::build(&folder()?)?,
         };
         let size = fs::metadata(&path).map_or(0, |found| found.len() >> 20);
-        println!("made {} ({size} MiB)", path.display());
+        println!("built {} ({size} MiB)", path.display());
     }
     Ok(())
 }
 
-/// Makes the program's image, which changes with it, and the other one unless it is there.
-pub(crate) fn make_missing() -> Outcome {
-    let is_there = made().iter().any(|path| path.ends_with(PYTHON_FILE));
-    let which = if is_there {
-        vec![Which::Longshore]
+/// Builds the image of the program, as the program may have changed, and that of Python if it
+/// does not exist.
+pub(crate) fn build_missing() -> Outcome {
+    let has_python = built_archives()
+        .iter()
+        .any(|path| path.ends_with(PYTHON_FILE));
+    let images = if has_python {
+        vec![ImageChoice::Longshore]
     } else {
         Vec::new()
     };
-    run(&Arguments { which })
+    run(&Arguments { images })
 }
 
-/// The archives that are there.
-pub(crate) fn made() -> Vec<PathBuf> {
+/// The existing archives.
+pub(crate) fn built_archives() -> Vec<PathBuf> {
     let paths =
         [LONGSHORE_FILE, PRIVATE_FILE, PYTHON_FILE].map(|name| target().join("image").join(name));
     paths.into_iter().filter(|path| path.exists()).collect()
@@ -83,32 +86,32 @@ pub(crate) fn made() -> Vec<PathBuf> {
 
 fn folder() -> Outcome<PathBuf> {
     let folder = target().join("image");
-    make_folder(&folder)?;
+    create_folder(&folder)?;
     Ok(folder)
 }
 
-/// An empty folder for an image's files.
-fn empty(path: &Path) -> Outcome {
+/// Creates an empty folder for the files of an image; removes an existing one.
+fn create_empty_folder(path: &Path) -> Outcome {
     let _ = fs::remove_dir_all(path);
-    make_folder(path)
+    create_folder(path)
 }
 
-fn make_folder(path: &Path) -> Outcome {
-    fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
+fn create_folder(path: &Path) -> Outcome {
+    fs::create_dir_all(path).map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
 fn save(path: &Path, image: &Image<'_>, root: &Path) -> Outcome {
     write(path, image, root).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-fn longshore() -> Outcome<PathBuf> {
-    let program = statically::run()?;
+fn build_longshore() -> Outcome<PathBuf> {
+    let program = static_build::run()?;
     let folder = folder()?;
     let (root, path) = (folder.join("longshore"), folder.join(LONGSHORE_FILE));
-    let place = root.join("usr/local/bin");
-    empty(&root)?;
-    make_folder(&place)?;
-    fs::copy(&program, place.join("longshore"))
+    let bin = root.join("usr/local/bin");
+    create_empty_folder(&root)?;
+    create_folder(&bin)?;
+    fs::copy(&program, bin.join("longshore"))
         .map_err(|error| format!("cannot copy {}: {error}", program.display()))?;
     let image = Image {
         name: LONGSHORE,
@@ -126,10 +129,10 @@ fn longshore() -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// Makes an image of a static program, as `/manager`.
-pub(crate) fn of_program(folder: &Path, name: &str, program: &Path) -> Outcome<PathBuf> {
+/// Builds an image with only a static program, as `/manager`.
+pub(crate) fn build_from_program(folder: &Path, name: &str, program: &Path) -> Outcome<PathBuf> {
     let (root, path) = (folder.join("root"), folder.join("image.tar"));
-    empty(&root)?;
+    create_empty_folder(&root)?;
     fs::copy(program, root.join("manager"))
         .map_err(|error| format!("cannot copy {}: {error}", program.display()))?;
     let image = Image {
@@ -142,15 +145,15 @@ pub(crate) fn of_program(folder: &Path, name: &str, program: &Path) -> Outcome<P
     Ok(path)
 }
 
-/// Makes the image of [`PAUSE`].
-pub(crate) fn pause(folder: &Path) -> Outcome<PathBuf> {
+/// Builds [`PAUSE`].
+pub(crate) fn build_pause(folder: &Path) -> Outcome<PathBuf> {
     let (files, path) = (folder.join("pause"), folder.join("pause.tar"));
-    empty(&files)?;
+    create_empty_folder(&files)?;
     let mut compiler = Command::new("cc");
     compiler
         .args(["-static", "-Os", "-o"])
         .arg(files.join("pause"));
-    finish(compiler.arg(root().join("xtask/kubernetes/pause.c")))?;
+    run_command(compiler.arg(root().join("xtask/kubernetes/pause.c")))?;
     let image = Image {
         name: PAUSE,
         entrypoint: &["/pause"],

@@ -1,4 +1,4 @@
-//! An image with Python and a shell, unpacked from Debian's packages.
+//! Builds an image with Python and a shell from Debian packages.
 
 use std::{
     fs::{self, Permissions},
@@ -7,10 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Image, PYTHON, PYTHON_FILE, empty, make_folder, save};
-use crate::run::{Outcome, finish};
+use super::{Image, PYTHON, PYTHON_FILE, create_empty_folder, create_folder, save};
+use crate::run::{Outcome, run_command};
 
-/// What is in the image, beside what these need.
+/// The packages in the image, in addition to their dependencies.
 const PACKAGES: &[&str] = &[
     "python3",
     "base-files",
@@ -24,11 +24,11 @@ const PACKAGES: &[&str] = &[
     "hostname",
     "procps",
     "ca-certificates",
-    // Wheels of frameworks need it.
+    // The wheels of some frameworks depend on it.
     "libstdc++6",
 ];
 
-/// Where the packages' own scripts, which are not run, would have put something.
+/// Links that the maintainer scripts of the packages would create; these scripts do not run.
 const LINKS: &[(&str, &str)] = &[
     ("usr/bin/sh", "bash"),
     ("usr/bin/awk", "gawk"),
@@ -40,8 +40,8 @@ const USERS: &str =
     "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
 const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\n";
 
-/// Makes the image of [`PYTHON`].
-pub(super) fn image(folder: &Path) -> Outcome<PathBuf> {
+/// Builds [`PYTHON`].
+pub(super) fn build(folder: &Path) -> Outcome<PathBuf> {
     let (root, packages) = (folder.join("python"), folder.join("packages"));
     download(&packages)?;
     unpack(&packages, &root)?;
@@ -57,9 +57,9 @@ pub(super) fn image(folder: &Path) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// Downloads the packages and all that they need, as for a machine that has none.
+/// Downloads the packages and all of their dependencies, also those that this machine has.
 fn download(folder: &Path) -> Outcome {
-    make_folder(&folder.join("partial"))?;
+    create_folder(&folder.join("partial"))?;
     let folder = folder
         .canonicalize()
         .map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -81,22 +81,22 @@ fn download(folder: &Path) -> Outcome {
     ])
     .args(PACKAGES)
     .stdout(Stdio::null());
-    finish(&mut apt).map_err(|problem| {
-        format!("{problem}; Debian's packages are needed: try `apt-get update` first")
+    run_command(&mut apt).map_err(|problem| {
+        format!("{problem}; the image requires Debian packages: try `apt-get update` first")
     })
 }
 
 fn unpack(packages: &Path, root: &Path) -> Outcome {
-    empty(root)?;
+    create_empty_folder(root)?;
     let found =
         fs::read_dir(packages).map_err(|error| format!("{}: {error}", packages.display()))?;
     let mut found: Vec<PathBuf> = found.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| path.extension().is_some_and(|ending| ending == "deb"));
     found.sort();
-    // In this release some packages still have files in `/bin` and `/lib`, which are links
-    // to those in `/usr`.
+    // Some packages of this release still contain files in `/bin` and `/lib`, which are links
+    // to the folders in `/usr`.
     for name in ["bin", "lib", "lib64", "sbin"] {
-        make_folder(&root.join("usr").join(name))?;
+        create_folder(&root.join("usr").join(name))?;
         symlink(Path::new("usr").join(name), root.join(name))
             .map_err(|error| format!("{}: {error}", root.join(name).display()))?;
     }
@@ -108,7 +108,7 @@ fn unpack(packages: &Path, root: &Path) -> Outcome {
             .stdout(Stdio::piped());
         let mut contents = contents
             .spawn()
-            .map_err(|error| format!("`dpkg-deb` cannot be started: {error}"))?;
+            .map_err(|error| format!("cannot start `dpkg-deb`: {error}"))?;
         let mut tar = Command::new("tar");
         tar.args([
             "--extract",
@@ -122,10 +122,10 @@ fn unpack(packages: &Path, root: &Path) -> Outcome {
         if let Some(from) = contents.stdout.take() {
             tar.stdin(from);
         }
-        finish(&mut tar)?;
+        run_command(&mut tar)?;
         let status = contents.wait();
         if !status.is_ok_and(|status| status.success()) {
-            return Err(format!("{} cannot be read", package.display()));
+            return Err(format!("cannot unpack {}", package.display()));
         }
     }
     Ok(())
@@ -146,7 +146,7 @@ fn complete(root: &Path) -> std::io::Result<()> {
     certificates(root)
 }
 
-/// All of Mozilla's certificates in one file, as a script of the package would have it.
+/// Writes all of Mozilla's certificates into one file, as `update-ca-certificates` does.
 fn certificates(root: &Path) -> std::io::Result<()> {
     let mut all = String::new();
     let source = root.join("usr/share/ca-certificates/mozilla");

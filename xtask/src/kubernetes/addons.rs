@@ -1,26 +1,26 @@
-//! JobSet and Kueue, installed on the cluster from their own manifests.
+//! Installs JobSet and Kueue on the cluster from their own manifests.
 //!
-//! Their modules contain the manifests: custom resource definitions, RBAC, webhooks and a
-//! Deployment. Only the Deployment is changed: it runs an image of the program that was
-//! built here, requests nothing of the small node, and tolerates what tests do to the node.
+//! Their Go modules contain the manifests: custom resource definitions, RBAC, webhooks and a
+//! Deployment. A patch changes only the Deployment: it uses an image that is built here,
+//! requests no resources of the small node, and tolerates all taints, as tests taint the node.
 
 use std::{path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
-use super::{Places, ctr::ctr, make_folder, modules, sources, until, write};
+use super::{Paths, create_folder, ctr::ctr, modules, sources, wait_until, write};
 use crate::{
     image,
     run::{Outcome, output},
 };
 
 struct Addon {
-    /// The module's folder in `xtask/kubernetes`, the program's name, and the prefix of its
-    /// namespace.
+    /// The folder of the module in `xtask/kubernetes`, the name of the program, and the prefix
+    /// of its namespace.
     name: &'static str,
     /// The Go module with the manifests.
     module: &'static str,
-    /// An object that its webhooks admit, which nothing needs.
+    /// Returns an object that its webhooks admit; it is only sent as a dry run.
     probe: fn() -> Value,
 }
 
@@ -30,7 +30,7 @@ const ADDONS: [Addon; 2] = [
         module: "sigs.k8s.io/jobset",
         probe: jobset,
     },
-    // After JobSet: from then on its webhooks see every pod.
+    // Last, as its webhooks receive every pod.
     Addon {
         name: "kueue",
         module: "sigs.k8s.io/kueue",
@@ -38,27 +38,24 @@ const ADDONS: [Addon; 2] = [
     },
 ];
 
-/// Builds and installs both, and waits until their webhooks answer.
-pub(super) fn install(places: &Places) -> Outcome {
-    modules::build_addons(places)?;
-    ADDONS.iter().try_for_each(|addon| addon.install(places))
+/// Builds and installs both, and waits until their webhooks respond.
+pub(super) fn install(paths: &Paths) -> Outcome {
+    modules::build_addons(paths)?;
+    ADDONS.iter().try_for_each(|addon| addon.install(paths))
 }
 
 impl Addon {
-    fn install(&self, places: &Places) -> Outcome {
+    fn install(&self, paths: &Paths) -> Outcome {
         let Self { name, .. } = self;
         let image = format!("localhost/longshore/{name}:dev");
-        let folder = places.state(name);
-        make_folder(&folder)?;
-        let archive = image::of_program(&folder, &image, &places.program(name))?;
-        ctr(
-            places,
-            &["images", "import", &archive.display().to_string()],
-        )?;
+        let folder = paths.state(name);
+        create_folder(&folder)?;
+        let archive = image::build_from_program(&folder, &image, &paths.program(name))?;
+        ctr(paths, &["images", "import", &archive.display().to_string()])?;
 
         let manifests = self.manifests()?.join("config/default");
         let overlay = json!({
-            // kustomize refuses absolute paths.
+            // kustomize rejects absolute paths.
             "resources": [format!("../../..{}", manifests.display())],
             "patches": [{
                 "target": {"kind": "Deployment"},
@@ -66,30 +63,30 @@ impl Addon {
             }],
         });
         write(&folder.join("kustomization.yaml"), &overlay.to_string())?;
-        let mut kustomize = Command::new(places.program("kustomize"));
+        let mut kustomize = Command::new(paths.program("kustomize"));
         let objects = output(kustomize.arg("build").arg(&folder))?;
-        self.apply(places, "objects.yaml", &objects, &[])?;
+        self.apply(paths, "objects.yaml", &objects, &[])?;
 
         let namespace = format!("{name}-system");
         let wait = ["wait", "deployments", "--all", "--for=condition=Available"];
         let within = ["--namespace", &namespace, "--timeout=120s"];
-        places.kubectl(&[&wait[..], &within].concat())?;
+        paths.kubectl(&[&wait[..], &within].concat())?;
         let probe = (self.probe)().to_string();
-        until(&format!("{name}'s webhooks answer"), || {
-            self.apply(places, "probe.json", &probe, &["--dry-run=server"])
+        wait_until(&format!("the webhooks of {name} respond"), || {
+            self.apply(paths, "probe.json", &probe, &["--dry-run=server"])
                 .is_ok()
         })
     }
 
-    fn apply(&self, places: &Places, file: &str, objects: &str, words: &[&str]) -> Outcome {
-        let file = places.state(self.name).join(file);
+    fn apply(&self, paths: &Paths, file: &str, objects: &str, args: &[&str]) -> Outcome {
+        let file = paths.state(self.name).join(file);
         write(&file, objects)?;
         let file = file.display().to_string();
         let apply = ["apply", "--server-side", "--filename", &file];
-        places.kubectl(&[&apply[..], words].concat()).map(drop)
+        paths.kubectl(&[&apply[..], args].concat()).map(drop)
     }
 
-    /// The folder of the module.
+    /// The folder of the Go module.
     fn manifests(&self) -> Outcome<PathBuf> {
         let mut go = Command::new("go");
         go.current_dir(sources().join(self.name))
@@ -98,13 +95,16 @@ impl Addon {
         let found: Value = serde_json::from_str(&output(&mut go)?)
             .map_err(|error| format!("`go mod download` of {}: {error}", self.module))?;
         let folder = found["Dir"].as_str();
-        folder
-            .map(PathBuf::from)
-            .ok_or_else(|| format!("{} has no folder: {found}", self.module))
+        folder.map(PathBuf::from).ok_or_else(|| {
+            format!(
+                "`go mod download` of {} returned no folder: {found}",
+                self.module
+            )
+        })
     }
 }
 
-/// What is changed of a Deployment, as a JSON patch.
+/// The JSON patch of the Deployment.
 fn deployment(image: &str) -> Value {
     let pod = "/spec/template/spec";
     let container = format!("{pod}/containers/0");

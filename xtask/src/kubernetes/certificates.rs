@@ -1,20 +1,20 @@
-//! The cluster's keys and certificates, and the kubeconfigs of its programs.
+//! Creates the keys and certificates of the cluster, and the kubeconfigs of its programs.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use super::{Places, make_folder, network::NODE, write};
+use super::{Paths, create_folder, network::NODE_ADDRESS, write};
 use crate::run::{Outcome, output};
 
-/// The first address of the Services, which is that of `kubernetes`.
-pub(super) const API_SERVICE: &str = "10.96.0.1";
-/// The node's name.
+/// The address of the Service `kubernetes`: the first one of the Service CIDR.
+pub(super) const API_SERVICE_ADDRESS: &str = "10.96.0.1";
+/// The name of the node.
 pub(super) const NODE_NAME: &str = "node1";
-const DAYS: &str = "30";
+const VALID_DAYS: &str = "30";
 
-/// Makes all of them.
-pub(super) fn make(places: &Places) -> Outcome {
-    let folder = places.state("pki");
-    make_folder(&folder)?;
+/// Creates all files.
+pub(super) fn create(paths: &Paths) -> Outcome {
+    let folder = paths.state("pki");
+    create_folder(&folder)?;
     let private = fs::Permissions::from_mode(0o700);
     fs::set_permissions(&folder, private).map_err(|error| error.to_string())?;
     let authority = [
@@ -27,7 +27,7 @@ pub(super) fn make(places: &Places) -> Outcome {
     ];
     request(
         &folder,
-        &[&["-x509", "-days", DAYS], &authority[..]].concat(),
+        &[&["-x509", "-days", VALID_DAYS], &authority[..]].concat(),
     )?;
     openssl(&folder, &["genrsa", "-out", "sa.key", "2048"])?;
     openssl(
@@ -37,11 +37,11 @@ pub(super) fn make(places: &Places) -> Outcome {
     let service = "kubernetes.default.svc";
     let names = format!(
         "DNS:kubernetes,DNS:kubernetes.default,DNS:{service},DNS:{service}.cluster.local,\
-         DNS:localhost,IP:127.0.0.1,IP:{NODE},IP:{API_SERVICE}"
+         DNS:localhost,IP:127.0.0.1,IP:{NODE_ADDRESS},IP:{API_SERVICE_ADDRESS}"
     );
     sign(&folder, "apiserver", "/CN=kube-apiserver", &names)?;
     let node = format!("/O=system:nodes/CN=system:node:{NODE_NAME}");
-    let names = format!("DNS:{NODE_NAME},IP:{NODE}");
+    let names = format!("DNS:{NODE_NAME},IP:{NODE_ADDRESS}");
     sign(&folder, NODE_NAME, &node, &names)?;
     for (name, subject) in [
         ("admin", "/O=system:masters/CN=admin"),
@@ -63,39 +63,39 @@ pub(super) fn make(places: &Places) -> Outcome {
         "proxy",
         NODE_NAME,
     ] {
-        kubeconfig(places, &folder, name)?;
+        kubeconfig(paths, &folder, name)?;
     }
     Ok(())
 }
 
-/// A certificate for servers and clients.
+/// Creates a key, and a certificate for server and client authentication.
 fn sign(folder: &Path, name: &str, subject: &str, names: &str) -> Outcome {
     let file = |kind: &str| format!("{name}.{kind}");
-    let (key, wanted, extensions) = (file("key"), file("csr"), file("ext"));
+    let (key, request_file, extensions) = (file("key"), file("csr"), file("ext"));
     request(
         folder,
-        &["-keyout", &key, "-out", &wanted, "-subj", subject],
+        &["-keyout", &key, "-out", &request_file, "-subj", subject],
     )?;
     let text = format!("subjectAltName={names}\nextendedKeyUsage=serverAuth,clientAuth\n");
     write(&folder.join(&extensions), &text)?;
     let authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
-    let words = [
+    let args = [
         "x509",
         "-req",
         "-in",
-        &wanted,
+        &request_file,
         "-out",
         &file("crt"),
         "-days",
-        DAYS,
+        VALID_DAYS,
     ];
     openssl(
         folder,
-        &[&words[..], &authority, &["-extfile", &extensions]].concat(),
+        &[&args[..], &authority, &["-extfile", &extensions]].concat(),
     )
 }
 
-fn request(folder: &Path, words: &[&str]) -> Outcome {
+fn request(folder: &Path, args: &[&str]) -> Outcome {
     let key = [
         "req",
         "-newkey",
@@ -104,20 +104,20 @@ fn request(folder: &Path, words: &[&str]) -> Outcome {
         "ec_paramgen_curve:P-256",
         "-nodes",
     ];
-    openssl(folder, &[&key[..], words].concat())
+    openssl(folder, &[&key[..], args].concat())
 }
 
-fn openssl(folder: &Path, words: &[&str]) -> Outcome {
-    output(Command::new("openssl").current_dir(folder).args(words)).map(drop)
+fn openssl(folder: &Path, args: &[&str]) -> Outcome {
+    output(Command::new("openssl").current_dir(folder).args(args)).map(drop)
 }
 
-fn kubeconfig(places: &Places, folder: &Path, name: &str) -> Outcome {
+fn kubeconfig(paths: &Paths, folder: &Path, name: &str) -> Outcome {
     let path = |kind: &str| folder.join(format!("{name}.{kind}"));
     let text = serde_json::json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "real", "cluster": {
-            "server": format!("https://{NODE}:6443"),
+            "server": format!("https://{NODE_ADDRESS}:6443"),
             "certificate-authority": folder.join("ca.crt"),
         }}],
         "users": [{"name": name, "user": {
@@ -128,7 +128,7 @@ fn kubeconfig(places: &Places, folder: &Path, name: &str) -> Outcome {
         "current-context": "real",
     });
     write(
-        &places.state(&format!("{name}.kubeconfig")),
+        &paths.state(&format!("{name}.kubeconfig")),
         &text.to_string(),
     )
 }

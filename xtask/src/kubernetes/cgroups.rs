@@ -1,4 +1,4 @@
-//! The control groups below which the cluster's pods are.
+//! The parent cgroups of the cluster's pods.
 
 use std::{
     fs,
@@ -9,11 +9,11 @@ use std::{
 
 use crate::run::Outcome;
 
-/// The name of the group above all others, in each hierarchy.
+/// The name of the parent cgroup in each hierarchy.
 pub(super) const NAME: &str = "longshore-real";
 const HIERARCHIES: &str = "/sys/fs/cgroup";
 
-/// The roots of the hierarchies: one for each controller, or a single one.
+/// The roots of the hierarchies: one for each controller (cgroup v1), or a single one (v2).
 fn roots() -> Vec<PathBuf> {
     let is_single = Path::new(HIERARCHIES).join("cgroup.controllers").exists();
     if is_single {
@@ -22,19 +22,19 @@ fn roots() -> Vec<PathBuf> {
     folders(Path::new(HIERARCHIES))
 }
 
-/// Makes the group in each of them.
-pub(super) fn make() -> Outcome {
+/// Creates the cgroup in each hierarchy.
+pub(super) fn create() -> Outcome {
     for root in roots() {
-        super::make_folder(&root.join(NAME))?;
+        super::create_folder(&root.join(NAME))?;
     }
     Ok(())
 }
 
-/// Removes the group with all below it. Processes that have just ended may hold one up.
+/// Removes the cgroup and its children. Retries, as processes that are exiting delay this.
 pub(super) fn remove() {
     for root in roots() {
         for _ in 0..50 {
-            if remove_below(&root.join(NAME)) {
+            if remove_tree(&root.join(NAME)) {
                 break;
             }
             sleep(Duration::from_millis(100));
@@ -42,9 +42,9 @@ pub(super) fn remove() {
     }
 }
 
-fn remove_below(group: &Path) -> bool {
+fn remove_tree(group: &Path) -> bool {
     for inner in folders(group) {
-        remove_below(&inner);
+        remove_tree(&inner);
     }
     fs::remove_dir(group).is_ok() || !group.exists()
 }

@@ -1,13 +1,13 @@
-//! containerd's own client.
+//! ctr, the command-line client of containerd.
 
 use std::process::Command;
 
-use super::Places;
+use super::Paths;
 use crate::run::{Outcome, output};
 
-/// Runs it on the images and tasks that the kubelet sees, and gives what it prints.
-pub(super) fn ctr(places: &Places, words: &[&str]) -> Outcome<String> {
-    let mut ctr = Command::new(places.program("ctr"));
-    ctr.arg("--address").arg(places.state("containerd.sock"));
-    output(ctr.args(["--namespace", "k8s.io"]).args(words))
+/// Runs ctr in the containerd namespace of the kubelet, and returns its output.
+pub(super) fn ctr(paths: &Paths, args: &[&str]) -> Outcome<String> {
+    let mut ctr = Command::new(paths.program("ctr"));
+    ctr.arg("--address").arg(paths.state("containerd.sock"));
+    output(ctr.args(["--namespace", "k8s.io"]).args(args))
 }

@@ -1,10 +1,9 @@
-//! `cargo xtask real`: a single-node Kubernetes of today on this machine, for tests of what
-//! is said about real clusters.
+//! `cargo xtask real`: a single-node Kubernetes cluster of the current version on this machine,
+//! for tests on a real cluster.
 //!
-//! Its programs are built once from the Go modules in `xtask/kubernetes`. All of them run
-//! in a network namespace of their own, so that they reach nothing outside and nothing
-//! outside reaches them; the machine is joined to it by a pair of interfaces. `down`
-//! removes every process, mount, interface and control group that `up` has made.
+//! The programs are built once from the Go modules in `xtask/kubernetes`. They run in a separate
+//! network namespace without access to other networks; a veth pair connects it to the host.
+//! `down` removes all processes, mounts, interfaces and cgroups that `up` created.
 
 mod addons;
 mod certificates;
@@ -31,36 +30,36 @@ use crate::{
     run::{Outcome, output, root, target},
 };
 
-/// What to do with the cluster.
+/// The action to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// Build the programs, unless they are there: about 15 minutes on two cores.
+enum Action {
+    /// Build the programs if they do not exist (about 15 minutes on two cores).
     Build,
-    /// Start the cluster, and build it first if needed. Needs root.
+    /// Start the cluster, and build its programs if needed. Requires root.
     Up,
-    /// Build JobSet and Kueue, and install them on the cluster that runs.
+    /// Build JobSet and Kueue, and install them on the running cluster.
     Addons,
-    /// Stop it and remove all that it has made.
+    /// Stop the cluster and remove everything that it created.
     Down,
-    /// Say whether it runs, and what its node says.
+    /// Show the status of the programs and of the node.
     Status,
 }
 
 /// The folders of the cluster.
-struct Places {
-    /// Its programs.
+struct Paths {
+    /// The programs.
     programs: PathBuf,
-    /// All that it writes.
+    /// All files that the cluster writes.
     state: PathBuf,
 }
 
-impl Places {
+impl Paths {
     fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
@@ -73,66 +72,66 @@ impl Places {
         self.state("admin.kubeconfig")
     }
 
-    fn kubectl(&self, words: &[&str]) -> Outcome<String> {
+    fn kubectl(&self, args: &[&str]) -> Outcome<String> {
         let mut kubectl = Command::new(self.program("kubectl"));
         output(
             kubectl
                 .arg("--kubeconfig")
                 .arg(self.kubeconfig())
-                .args(words),
+                .args(args),
         )
     }
 }
 
-/// How long a part of the cluster may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long to wait until a part of the cluster is ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Does it.
+/// Runs the action.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let places = places();
-    match arguments.what {
-        What::Build => build(),
-        What::Up => up(&places),
-        What::Addons => addons::install(&places),
-        What::Down => down(&places),
-        What::Status => status(&places),
+    let paths = paths();
+    match arguments.action {
+        Action::Build => build(),
+        Action::Up => up(&paths),
+        Action::Addons => addons::install(&paths),
+        Action::Down => down(&paths),
+        Action::Status => status(&paths),
     }
 }
 
-/// The cluster while tests run on it. It ends with this, if it was started for this.
-pub(crate) struct Lease {
-    is_ours: bool,
+/// The running cluster. Dropping this stops the cluster, unless it was already running.
+pub(crate) struct RunningCluster {
+    started_here: bool,
 }
 
-impl Lease {
-    /// Of the cluster that runs, or of one that is built and started for it.
-    pub(crate) fn take() -> Outcome<Self> {
-        let places = places();
-        let is_ours = !places.kubeconfig().exists();
-        if is_ours {
-            up(&places)?;
+impl RunningCluster {
+    /// Uses the running cluster, or builds and starts one.
+    pub(crate) fn find_or_start() -> Outcome<Self> {
+        let paths = paths();
+        let started_here = !paths.kubeconfig().exists();
+        if started_here {
+            up(&paths)?;
         }
-        Ok(Self { is_ours })
+        Ok(Self { started_here })
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        places().kubeconfig()
+        paths().kubeconfig()
     }
 
-    /// Builds JobSet and Kueue and installs them. They go with the cluster.
+    /// Builds and installs JobSet and Kueue. They remain until the cluster stops.
     pub(crate) fn install_addons(&self) -> Outcome {
-        addons::install(&places())
+        addons::install(&paths())
     }
 
-    /// What tests need to know of the cluster, as JSON.
-    pub(crate) fn facts(&self) -> Value {
-        let places = places();
+    /// A description of the cluster for the tests, as JSON.
+    pub(crate) fn description(&self) -> Value {
+        let paths = paths();
         let [image, private_image] = registry::images();
         json!({
             "kubeconfig": self.kubeconfig(),
-            "programs": places.programs,
-            "state": places.state,
-            "machine": network::MACHINE,
+            "programs": paths.programs,
+            "state": paths.state,
+            "machine": network::HOST_ADDRESS,
             "launcherImage": image::LONGSHORE,
             "image": image,
             "privateImage": private_image,
@@ -142,136 +141,134 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for RunningCluster {
     fn drop(&mut self) {
-        if self.is_ours
-            && let Err(problem) = down(&places())
+        if self.started_here
+            && let Err(problem) = down(&paths())
         {
             eprintln!("warning: {problem}");
         }
     }
 }
 
-fn places() -> Places {
+fn paths() -> Paths {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty());
     let cache = folder("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache")));
     let cache = cache.map_or_else(target, |cache| cache.join("longshore"));
-    Places {
+    Paths {
         programs: cache.join("kubernetes").join(modules::VERSION),
         state: PathBuf::from("/run/longshore-real"),
     }
 }
 
-/// Builds its programs, unless they are there.
+/// Builds the programs of the cluster if they do not exist.
 pub(crate) fn build() -> Outcome {
-    modules::build(&places())
+    modules::build(&paths())
 }
 
-/// Builds helm and kustomize beside them, unless they are there.
+/// Builds helm and kustomize in the same folder if they do not exist.
 pub(crate) fn build_tools() -> Outcome {
-    modules::build_tools(&places())
+    modules::build_tools(&paths())
 }
 
-/// Builds Kubernetes' own tests and agnhost beside them, unless they are there.
+/// Builds the Kubernetes conformance tests and agnhost in the same folder if they do not exist.
 pub(crate) fn build_tests() -> Outcome {
-    modules::build_tests(&places())
+    modules::build_tests(&paths())
 }
 
 /// The folder of the programs.
 pub(crate) fn programs() -> PathBuf {
-    places().programs
+    paths().programs
 }
 
-/// Where the modules, and what else is built, are described.
+/// The folder of the Go modules.
 fn sources() -> PathBuf {
     root().join("xtask/kubernetes")
 }
 
-fn up(places: &Places) -> Outcome {
+fn up(paths: &Paths) -> Outcome {
     if !rustix::process::geteuid().is_root() {
-        return Err(
-            "a kubelet needs root: run it as root, in a container or a VM of its own".into(),
-        );
+        return Err("the kubelet requires root: run this as root, in a container or a VM".into());
     }
-    modules::build(places)?;
-    if places.state.exists() {
+    modules::build(paths)?;
+    if paths.state.exists() {
         return Err(format!(
-            "{} is there: the cluster runs, or did; `cargo xtask real down` ends it",
-            places.state.display()
+            "{} exists: the cluster is running or was not removed; run `cargo xtask real down` first",
+            paths.state.display()
         ));
     }
     let begin = Instant::now();
-    let started = start(places);
+    let started = start(paths);
     if let Err(problem) = &started {
         eprintln!("error: {problem}");
-        println!("logs: {}", places.state("log").display());
-        return Err("the cluster did not start; `cargo xtask real down` removes the rest".into());
+        println!("logs: {}", paths.state("log").display());
+        return Err(
+            "the cluster did not start; `cargo xtask real down` removes what was created".into(),
+        );
     }
     println!(
         "Kubernetes {} is ready ({:.1} s)",
         modules::VERSION,
         begin.elapsed().as_secs_f32()
     );
-    println!("  export KUBECONFIG={}", places.kubeconfig().display());
+    println!("  export KUBECONFIG={}", paths.kubeconfig().display());
     Ok(())
 }
 
-fn start(places: &Places) -> Outcome {
-    make_folder(&places.state("log"))?;
+fn start(paths: &Paths) -> Outcome {
+    create_folder(&paths.state("log"))?;
     network::up()?;
-    certificates::make(places)?;
-    servers::start(places)
+    certificates::create(paths)?;
+    servers::start(paths)
 }
 
-fn down(places: &Places) -> Outcome {
-    if !places.state.exists() {
-        println!("the cluster does not run");
+fn down(paths: &Paths) -> Outcome {
+    if !paths.state.exists() {
+        println!("the cluster is not running");
         return Ok(());
     }
-    servers::stop(places);
-    network::down(&places.state)?;
+    servers::stop(paths);
+    network::down(&paths.state)?;
     cgroups::remove();
-    fs::remove_dir_all(&places.state)
-        .map_err(|error| format!("cannot remove {}: {error}", places.state.display()))?;
-    println!("the cluster is gone");
+    fs::remove_dir_all(&paths.state)
+        .map_err(|error| format!("cannot remove {}: {error}", paths.state.display()))?;
+    println!("the cluster was removed");
     Ok(())
 }
 
-fn status(places: &Places) -> Outcome {
-    if !places.state.exists() {
-        println!("the cluster does not run; `cargo xtask real up` starts it");
+fn status(paths: &Paths) -> Outcome {
+    if !paths.state.exists() {
+        println!("the cluster is not running; `cargo xtask real up` starts it");
         return Ok(());
     }
     for name in servers::NAMES {
-        let state = match process::is_running(places, name) {
-            true => "runs",
-            false => "does not run",
+        let state = match process::is_running(paths, name) {
+            true => "running",
+            false => "not running",
         };
         println!("{name:24} {state}");
     }
-    println!(
-        "{}",
-        places.kubectl(&["get", "nodes", "-o", "wide"])?.trim()
-    );
+    println!("{}", paths.kubectl(&["get", "nodes", "-o", "wide"])?.trim());
     Ok(())
 }
 
-fn make_folder(path: &Path) -> Outcome {
-    fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
+fn create_folder(path: &Path) -> Outcome {
+    fs::create_dir_all(path).map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Waits until something holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) -> Outcome {
+/// Waits until a condition holds; `what` describes it in the error.
+fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) -> Outcome {
     let begin = Instant::now();
-    while !holds() {
-        if begin.elapsed() > PATIENCE {
-            return Err(format!("{what}: not so within {} s", PATIENCE.as_secs()));
+    while !is_true() {
+        if begin.elapsed() > READY_TIMEOUT {
+            let seconds = READY_TIMEOUT.as_secs();
+            return Err(format!("timed out after {seconds} s waiting until {what}"));
         }
         std::thread::sleep(Duration::from_millis(200));
     }

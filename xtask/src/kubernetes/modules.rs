@@ -1,31 +1,31 @@
-//! The cluster's programs, built from Go modules.
+//! Builds the programs of the cluster from Go modules.
 
 use std::{fs, path::Path, process::Command};
 
-use super::{Places, make_folder, sources};
+use super::{Paths, create_folder, sources};
 use crate::{
     packages,
-    run::{Outcome, finish},
+    run::{Outcome, run_command},
 };
 
 /// The version of Kubernetes, as `xtask/kubernetes/kubernetes/go.mod` pins it.
 pub(crate) const VERSION: &str = "v1.37.2";
 
-/// What is needed beside Go: a program or a file, and Debian's package that it comes in.
+/// Requirements in addition to Go: each is a program or a file, and its Debian package.
 #[rustfmt::skip]
-const NEEDED: &[(&str, &str)] = &[
+const REQUIRED: &[(&str, &str)] = &[
     ("cc", "gcc"), ("pkg-config", "pkg-config"), ("openssl", "openssl"), ("ip", "iproute2"),
     ("nsenter", "util-linux"), ("nft", "nftables"), ("iptables", "iptables"),
-    // Without it runc does not filter system calls.
+    // Without this header, runc is built without seccomp filters.
     ("/usr/include/seccomp.h", "libseccomp-dev"),
 ];
 
-/// A folder of `xtask/kubernetes`, whose `go.mod` names its programs as tools.
+/// A folder of `xtask/kubernetes`, whose `go.mod` lists its programs as tools.
 struct Module {
     folder: &'static str,
-    /// One of its programs, as built; the last to be.
+    /// The file name of its last program after the build.
     program: &'static str,
-    /// A better name for it.
+    /// The new name of this program, if it is renamed.
     name: Option<&'static str>,
     cgo: bool,
     tags: &'static str,
@@ -40,7 +40,7 @@ const MODULES: &[Module] = &[
     Module { folder: "kubernetes", program: "kubelet", name: None, cgo: false, tags: "" },
 ];
 
-/// helm and kustomize, which the tests in Go run on a cluster.
+/// helm and kustomize, which the Go tests run on a cluster.
 const TOOLS: Module = Module {
     folder: "tools",
     program: "kustomize",
@@ -49,14 +49,14 @@ const TOOLS: Module = Module {
     tags: "",
 };
 
-/// What many clusters have in addition.
+/// Add-ons that many clusters have.
 #[rustfmt::skip]
 const ADDONS: [Module; 2] = [
     Module { folder: "jobset", program: "jobset", name: None, cgo: false, tags: "" },
     Module { folder: "kueue", program: "kueue", name: None, cgo: false, tags: "" },
 ];
 
-/// Kubernetes' own tests, what runs several at a time, and the program in their images.
+/// The Kubernetes conformance tests, ginkgo, and agnhost, the program of their images.
 const TESTS: Module = Module {
     folder: "e2e",
     program: "agnhost",
@@ -65,69 +65,75 @@ const TESTS: Module = Module {
     tags: "",
 };
 
-/// Builds what is not there yet.
-pub(super) fn build(places: &Places) -> Outcome {
+/// Builds the programs that do not exist.
+pub(super) fn build(paths: &Paths) -> Outcome {
     packages::require_go()?;
-    packages::install(NEEDED)?;
+    packages::install(REQUIRED)?;
     MODULES
         .iter()
-        .try_for_each(|module| build_module(module, places))
+        .try_for_each(|module| build_module(module, paths))
 }
 
-/// Builds helm and kustomize, unless they are there. Needs only Go.
-pub(super) fn build_tools(places: &Places) -> Outcome {
-    build_module(&TOOLS, places)
+/// Builds helm and kustomize if they do not exist. Requires only Go.
+pub(super) fn build_tools(paths: &Paths) -> Outcome {
+    build_module(&TOOLS, paths)
 }
 
-/// Builds JobSet and Kueue, and kustomize for their manifests, unless they are there.
-pub(super) fn build_addons(places: &Places) -> Outcome {
+/// Builds JobSet, Kueue, and kustomize for their manifests, if they do not exist.
+pub(super) fn build_addons(paths: &Paths) -> Outcome {
     let mut modules = ADDONS.iter().chain([&TOOLS]);
-    modules.try_for_each(|module| build_module(module, places))
+    modules.try_for_each(|module| build_module(module, paths))
 }
 
-/// Builds Kubernetes' own tests as `e2e.test`, and agnhost, unless they are there.
-pub(super) fn build_tests(places: &Places) -> Outcome {
-    build_module(&TESTS, places)?;
-    let program = places.program("e2e.test");
+/// Builds the Kubernetes conformance tests as `e2e.test`, and agnhost, if they do not exist.
+pub(super) fn build_tests(paths: &Paths) -> Outcome {
+    build_module(&TESTS, paths)?;
+    let program = paths.program("e2e.test");
     if program.exists() {
         return Ok(());
     }
     let mut go = go(&TESTS, "test");
-    finish(go.arg("-c").arg("-o").arg(program).arg("."))
+    run_command(go.arg("-c").arg("-o").arg(program).arg("."))
 }
 
-fn build_module(module: &Module, places: &Places) -> Outcome {
-    make_folder(&places.programs)?;
-    let done = places.program(&format!(".{}", module.folder));
+fn build_module(module: &Module, paths: &Paths) -> Outcome {
+    create_folder(&paths.programs)?;
+    let done = paths.program(&format!(".{}", module.folder));
     if done.exists() {
         return Ok(());
     }
     println!("building {}", module.folder);
-    install(module, &places.programs)?;
+    install(module, &paths.programs)?;
     if let Some(name) = module.name {
-        let from = places.program(module.program);
-        fs::rename(&from, places.program(name))
+        let from = paths.program(module.program);
+        fs::rename(&from, paths.program(name))
             .map_err(|error| format!("cannot rename {}: {error}", from.display()))?;
     }
     super::write(&done, "")
 }
 
 fn install(module: &Module, programs: &Path) -> Outcome {
-    finish(go(module, "install").arg("tool").env("GOBIN", programs))
+    run_command(go(module, "install").arg("tool").env("GOBIN", programs))
 }
 
-/// A command of Go that builds in a module.
-fn go(module: &Module, verb: &str) -> Command {
+/// A `go` command that builds in the folder of a module.
+fn go(module: &Module, subcommand: &str) -> Command {
     let package = "k8s.io/component-base/version";
     let (major, minor) = ("1", VERSION.split('.').nth(1).unwrap_or_default());
-    // What a release's own build sets.
+    // The build of a Kubernetes release sets the same variables.
     let version = format!(
         "-s -w -X {package}.gitVersion={VERSION} -X {package}.gitMajor={major} \
          -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
     );
     let mut go = Command::new("go");
     go.current_dir(sources().join(module.folder))
-        .args([verb, "-mod=readonly", "-trimpath", "-tags", module.tags])
+        .args([
+            subcommand,
+            "-mod=readonly",
+            "-trimpath",
+            "-tags",
+            module.tags,
+        ])
         .args(["-ldflags", &version])
         .env("GOFLAGS", "")
         .env("CGO_ENABLED", if module.cgo { "1" } else { "0" });

@@ -2,40 +2,46 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::run::{Outcome, finish};
+use crate::run::{Outcome, run_command};
 
-/// The namespace's name.
+/// The name of the namespace.
 pub(super) const NAMESPACE: &str = "longshore-real";
-/// The node's address within it, and the machine's on the other end.
-pub(super) const NODE: &str = "10.213.0.1";
-/// The addresses of pods.
-pub(super) const PODS: &str = "10.244.0.0/24";
-/// Where pods reach this machine.
-pub(super) const MACHINE: &str = "10.213.0.2";
+/// The address of the node in the namespace.
+pub(super) const NODE_ADDRESS: &str = "10.213.0.1";
+/// The addresses of the pods.
+pub(super) const POD_CIDR: &str = "10.244.0.0/24";
+/// The address at which pods reach the host.
+pub(super) const HOST_ADDRESS: &str = "10.213.0.2";
 const INTERFACE: &str = "longshore-real";
 
-/// Makes it, joined to this machine by a pair of interfaces.
+/// Creates the namespace and connects it to the host with a veth pair.
 pub(super) fn up() -> Outcome {
     ip(&["netns", "add", NAMESPACE])?;
     let pair = [
         "link", "add", INTERFACE, "type", "veth", "peer", "name", "eth0",
     ];
     ip(&[&pair[..], &["netns", NAMESPACE]].concat())?;
-    ip(&["addr", "add", &format!("{MACHINE}/30"), "dev", INTERFACE])?;
+    ip(&[
+        "addr",
+        "add",
+        &format!("{HOST_ADDRESS}/30"),
+        "dev",
+        INTERFACE,
+    ])?;
     ip(&["link", "set", INTERFACE, "up"])?;
-    ip(&["route", "add", PODS, "via", NODE])?;
-    let within = |words: &[&str]| ip(&[&["-n", NAMESPACE], words].concat());
+    ip(&["route", "add", POD_CIDR, "via", NODE_ADDRESS])?;
+    let within = |args: &[&str]| ip(&[&["-n", NAMESPACE], args].concat());
     within(&["link", "set", "lo", "up"])?;
-    within(&["addr", "add", &format!("{NODE}/30"), "dev", "eth0"])?;
+    within(&["addr", "add", &format!("{NODE_ADDRESS}/30"), "dev", "eth0"])?;
     within(&["link", "set", "eth0", "up"])?;
-    // Addresses of Services need a route before kube-proxy sees their packets.
+    // kube-proxy only receives packets to Services if there is a route for them.
     within(&["route", "add", "default", "dev", "eth0"])?;
     let mut forward = enter("sh");
     forward.args(["-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
-    finish(&mut forward)
+    run_command(&mut forward)
 }
 
-/// A command that runs within it. (`ip netns exec` would hide the control groups.)
+/// A command that runs in the namespace. `ip netns exec` would hide the cgroups.
 pub(super) fn enter(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("nsenter");
     command
@@ -45,20 +51,21 @@ pub(super) fn enter(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Removes it, the pods' namespaces, and what is mounted below the cluster's folder.
+/// Unmounts everything below the folder of the cluster, which includes the namespaces of the
+/// pods, and removes the namespace.
 pub(super) fn down(state: &Path) -> Outcome {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    let ours = |place: &&str| Path::new(place).starts_with(state);
-    let mut places: Vec<&str> = places.filter(ours).collect();
-    places.reverse();
-    for place in places {
-        let _ = Command::new("umount").args(["--lazy", place]).status();
+    let mount_points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    let is_below = |path: &&str| Path::new(path).starts_with(state);
+    let mut mount_points: Vec<&str> = mount_points.filter(is_below).collect();
+    mount_points.reverse();
+    for path in mount_points {
+        let _ = Command::new("umount").args(["--lazy", path]).status();
     }
-    // The pair's other end goes with it.
+    // This also deletes the interface on the host.
     ip(&["netns", "delete", NAMESPACE])
 }
 
-fn ip(words: &[&str]) -> Outcome {
-    finish(Command::new("ip").args(words))
+fn ip(args: &[&str]) -> Outcome {
+    run_command(Command::new("ip").args(args))
 }

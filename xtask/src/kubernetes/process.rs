@@ -1,4 +1,4 @@
-//! The cluster's processes, each with a log and a file with its process id.
+//! Starts and stops the processes of the cluster, each with a log and a PID file.
 
 use std::{
     fs::{self, File},
@@ -10,48 +10,48 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use super::Places;
+use super::Paths;
 use crate::run::Outcome;
 
-/// How long a process may take to end before it is killed.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long to wait after SIGTERM before SIGKILL.
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// Starts one in a session of its own; it outlives this program.
-pub(super) fn start(places: &Places, name: &str, mut command: Command) -> Outcome {
-    let log = places.state("log").join(format!("{name}.log"));
+/// Starts a process that keeps running after this program exits.
+pub(super) fn start(paths: &Paths, name: &str, mut command: Command) -> Outcome {
+    let log = paths.state("log").join(format!("{name}.log"));
     let open = || File::create(&log).map_err(|error| format!("{}: {error}", log.display()));
     let (out, err) = (open()?, open()?);
     command.stdin(Stdio::null()).stdout(out).stderr(err);
-    // Ctrl-C and the terminal's end are not for it.
+    // In a separate process group, it does not receive signals of the terminal.
     command.process_group(0);
     let child = command
         .spawn()
-        .map_err(|error| format!("{name} cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start {name}: {error}"))?;
     super::write(
-        &places.state(&format!("{name}.pid")),
+        &paths.state(&format!("{name}.pid")),
         &child.id().to_string(),
     )
 }
 
-fn pid(places: &Places, name: &str) -> Option<Pid> {
-    let text = fs::read_to_string(places.state(&format!("{name}.pid"))).ok()?;
+fn pid(paths: &Paths, name: &str) -> Option<Pid> {
+    let text = fs::read_to_string(paths.state(&format!("{name}.pid"))).ok()?;
     Pid::from_raw(text.trim().parse().ok()?)
 }
 
-pub(super) fn is_running(places: &Places, name: &str) -> bool {
-    pid(places, name).is_some_and(|pid| test_kill_process(pid).is_ok())
+pub(super) fn is_running(paths: &Paths, name: &str) -> bool {
+    pid(paths, name).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
-/// Ends one, and waits for its end.
-pub(super) fn stop(places: &Places, name: &str) {
-    let Some(pid) = pid(places, name) else { return };
+/// Stops a process and waits until it has exited.
+pub(super) fn stop(paths: &Paths, name: &str) {
+    let Some(pid) = pid(paths, name) else { return };
     let _ = kill_process(pid, Signal::TERM);
     let begin = Instant::now();
     while test_kill_process(pid).is_ok() {
-        if begin.elapsed() > GRACE {
+        if begin.elapsed() > GRACE_PERIOD {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if begin.elapsed() > GRACE * 2 {
+        if begin.elapsed() > GRACE_PERIOD * 2 {
             return;
         }
         sleep(Duration::from_millis(50));

@@ -1,19 +1,18 @@
-//! The cluster's servers: their settings, their order, their end.
+//! Starts and stops the servers of the cluster.
 
 use serde_json::json;
 
 use super::{
-    Places,
-    certificates::{API_SERVICE, NODE_NAME},
-    cgroups,
+    Paths,
+    certificates::{API_SERVICE_ADDRESS, NODE_NAME},
+    cgroups, create_folder,
     ctr::ctr,
-    make_folder,
-    network::{NODE, PODS, enter},
-    process, registry, until, write,
+    network::{NODE_ADDRESS, POD_CIDR, enter},
+    process, registry, wait_until, write,
 };
 use crate::{image, run::Outcome};
 
-/// All of them, in the order of their start.
+/// The names of all servers, in start order.
 pub(super) const NAMES: [&str; 10] = [
     "etcd",
     "registry",
@@ -26,78 +25,79 @@ pub(super) const NAMES: [&str; 10] = [
     "kube-proxy",
     "coredns",
 ];
-const ETCD: &str = "http://127.0.0.1:2379";
-const SERVICES: &str = "10.96.0.0/16";
-const DNS: &str = "10.96.0.10";
+const ETCD_URL: &str = "http://127.0.0.1:2379";
+const SERVICE_CIDR: &str = "10.96.0.0/16";
+const DNS_ADDRESS: &str = "10.96.0.10";
 
-/// Starts all, and waits until the node is ready.
-pub(super) fn start(places: &Places) -> Outcome {
-    etcd(places)?;
-    registry::start(places)?;
-    containerd(places)?;
-    apiserver(places)?;
-    controllers(places)?;
-    kubelet(places)?;
-    proxy(places)?;
-    names(places)?;
-    until("the node is ready", || {
+/// Starts all servers and waits until the node is ready.
+pub(super) fn start(paths: &Paths) -> Outcome {
+    etcd(paths)?;
+    registry::start(paths)?;
+    containerd(paths)?;
+    apiserver(paths)?;
+    controllers(paths)?;
+    kubelet(paths)?;
+    proxy(paths)?;
+    coredns(paths)?;
+    wait_until("the node is ready", || {
         let path = "-o=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}";
-        places
+        paths
             .kubectl(&["get", "nodes", path])
             .is_ok_and(|ready| ready == "True")
     })
 }
 
-/// Stops all, pods first.
-pub(super) fn stop(places: &Places) {
-    // It would start them again.
-    process::stop(places, "kubelet");
-    if let Ok(running) = ctr(places, &["tasks", "list", "--quiet"]) {
+/// Stops the containers, then all servers.
+pub(super) fn stop(paths: &Paths) {
+    // First, as the kubelet would restart the containers.
+    process::stop(paths, "kubelet");
+    if let Ok(running) = ctr(paths, &["tasks", "list", "--quiet"]) {
         for task in running.split_whitespace() {
-            let _ = ctr(places, &["tasks", "delete", "--force", task]);
+            let _ = ctr(paths, &["tasks", "delete", "--force", task]);
         }
     }
     for name in NAMES.iter().rev() {
-        process::stop(places, name);
+        process::stop(paths, name);
     }
 }
 
-fn run(places: &Places, name: &str, options: &[(&str, &str)]) -> Outcome {
-    let mut command = enter(places.program(name));
+fn run(paths: &Paths, name: &str, options: &[(&str, &str)]) -> Outcome {
+    let mut command = enter(paths.program(name));
     command.args(
         options
             .iter()
             .map(|(name, value)| format!("--{name}={value}")),
     );
-    // containerd looks for its shim there.
+    // containerd searches the PATH for its shim.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::split_paths(&path);
-    let path = std::env::join_paths(std::iter::once(places.programs.clone()).chain(path));
+    let path = std::env::join_paths(std::iter::once(paths.programs.clone()).chain(path));
     command.env("PATH", path.map_err(|error| error.to_string())?);
-    process::start(places, name, command)
+    process::start(paths, name, command)
 }
 
-fn etcd(places: &Places) -> Outcome {
+fn etcd(paths: &Paths) -> Outcome {
     let peers = "http://127.0.0.1:2380";
-    let data = places.state("etcd").display().to_string();
+    let data = paths.state("etcd").display().to_string();
     let options = [
         ("data-dir", data.as_str()),
-        ("listen-client-urls", ETCD),
-        ("advertise-client-urls", ETCD),
+        ("listen-client-urls", ETCD_URL),
+        ("advertise-client-urls", ETCD_URL),
         ("listen-peer-urls", peers),
         ("initial-advertise-peer-urls", peers),
         ("initial-cluster", &format!("default={peers}")),
-        // Nothing here outlives the cluster.
+        // The data is deleted with the cluster.
         ("unsafe-no-fsync", "true"),
     ];
-    run(places, "etcd", &options)
+    run(paths, "etcd", &options)
 }
 
-fn containerd(places: &Places) -> Outcome {
-    let state = places.state.display();
-    let programs = places.programs.display();
+fn containerd(paths: &Paths) -> Outcome {
+    let state = paths.state.display();
+    let programs = paths.programs.display();
     let runc = "plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc";
-    // Without CAP_SYS_RESOURCE, as in some sandboxes, no score can be lowered.
+    // `restrict_oom_score_adj`: lowering the score requires CAP_SYS_RESOURCE, which some
+    // sandboxes do not grant.
     let text = format!(
         r#"version = 3
 root = "{state}/containerd/root"
@@ -122,9 +122,9 @@ SystemdCgroup = false
 "#,
         pause = image::PAUSE,
     );
-    let settings = places.state("containerd.toml");
+    let settings = paths.state("containerd.toml");
     write(&settings, &text)?;
-    make_folder(&places.state("cni"))?;
+    create_folder(&paths.state("cni"))?;
     let network = json!({
         "cniVersion": "1.0.0",
         "name": "bridge",
@@ -135,8 +135,8 @@ SystemdCgroup = false
             "hairpinMode": true,
             "ipam": {
                 "type": "host-local",
-                "dataDir": places.state("addresses"),
-                "ranges": [[{"subnet": PODS}]],
+                "dataDir": paths.state("addresses"),
+                "ranges": [[{"subnet": POD_CIDR}]],
                 "routes": [{"dst": "0.0.0.0/0"}],
             },
         }, {
@@ -144,31 +144,28 @@ SystemdCgroup = false
             "capabilities": {"portMappings": true},
         }],
     });
-    write(
-        &places.state("cni/10-bridge.conflist"),
-        &network.to_string(),
-    )?;
+    write(&paths.state("cni/10-bridge.conflist"), &network.to_string())?;
     run(
-        places,
+        paths,
         "containerd",
         &[("config", &settings.display().to_string())],
     )?;
-    until("containerd answers", || ctr(places, &["version"]).is_ok())?;
-    let mut archives = vec![image::pause(&places.state)?];
-    archives.extend(image::made());
+    wait_until("containerd responds", || ctr(paths, &["version"]).is_ok())?;
+    let mut archives = vec![image::build_pause(&paths.state)?];
+    archives.extend(image::built_archives());
     for archive in &archives {
         let archive = archive.display().to_string();
-        ctr(places, &["images", "import", &archive])?;
+        ctr(paths, &["images", "import", &archive])?;
     }
-    registry::fill(places)
+    registry::push_images(paths)
 }
 
-fn apiserver(places: &Places) -> Outcome {
-    let pki = |name: &str| places.state("pki").join(name).display().to_string();
+fn apiserver(paths: &Paths) -> Outcome {
+    let pki = |name: &str| paths.state("pki").join(name).display().to_string();
     let options = [
-        ("etcd-servers", ETCD),
+        ("etcd-servers", ETCD_URL),
         ("bind-address", "0.0.0.0"),
-        ("advertise-address", NODE),
+        ("advertise-address", NODE_ADDRESS),
         ("tls-cert-file", &pki("apiserver.crt")),
         ("tls-private-key-file", &pki("apiserver.key")),
         ("client-ca-file", &pki("ca.crt")),
@@ -178,7 +175,7 @@ fn apiserver(places: &Places) -> Outcome {
         ("authorization-mode", "Node,RBAC"),
         ("enable-admission-plugins", "NodeRestriction"),
         ("allow-privileged", "true"),
-        ("service-cluster-ip-range", SERVICES),
+        ("service-cluster-ip-range", SERVICE_CIDR),
         ("kubelet-client-certificate", &pki("to-kubelet.crt")),
         ("kubelet-client-key", &pki("to-kubelet.key")),
         ("kubelet-certificate-authority", &pki("ca.crt")),
@@ -191,22 +188,22 @@ fn apiserver(places: &Places) -> Outcome {
         ("proxy-client-cert-file", &pki("front-proxy.crt")),
         ("proxy-client-key-file", &pki("front-proxy.key")),
     ];
-    run(places, "kube-apiserver", &options)?;
-    until("kube-apiserver is ready", || {
-        places
+    run(paths, "kube-apiserver", &options)?;
+    wait_until("kube-apiserver is ready", || {
+        paths
             .kubectl(&["get", "--raw", "/readyz"])
-            .is_ok_and(|answer| answer == "ok")
+            .is_ok_and(|response| response == "ok")
     })
 }
 
-fn controllers(places: &Places) -> Outcome {
+fn controllers(paths: &Paths) -> Outcome {
     let kubeconfig = |name: &str| {
-        places
+        paths
             .state(&format!("{name}.kubeconfig"))
             .display()
             .to_string()
     };
-    let pki = |name: &str| places.state("pki").join(name).display().to_string();
+    let pki = |name: &str| paths.state("pki").join(name).display().to_string();
     let common = |kubeconfig: &str| {
         let names = [
             "kubeconfig",
@@ -226,9 +223,9 @@ fn controllers(places: &Places) -> Outcome {
         ("cluster-signing-key-file", pki("ca.key")),
         ("use-service-account-credentials", "true".to_owned()),
     ]);
-    run(places, "kube-controller-manager", &borrowed(&options))?;
+    run(paths, "kube-controller-manager", &borrowed(&options))?;
     run(
-        places,
+        paths,
         "kube-scheduler",
         &borrowed(&common(&kubeconfig("scheduler"))),
     )
@@ -241,21 +238,21 @@ fn borrowed<'a>(options: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
         .collect()
 }
 
-fn kubelet(places: &Places) -> Outcome {
-    let pki = |name: &str| places.state("pki").join(name);
-    let names = places.state("resolv.conf");
-    write(&names, "nameserver 127.0.0.1\n")?;
-    cgroups::make()?;
+fn kubelet(paths: &Paths) -> Outcome {
+    let pki = |name: &str| paths.state("pki").join(name);
+    let resolv_conf = paths.state("resolv.conf");
+    write(&resolv_conf, "nameserver 127.0.0.1\n")?;
+    cgroups::create()?;
     let settings = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": format!("/{}", cgroups::NAME),
-        // Machines with the old control groups serve, too.
+        // Permits hosts with cgroup v1.
         "failCgroupV1": false,
         "failSwapOn": false,
         "enforceNodeAllocatable": [],
-        // On a full disk too: what was imported cannot be pulled again.
+        // No image garbage collection: imported images cannot be pulled again.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
@@ -268,62 +265,62 @@ fn kubelet(places: &Places) -> Outcome {
         "authorization": {"mode": "Webhook"},
         "tlsCertFile": pki(&format!("{NODE_NAME}.crt")),
         "tlsPrivateKeyFile": pki(&format!("{NODE_NAME}.key")),
-        "clusterDNS": [DNS],
+        "clusterDNS": [DNS_ADDRESS],
         "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint":
-            format!("unix://{}", places.state("containerd.sock").display()),
-        "podLogsDir": places.state("pod-logs"),
-        "resolvConf": names,
+            format!("unix://{}", paths.state("containerd.sock").display()),
+        "podLogsDir": paths.state("pod-logs"),
+        "resolvConf": resolv_conf,
     });
-    let file = places.state("kubelet.json");
+    let file = paths.state("kubelet.json");
     write(&file, &settings.to_string())?;
-    let shown = |name: &str| places.state(name).display().to_string();
+    let shown = |name: &str| paths.state(name).display().to_string();
     let options = [
         ("config", shown("kubelet.json")),
         ("kubeconfig", shown(&format!("{NODE_NAME}.kubeconfig"))),
         ("root-dir", shown("kubelet")),
         ("cert-dir", shown("kubelet/pki")),
         ("hostname-override", NODE_NAME.to_owned()),
-        ("node-ip", NODE.to_owned()),
+        ("node-ip", NODE_ADDRESS.to_owned()),
     ];
-    run(places, "kubelet", &borrowed(&options))
+    run(paths, "kubelet", &borrowed(&options))
 }
 
-fn proxy(places: &Places) -> Outcome {
+fn proxy(paths: &Paths) -> Outcome {
     let settings = json!({
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
-        "clientConnection": {"kubeconfig": places.state("proxy.kubeconfig")},
+        "clientConnection": {"kubeconfig": paths.state("proxy.kubeconfig")},
         "mode": "nftables",
-        "clusterCIDR": PODS,
+        "clusterCIDR": POD_CIDR,
         "hostnameOverride": NODE_NAME,
     });
-    let file = places.state("kube-proxy.json");
+    let file = paths.state("kube-proxy.json");
     write(&file, &settings.to_string())?;
     run(
-        places,
+        paths,
         "kube-proxy",
         &[("config", &file.display().to_string())],
     )?;
-    // Its first rule is that of the API server's own Service.
-    until("kube-proxy has its rules", || {
+    // The Service `kubernetes` exists from the start.
+    wait_until("kube-proxy has written its rules", || {
         let mut rules = enter("nft");
         rules.args(["list", "table", "ip", "kube-proxy"]);
-        crate::run::output(&mut rules).is_ok_and(|rules| rules.contains(API_SERVICE))
+        crate::run::output(&mut rules).is_ok_and(|rules| rules.contains(API_SERVICE_ADDRESS))
     })
 }
 
-/// CoreDNS, on the node, with the Service by which pods reach it.
-fn names(places: &Places) -> Outcome {
-    let kubeconfig = places.state("admin.kubeconfig");
-    let zones = format!(
-        ".:53 {{\n  bind {NODE}\n  errors\n  kubernetes cluster.local in-addr.arpa {{\n    \
+/// Starts CoreDNS on the node, and creates the Service through which pods reach it.
+fn coredns(paths: &Paths) -> Outcome {
+    let kubeconfig = paths.state("admin.kubeconfig");
+    let corefile = format!(
+        ".:53 {{\n  bind {NODE_ADDRESS}\n  errors\n  kubernetes cluster.local in-addr.arpa {{\n    \
          kubeconfig {}\n    pods insecure\n  }}\n  cache 5\n}}\n",
         kubeconfig.display()
     );
-    let file = places.state("Corefile");
-    write(&file, &zones)?;
-    run(places, "coredns", &[("conf", &file.display().to_string())])?;
+    let file = paths.state("Corefile");
+    write(&file, &corefile)?;
+    run(paths, "coredns", &[("conf", &file.display().to_string())])?;
     let metadata = json!({
         "name": "kube-dns",
         "namespace": "kube-system",
@@ -337,7 +334,7 @@ fn names(places: &Places) -> Outcome {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": metadata,
-        "spec": {"clusterIP": DNS, "ports": ports},
+        "spec": {"clusterIP": DNS_ADDRESS, "ports": ports},
     });
     let endpoints = json!({
         "apiVersion": "discovery.k8s.io/v1",
@@ -345,11 +342,11 @@ fn names(places: &Places) -> Outcome {
         "metadata": metadata,
         "addressType": "IPv4",
         "ports": ports,
-        "endpoints": [{"addresses": [NODE]}],
+        "endpoints": [{"addresses": [NODE_ADDRESS]}],
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [service, endpoints]});
-    let file = places.state("kube-dns.json");
+    let file = paths.state("kube-dns.json");
     write(&file, &list.to_string())?;
     let file = file.display().to_string();
-    places.kubectl(&["apply", "--filename", &file]).map(drop)
+    paths.kubectl(&["apply", "--filename", &file]).map(drop)
 }

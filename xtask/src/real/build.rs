@@ -1,4 +1,4 @@
-//! `cargo xtask real-apiserver`: builds it from Debian's source package.
+//! `cargo xtask real-apiserver`: builds kube-apiserver from Debian's source package.
 
 use std::{
     fs,
@@ -10,57 +10,56 @@ use std::{
 use super::{Release, cache, shown, sources};
 use crate::{
     packages::{self, find},
-    run::{Outcome, finish, output},
+    run::{Outcome, output, run_command},
 };
 
-/// What is needed: a program or a folder, and the package it comes in.
+/// Requirements: each is a program or a folder, and its Debian package.
 #[rustfmt::skip]
-const NEEDED: &[(&str, &str)] = &[
+const REQUIRED: &[(&str, &str)] = &[
     ("go", "golang-go"), ("make", "make"), ("rsync", "rsync"), ("jq", "jq"),
     ("dpkg-source", "dpkg-dev"), ("etcd", "etcd-server"), ("openssl", "openssl"), ("curl", "curl"),
     (REFLECT2, "golang-github-modern-go-reflect2-dev"),
 ];
 
-/// The package's own copy of it crashes the server when built by a Go of 1.18
-/// or later; Debian's separate one does not.
+/// Debian's separate package of reflect2. With the copy in the Kubernetes package, a server that
+/// Go 1.18 or later builds crashes.
 const REFLECT2: &str = "/usr/share/gocode/src/github.com/modern-go/reflect2";
 
-/// What is built.
+/// The programs to build.
 const PROGRAMS: [&str; 3] = [
     "kube-apiserver",
     "kube-controller-manager",
     "kube-scheduler",
 ];
 
-/// Builds what is not there yet.
+/// Builds the programs if they do not exist.
 pub(crate) fn run() -> Outcome {
     let done = Release::Old.programs().join("kube-apiserver");
     if done.is_file() {
-        println!("real-apiserver: {} is there already", shown(&done));
+        println!("real-apiserver: {} already exists", shown(&done));
         return Ok(());
     }
     let begin = Instant::now();
     if find("apt-get").is_none() {
         return Err(
-            "the real kube-apiserver is built from Debian's source package, and this \
-                    machine has no apt-get: build it elsewhere and name its folder in \
-                    LONGSHORE_REAL_APISERVER"
+            "kube-apiserver is built from Debian's source package, which requires apt-get: \
+             build it on another machine and set LONGSHORE_REAL_APISERVER to its folder"
                 .into(),
         );
     }
-    step(1, "looking for the tools");
-    packages::install(NEEDED)?;
+    step(1, "installing the build tools");
+    packages::install(REQUIRED)?;
     let work = cache().join("work");
     if work.exists() {
         remove(&work)?;
     }
-    make_folder(&work)?;
+    create_folder(&work)?;
     let tree = download(&work)?;
-    repair(&tree)?;
+    replace_reflect2(&tree)?;
     compile(&tree)?;
-    step(5, "keeping the programs");
+    step(5, "copying the programs");
     let bin = cache().join("bin");
-    make_folder(&bin)?;
+    create_folder(&bin)?;
     for program in PROGRAMS {
         let built = tree.join("_output/bin").join(program);
         fs::copy(&built, bin.join(program)).map_err(|error| problem("copy", &built, &error))?;
@@ -82,24 +81,24 @@ fn problem(what: &str, path: &Path, error: &std::io::Error) -> String {
     format!("cannot {what} {}: {error}", shown(path))
 }
 
-fn make_folder(path: &Path) -> Outcome {
-    fs::create_dir_all(path).map_err(|error| problem("make the folder", path, &error))
+fn create_folder(path: &Path) -> Outcome {
+    fs::create_dir_all(path).map_err(|error| problem("create", path, &error))
 }
 
 fn remove(path: &Path) -> Outcome {
     fs::remove_dir_all(path).map_err(|error| problem("remove", path, &error))
 }
 
-/// Gets the source package, checked against the archive's signatures.
+/// Downloads and extracts the source package. apt checks the signatures of the archive.
 fn download(work: &Path) -> Outcome<PathBuf> {
     step(2, "downloading the source package");
     let parts = work.join("sources");
-    make_folder(&parts)?;
+    create_folder(&parts)?;
     if write_sources(&parts)? == 0 {
-        return Err("no package sources are set up in /etc/apt: add Debian's".into());
+        return Err("/etc/apt has no package sources: add those of Debian".into());
     }
     for folder in ["lists/partial", "archives/partial"] {
-        make_folder(&work.join("apt").join(folder))?;
+        create_folder(&work.join("apt").join(folder))?;
     }
     let apt = work.join("apt");
     let options = [
@@ -109,14 +108,14 @@ fn download(work: &Path) -> Outcome<PathBuf> {
         format!("Dir::Cache={}", shown(&apt)),
         "APT::Sandbox::User=root".to_owned(),
     ];
-    let get = |words: &[&str]| {
+    let get = |args: &[&str]| {
         let mut command = Command::new("apt-get");
-        command.current_dir(work).args(words);
+        command.current_dir(work).args(args);
         command.args(options.iter().flat_map(|option| ["-o", option]));
         command
     };
-    finish(&mut get(&["--quiet", "update"]))?;
-    finish(&mut get(&[
+    run_command(&mut get(&["--quiet", "update"]))?;
+    run_command(&mut get(&[
         "--quiet",
         "source",
         "--download-only",
@@ -128,7 +127,7 @@ fn download(work: &Path) -> Outcome<PathBuf> {
         .find(|path| path.extension().is_some_and(|kind| kind == "dsc"))
         .ok_or("apt-get downloaded no source package `kubernetes`")?;
     let tree = work.join("tree");
-    finish(
+    run_command(
         Command::new("dpkg-source")
             .arg("--extract")
             .arg(description)
@@ -137,8 +136,8 @@ fn download(work: &Path) -> Outcome<PathBuf> {
     Ok(tree)
 }
 
-/// Writes the machine's sources, as ones of source packages; says how many
-/// files.
+/// Writes the package sources of this machine, changed to source packages. Returns the number
+/// of files.
 fn write_sources(parts: &Path) -> Outcome<usize> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     let more = fs::read_dir("/etc/apt/sources.list.d");
@@ -167,24 +166,24 @@ fn write_sources(parts: &Path) -> Outcome<usize> {
     Ok(written)
 }
 
-fn repair(tree: &Path) -> Outcome {
-    step(3, "replacing the vendored reflect2 by Debian's");
+fn replace_reflect2(tree: &Path) -> Outcome {
+    step(3, "replacing the vendored reflect2 with Debian's");
     let vendored = tree.join("vendor/github.com/modern-go/reflect2");
     if vendored.exists() {
         remove(&vendored)?;
     }
-    // Its files are links into other packages.
-    finish(Command::new("cp").args(["-rL", REFLECT2]).arg(&vendored))
+    // Its files are symbolic links to files of other packages.
+    run_command(Command::new("cp").args(["-rL", REFLECT2]).arg(&vendored))
 }
 
 fn compile(tree: &Path) -> Outcome {
     step(4, "compiling: about five minutes on two cores");
     let path = tree.join(".go/src/k8s.io");
-    make_folder(&path)?;
+    create_folder(&path)?;
     let link = path.join("kubernetes");
     std::os::unix::fs::symlink(tree, &link).map_err(|error| problem("link", &link, &error))?;
     let what: Vec<String> = PROGRAMS.iter().map(|name| format!("cmd/{name}")).collect();
-    finish(
+    run_command(
         Command::new("make")
             .current_dir(&link)
             .arg(format!("WHAT={}", what.join(" ")))

@@ -1,5 +1,5 @@
-//! etcd and kube-apiserver with ports and a folder of their own, stopped and
-//! removed at the end.
+//! Runs etcd and kube-apiserver on free ports with a temporary folder; stops and removes them at
+//! the end.
 
 use std::{
     fs::{self, File},
@@ -10,44 +10,44 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Release, http::ask, shown};
+use super::{Release, http::request, shown};
 use crate::{
     packages::find,
-    run::{Outcome, finish, output, target},
+    run::{Outcome, output, run_command, target},
 };
 
-/// How long either may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// The server's one token; it is reached from this machine only.
-const TOKEN: &str = "judge";
+/// How long to wait until each server is ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
+/// The token of the administrator. The server listens on 127.0.0.1 only.
+const TOKEN: &str = "admin-token";
 
-/// Admission plugins that wait for controllers, or for objects that controllers make.
-const WITHOUT: [&str; 4] = [
+/// Admission plugins that depend on controllers, or on objects that controllers create.
+const DISABLED_ADMISSION_PLUGINS: [&str; 4] = [
     "PersistentVolumeClaimResize",
     "ServiceAccount",
     "StorageObjectInUseProtection",
     "TaintNodesByCondition",
 ];
 
-/// A running real cluster: an API server, no controllers, no nodes.
+/// A running API server without controllers and nodes.
 pub(crate) struct Cluster {
-    // Stopped in this order.
-    apiserver: Running,
-    etcd: Running,
+    // `Drop` stops them in this order.
+    apiserver: Process,
+    etcd: Process,
     folder: PathBuf,
-    /// `Kubernetes v1.20.2`
+    /// The version as kube-apiserver prints it: `Kubernetes v1.20.2`.
     pub(crate) version: String,
 }
 
-/// A process with a log; dropping it stops it and waits for its end.
-struct Running {
+/// A process with a log; dropping this kills the process.
+struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 impl Cluster {
-    /// Starts one and waits until it serves.
+    /// Starts the servers and waits until they are ready.
     pub(crate) fn start(release: Release) -> Outcome<Self> {
         let program = release.program("kube-apiserver")?;
         for tool in ["openssl", "curl"] {
@@ -79,29 +79,31 @@ impl Cluster {
             format!("--listen-peer-urls={peer_url}"),
             format!("--initial-advertise-peer-urls={peer_url}"),
             format!("--initial-cluster=default={peer_url}"),
-            // Nothing here outlives the run.
+            // The data is deleted after the run.
             "--unsafe-no-fsync".into(),
         ]);
-        let mut etcd = Running::start("etcd", etcd, folder)?;
-        etcd.until(|| ask(client, "GET", "/health", "").is_some_and(|body| body.contains("true")))?;
-        // The first revisions are forgotten before the server starts, so that
-        // there are versions that are too old for all of its caches.
+        let mut etcd = Process::start("etcd", etcd, folder)?;
+        etcd.wait_until(|| {
+            request(client, "GET", "/health", "").is_some_and(|body| body.contains("true"))
+        })?;
+        // Compacts the first revisions before the server starts, so that there are resource
+        // versions that are too old for all of its caches.
         for _ in 0..9 {
-            ask(
+            request(
                 client,
                 "POST",
                 "/v3/kv/put",
                 r#"{"key":"YQ==","value":"YQ=="}"#,
             );
         }
-        ask(client, "POST", "/v3/kv/compaction", r#"{"revision":"9"}"#)
-            .ok_or("etcd does not forget its first revisions")?;
+        request(client, "POST", "/v3/kv/compaction", r#"{"revision":"9"}"#)
+            .ok_or("etcd did not compact its first revisions")?;
 
         let file = |name: &str| folder.join(name);
         let key = file("key.pem");
         let mut openssl = Command::new("openssl");
         openssl.args(["genrsa", "-out"]).arg(&key).arg("2048");
-        finish(openssl.stdout(Stdio::null()).stderr(Stdio::null()))?;
+        run_command(openssl.stdout(Stdio::null()).stderr(Stdio::null()))?;
         write(
             &file("tokens.csv"),
             &format!("{TOKEN},admin,admin,system:masters\n"),
@@ -120,20 +122,23 @@ impl Cluster {
             "--authorization-mode=RBAC".into(),
             "--service-cluster-ip-range=10.0.0.0/24".into(),
             "--allow-privileged=true".into(),
-            format!("--disable-admission-plugins={}", WITHOUT.join(",")),
+            format!(
+                "--disable-admission-plugins={}",
+                DISABLED_ADMISSION_PLUGINS.join(",")
+            ),
         ]);
         let words = std::iter::once(server.get_program()).chain(server.get_args());
         let words: Vec<_> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let mut apiserver = Running::start("kube-apiserver", server, folder)?;
+        let mut apiserver = Process::start("kube-apiserver", server, folder)?;
         let url = format!("https://127.0.0.1:{secure}");
-        apiserver.until(|| {
+        apiserver.wait_until(|| {
             let mut curl = Command::new("curl");
             curl.args(["--silent", "--insecure", "--max-time", "5", "--header"]);
             curl.arg(format!("Authorization: Bearer {TOKEN}"));
-            let answer = curl.arg(format!("{url}/readyz")).output();
-            answer.is_ok_and(|answer| answer.stdout == b"ok")
+            let response = curl.arg(format!("{url}/readyz")).output();
+            response.is_ok_and(|response| response.stdout == b"ok")
         })?;
 
         let kubeconfig = file("kubeconfig");
@@ -155,7 +160,7 @@ impl Cluster {
         })
     }
 
-    /// The file that describes it to the tests.
+    /// The file that describes the server for the tests.
     pub(crate) fn description(&self) -> PathBuf {
         self.folder.join("real.json")
     }
@@ -169,7 +174,7 @@ impl Drop for Cluster {
     }
 }
 
-impl Running {
+impl Process {
     fn start(name: &'static str, mut command: Command, folder: &Path) -> Outcome<Self> {
         let log = folder.join(format!("{name}.log"));
         let open = || File::create(&log).map_err(|error| format!("{}: {error}", shown(&log)));
@@ -179,21 +184,21 @@ impl Running {
             .stdout(out)
             .stderr(err)
             .spawn()
-            .map_err(|error| format!("{name} cannot be started: {error}"))?;
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
         Ok(Self { name, child, log })
     }
 
-    /// Waits until `ready`; fails with the end of the log.
-    fn until(&mut self, ready: impl Fn() -> bool) -> Outcome {
+    /// Waits until `is_ready`; the error contains the end of the log.
+    fn wait_until(&mut self, is_ready: impl Fn() -> bool) -> Outcome {
         let begin = Instant::now();
-        while !ready() {
+        while !is_ready() {
             let ended = self.child.try_wait().ok().flatten();
-            if ended.is_some() || begin.elapsed() > PATIENCE {
+            if ended.is_some() || begin.elapsed() > READY_TIMEOUT {
                 let log = fs::read_to_string(&self.log).unwrap_or_default();
                 let lines: Vec<&str> = log.lines().rev().take(5).collect();
                 let last: Vec<&str> = lines.into_iter().rev().collect();
-                let what = ended.map_or("is not ready in time".to_owned(), |status| {
-                    format!("ended: {status}")
+                let what = ended.map_or("was not ready in time".to_owned(), |status| {
+                    format!("exited: {status}")
                 });
                 return Err(format!(
                     "{} {what}; its log ends:\n{}",
@@ -212,7 +217,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Process {
     fn drop(&mut self) {
         self.stop();
     }
@@ -222,7 +227,7 @@ fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("{}: {error}", shown(path)))
 }
 
-/// Ports that were free a moment ago.
+/// Returns ports that are currently free.
 fn free_ports() -> Outcome<[u16; 3]> {
     let bind = || TcpListener::bind(("127.0.0.1", 0));
     let listeners = [bind(), bind(), bind()];

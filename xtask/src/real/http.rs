@@ -1,4 +1,4 @@
-//! The few plain requests that etcd is asked.
+//! A minimal HTTP client for requests to etcd.
 
 use std::{
     io::{Read as _, Write as _},
@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-/// Asks over a connection of its own; gives the answer's body when its code
-/// is 200.
-pub(super) fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
+/// Sends a request on a new connection. Returns the body of the response if the status code is
+/// 200.
+pub(super) fn request(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream
         .set_read_timeout(Some(Duration::from_secs(10)))
@@ -18,9 +18,9 @@ pub(super) fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<Str
         "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    let (head, body) = response.split_once("\r\n\r\n")?;
     head.split(' ').nth(1).filter(|code| *code == "200")?;
     Some(body.to_owned())
 }

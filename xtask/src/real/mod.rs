@@ -1,5 +1,5 @@
-//! Real kube-apiservers, run beside etcd to judge the conformance tests: one of today,
-//! which `cargo xtask real build` builds, and an old one from Debian's source package.
+//! Real kube-apiservers with etcd, on which the conformance tests run: the current version, which
+//! `cargo xtask real build` builds, and an old one from Debian's source package.
 
 mod build;
 mod cluster;
@@ -20,15 +20,15 @@ use crate::{
     run::{Outcome, target},
 };
 
-/// Names a folder with a kube-apiserver to use instead of the old one built here.
-pub(crate) const GIVEN: &str = "LONGSHORE_REAL_APISERVER";
+/// The variable with the folder of an old kube-apiserver, instead of the one built here.
+pub(crate) const APISERVER_FOLDER_ENV: &str = "LONGSHORE_REAL_APISERVER";
 
-/// Which kube-apiserver.
+/// The version of kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// The one whose API the embedded server implements.
-    Today,
-    /// 1.20.
+    /// The version whose API the embedded server implements.
+    Current,
+    /// Kubernetes 1.20.
     Old,
 }
 
@@ -36,37 +36,39 @@ impl Release {
     /// The folder of the programs.
     pub(crate) fn programs(self) -> PathBuf {
         match self {
-            Self::Today => kubernetes::programs(),
-            Self::Old => env::var_os(GIVEN).map_or_else(|| cache().join("bin"), PathBuf::from),
+            Self::Current => kubernetes::programs(),
+            Self::Old => {
+                env::var_os(APISERVER_FOLDER_ENV).map_or_else(|| cache().join("bin"), PathBuf::from)
+            }
         }
     }
 
-    /// Where a program is.
+    /// The path of a program.
     fn program(self, name: &str) -> Outcome<PathBuf> {
         let path = self.programs().join(name);
         if path.is_file() {
             return Ok(path);
         }
-        // The old one runs on Debian's etcd.
+        // The old version uses Debian's etcd.
         if let Some(path) = find(name).filter(|_| self == Self::Old && name == "etcd") {
             return Ok(path);
         }
         Err(match (self, name) {
-            (Self::Today, _) => {
-                format!("there is no {name} yet: build it with `cargo xtask real build`")
+            (Self::Current, _) => {
+                format!("{name} is missing: build it with `cargo xtask real build`")
             }
             (Self::Old, "etcd") => "etcd is missing (Debian: apt-get install etcd-server)".into(),
-            (Self::Old, _) if env::var_os(GIVEN).is_some() => {
-                format!("{GIVEN} names a folder without a {name}")
+            (Self::Old, _) if env::var_os(APISERVER_FOLDER_ENV).is_some() => {
+                format!("{APISERVER_FOLDER_ENV} is set to a folder without {name}")
             }
             (Self::Old, _) => {
-                format!("there is no {name} yet: build it with `cargo xtask real-apiserver`")
+                format!("{name} is missing: build it with `cargo xtask real-apiserver`")
             }
         })
     }
 }
 
-/// Where it is built and kept: the user's cache, which outlives `cargo clean`.
+/// The folder of the old version: in the user's cache, which `cargo clean` does not delete.
 fn cache() -> PathBuf {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty());
     let cache = folder("XDG_CACHE_HOME")

@@ -1,7 +1,7 @@
-//! The machine's package sources, turned into ones of source packages. The
-//! system's own files stay as they are: apt is given these by options.
+//! Converts the apt sources of this machine to sources of source packages. The files of the
+//! system are not changed: options of apt select the converted ones.
 
-/// A file in the format of `*.sources`: each stanza offers sources.
+/// Converts a file in the deb822 format (`*.sources`).
 pub(super) fn stanzas(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -16,7 +16,7 @@ pub(super) fn stanzas(text: &str) -> String {
     out
 }
 
-/// A file in the format of `sources.list`: a line each.
+/// Converts a file in the one-line format (`sources.list`).
 pub(super) fn lines(text: &str) -> String {
     text.lines()
         .filter_map(|line| line.trim().strip_prefix("deb "))
@@ -29,14 +29,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stanzas_offer_sources() {
+    fn stanzas_are_converted() {
         let text = "Types: deb\nURIs: mirror\nSuites: one two\n\n# more\ntypes: deb deb-src\n";
         let expected = "Types: deb-src\nURIs: mirror\nSuites: one two\n\n# more\nTypes: deb-src\n";
         assert_eq!(stanzas(text), expected);
     }
 
     #[test]
-    fn lines_offer_sources() {
+    fn lines_are_converted() {
         let text = "# comment\ndeb [signed-by=/k] mirror one main\ndeb-src mirror one main\n";
         assert_eq!(lines(text), "deb-src [signed-by=/k] mirror one main\n");
     }

@@ -1,5 +1,5 @@
-//! Runs test programs side by side. `cargo test` runs one after the other, and most of them
-//! spend their time waiting.
+//! Runs several test programs at a time. `cargo test` runs them one after another, and most of
+//! them spend their time waiting.
 
 use std::{
     collections::VecDeque,
@@ -14,16 +14,16 @@ use serde_json::Value;
 
 use crate::run::{Outcome, output};
 
-/// How many programs run at a time.
-const AT_A_TIME: usize = 3;
+/// How many programs run at the same time.
+const MAX_RUNNING: usize = 3;
 
 /// A compiled test program.
 #[derive(Debug, PartialEq, Eq)]
 struct Program {
-    /// The package's folder and the target: `crates/cli: program`.
+    /// The package's folder and the target, as `cli: program`.
     name: String,
     executable: PathBuf,
-    /// The package's folder, in which the program runs.
+    /// The package's folder, which is the working directory of the program.
     folder: PathBuf,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn run(
     let mut failed = Vec::new();
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..MAX_RUNNING {
             let (send, queue, prepare) = (send.clone(), &queue, &prepare);
             scope.spawn(move || {
                 let next = || {
@@ -86,7 +86,7 @@ pub(super) fn run(
                         failed.push(format!("{name}: {}", done.status));
                     }
                 }
-                Err(error) => failed.push(format!("{name}: cannot be started: {error}")),
+                Err(error) => failed.push(format!("{name}: cannot start: {error}")),
             }
         }
     });
@@ -96,7 +96,7 @@ pub(super) fn run(
     }
 }
 
-/// The test programs among cargo's messages, each once.
+/// The test programs in cargo's messages.
 fn programs(messages: &str) -> Vec<Program> {
     let mut found: Vec<Program> = Vec::new();
     for line in messages.lines() {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_programs_are_found_among_the_messages() {
+    fn test_programs_are_found_in_the_messages() {
         let artifact = |test: bool, executable: Value| {
             serde_json::json!({
                 "reason": "compiler-artifact", "manifest_path": "/w/crates/cli/Cargo.toml",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_output_of_all_is_read_and_failures_are_named() {
+    fn output_is_read_and_failed_programs_are_named() {
         let messages: Vec<String> = [("true", "echo ok"), ("false", "exit 3")]
             .iter()
             .map(|(name, script)| {
@@ -168,7 +168,7 @@ mod tests {
             .collect();
         let mut build = Command::new("printf");
         build.args(["%s\\n", &messages[0], &messages[1]]);
-        // `printf` repeats its format for the words that are added for cargo.
+        // `run` appends options for cargo; `printf` prints them as further lines.
         let mut lines = Vec::new();
         let done = run(&mut build, |_| {}, |line| lines.push(line.to_owned()));
         assert_eq!(lines, ["ok"]);

@@ -1,5 +1,5 @@
-//! No modules of a crate import each other, but for a module and those inside it. At each
-//! level of the tree, a module counts with all that is inside it.
+//! Finds modules of a crate that import each other. A module and its submodules may import
+//! each other. At each level of the module tree, a module includes its submodules.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -9,16 +9,16 @@ use std::{
 use super::modules::{Modules, Use};
 use crate::run::Outcome;
 
-/// Uses between neighbours: modules inside the same one.
+/// Uses between siblings: modules with the same parent.
 type Graph<'a> = BTreeMap<usize, BTreeMap<usize, &'a Use>>;
 
 /// Lists the shortest cycle of each group of modules that import each other.
-pub(super) fn check(name: &str, root: &Path, refusals: &mut Vec<String>) -> Outcome {
+pub(super) fn check(name: &str, root: &Path, problems: &mut Vec<String>) -> Outcome {
     let modules = Modules::read(root)?;
     let uses = modules.uses();
     let mut levels: BTreeMap<usize, Graph<'_>> = BTreeMap::new();
     for one in &uses {
-        let Some((level, from, to)) = neighbours(&modules, one) else {
+        let Some((level, from, to)) = siblings(&modules, one) else {
             continue;
         };
         let graph = levels.entry(level).or_default();
@@ -34,25 +34,25 @@ pub(super) fn check(name: &str, root: &Path, refusals: &mut Vec<String>) -> Outc
                 continue;
             };
             seen.extend(cycle.iter().map(|(module, _)| *module));
-            refusals.push(describe(name, &modules, &cycle));
+            problems.push(describe(name, &modules, &cycle));
         }
     }
     Ok(())
 }
 
-/// The two modules inside the same one that a use connects, and that one.
-fn neighbours(modules: &Modules, one: &Use) -> Option<(usize, usize, usize)> {
+/// The common parent of the two siblings that a use connects, and the siblings.
+fn siblings(modules: &Modules, one: &Use) -> Option<(usize, usize, usize)> {
     let from = modules.ancestors(one.from);
     let to = modules.ancestors(one.to);
     let level = *from.iter().find(|module| to.contains(module))?;
-    let below = |way: &[usize]| {
-        let at = way.iter().position(|module| *module == level)?;
-        way.get(at.checked_sub(1)?).copied()
+    let below = |path: &[usize]| {
+        let at = path.iter().position(|module| *module == level)?;
+        path.get(at.checked_sub(1)?).copied()
     };
     Some((level, below(&from)?, below(&to)?))
 }
 
-/// The shortest way from a module back to itself.
+/// The shortest cycle through a module.
 fn shortest<'a>(graph: &Graph<'a>, start: usize) -> Option<Vec<(usize, &'a Use)>> {
     let mut reached: BTreeMap<usize, (usize, &Use)> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
@@ -90,7 +90,7 @@ fn describe(name: &str, modules: &Modules, cycle: &[(usize, &Use)]) -> String {
         .map(|(_, by)| format!("{} uses {} of {}", file(by.from), by.name, file(by.to)))
         .collect();
     format!(
-        "modules of {name} import each other: {}; move what both need below both",
+        "modules of {name} import each other: {}; move shared code to a module that both can import",
         steps.join(", ")
     )
 }
@@ -100,7 +100,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn refusals(files: &[(&str, &str)]) -> Vec<String> {
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = folder.path().join("src").join(name);
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_cycle_is_named() {
-        let found = refusals(&[
+    fn the_shortest_cycle_is_reported() {
+        let found = problems(&[
             ("lib.rs", "mod a; mod b; mod c;"),
             ("a/mod.rs", "mod inner; use crate::c::Three;"),
             ("a/inner.rs", "use crate::b::Two;"),
@@ -124,13 +124,13 @@ mod tests {
         assert_eq!(
             found[0],
             "modules of it import each other: src/a/inner.rs uses Two of src/b.rs, \
-             src/b.rs uses One of src/a/mod.rs; move what both need below both"
+             src/b.rs uses One of src/a/mod.rs; move shared code to a module that both can import"
         );
     }
 
     #[test]
-    fn a_module_and_those_inside_it_may() {
-        let found = refusals(&[
+    fn a_module_and_its_submodules_may_import_each_other() {
+        let found = problems(&[
             ("lib.rs", "mod a; pub struct Root; use a::One;"),
             ("a/mod.rs", "mod inner; use inner::Two; pub struct One;"),
             (

@@ -1,30 +1,32 @@
-//! Every public function of the client is shown by an example that runs: its
-//! own, its type's, or one of the guide.
+//! Checks that an example calls every public function of the client: in its own docs, in those
+//! of another item of the crate, or in the guide. The example must run as a test.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::run::Outcome;
 
-/// Where the functions are, and where besides their own docs they are shown.
+/// The sources of the client.
 const CRATE: &str = "crates/client/src";
+/// The guide to the client.
 const GUIDE: &str = "docs/client.md";
-/// What no test can do, for it is the machine's: its kubeconfig, its ports.
-const ELSEWHERE: &[&str] = &["connect"];
+/// Functions that an example cannot call, as they depend on the machine's kubeconfig.
+const WITHOUT_EXAMPLE: &[&str] = &["connect"];
 
-/// Names each function that no example calls.
-pub(super) fn check(root: &Path, refusals: &mut Vec<String>) -> Outcome {
+/// Reports each function that no example calls.
+pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome {
     let mut found = Found::default();
     found.folder(&root.join(CRATE))?;
     let guide = fs::read_to_string(root.join(GUIDE));
     found.shown_by(&guide.map_err(|error| format!("{GUIDE}: {error}"))?, "");
     if found.shown.contains("async fn example(") {
-        let problem = "an example of the client is only compiled: let it run";
-        refusals.push(problem.to_owned());
+        let problem =
+            "an example of the client is compiled but does not run: remove `async fn example(`";
+        problems.push(problem.to_owned());
     }
-    for (name, place) in found.functions {
-        if !ELSEWHERE.contains(&&*name) && !calls(&found.shown, &name) {
-            refusals.push(format!(
-                "{place}: no example that runs shows {name}(): write one where people look for it"
+    for (name, file) in found.functions {
+        if !WITHOUT_EXAMPLE.contains(&&*name) && !calls(&found.shown, &name) {
+            problems.push(format!(
+                "{file}: no example calls {name}(): add one to its docs or to docs/client.md"
             ));
         }
     }
@@ -33,9 +35,9 @@ pub(super) fn check(root: &Path, refusals: &mut Vec<String>) -> Outcome {
 
 #[derive(Default)]
 struct Found {
-    /// Public functions, and where one of that name is.
+    /// Names of public functions, each with a file that defines it.
     functions: BTreeMap<String, String>,
-    /// The code of all examples that run.
+    /// The code of all examples.
     shown: String,
 }
 
@@ -66,14 +68,14 @@ impl Found {
             };
             let end = rest.find(|sign: char| !sign.is_alphanumeric() && sign != '_');
             let name = rest[..end.unwrap_or(rest.len())].to_owned();
-            // Macros make functions whose names are given elsewhere.
+            // In a macro, the name is a macro variable.
             if !name.is_empty() {
                 self.functions.insert(name, path.display().to_string());
             }
         }
     }
 
-    /// Takes the blocks of code in comments that begin with `mark`.
+    /// Collects the code blocks in lines that start with `mark`.
     fn shown_by(&mut self, text: &str, mark: &str) {
         let mut inside = None;
         for line in text.lines() {

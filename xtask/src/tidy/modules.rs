@@ -1,4 +1,4 @@
-//! The modules of a crate, and what each uses of the others.
+//! The modules of a crate, and the names that each uses of the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,40 +9,41 @@ use std::{
 use super::source::{Token, code};
 use crate::run::Outcome;
 
-/// A path in code, as `["crate", "engine", "Store"]`.
+/// A path in code, for example `["crate", "engine", "Store"]`.
 type Names = Vec<String>;
 
-/// One module with a file of its own.
+/// A module with its own file.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     pub(super) file: PathBuf,
-    /// Names of its modules, and where these are in the crate's list.
+    /// Names of its submodules, and their indexes in [`Modules`].
     pub(super) children: BTreeMap<String, usize>,
     pub(super) parent: Option<usize>,
     /// Paths that its code uses.
     uses: BTreeSet<Names>,
-    /// Names that `use` brings in, with the path behind each.
+    /// Names that `use` imports, with the path of each.
     bound: BTreeMap<String, Names>,
-    /// What `use …::*` brings in.
+    /// Paths of `use …::*`.
     globs: Vec<Names>,
-    /// Names that are defined here.
+    /// Names that the module defines.
     defined: BTreeSet<String>,
 }
 
-/// All modules of a crate; the first is its root.
+/// All modules of a crate; the first is the root.
 #[derive(Debug, Default)]
 pub(super) struct Modules(pub(super) Vec<Module>);
 
-/// A use of one module by another: the last name of the path.
+/// The use of a name of one module by another.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Use {
     pub(super) from: usize,
     pub(super) to: usize,
+    /// The last name of the path.
     pub(super) name: String,
 }
 
 impl Modules {
-    /// Reads the crate whose root is this file, without what only tests compile.
+    /// Reads the crate with this root file. Leaves out items with `#[cfg(test)]`.
     pub(super) fn read(root: &Path) -> Outcome<Self> {
         let mut modules = Self::default();
         let folder = root.parent().unwrap_or(Path::new(""));
@@ -62,9 +63,9 @@ impl Modules {
         });
         for name in children {
             let inner = folder.join(&name);
-            let beside = folder.join(format!("{name}.rs"));
-            let file = if beside.exists() {
-                beside
+            let plain = folder.join(format!("{name}.rs"));
+            let file = if plain.exists() {
+                plain
             } else {
                 inner.join("mod.rs")
             };
@@ -74,7 +75,7 @@ impl Modules {
         Ok(index)
     }
 
-    /// Every use of another module's names, by the module that defines them.
+    /// Every use of a name that another module defines.
     pub(super) fn uses(&self) -> BTreeSet<Use> {
         let mut found = BTreeSet::new();
         for (from, module) in self.0.iter().enumerate() {
@@ -91,16 +92,16 @@ impl Modules {
         found
     }
 
-    /// The module and those around it, the crate's root last.
+    /// The module and its ancestors; the root is last.
     pub(super) fn ancestors(&self, module: usize) -> Vec<usize> {
         std::iter::successors(Some(module), |at| self.0[*at].parent).collect()
     }
 
-    /// The module that defines what `path` means in `from`; `None` for other crates' names.
+    /// The module that defines `path` as seen from `from`; `None` for names of other crates.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let (first, rest) = path.split_first()?;
         let module = &self.0[from];
-        // `use` of names that `use` brings in has an end; a mistake in the code may have none.
+        // Code that does not compile can import names in a circle.
         if depth > 20 {
             return None;
         }
@@ -139,7 +140,7 @@ impl Modules {
     }
 }
 
-/// What a file's code says, and the names of its modules that have files.
+/// Parses a file into a module, and the names of its submodules with files.
 fn parse(text: &str) -> (Module, Vec<String>) {
     let tokens = code(text);
     let mut reader = Reader {
@@ -156,7 +157,7 @@ fn parse(text: &str) -> (Module, Vec<String>) {
 struct Reader<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
-    /// Open braces, innermost last: whether a module stands in each.
+    /// For each open brace, innermost last: whether it opens an inline module.
     inside: Vec<bool>,
     module: Module,
     files: Vec<String>,
@@ -221,7 +222,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// Over the rest of an item: to its semicolon, or the end of its braces.
+    /// Skips the rest of an item: to its semicolon or closing brace.
     fn skip_item(&mut self) {
         let mut open = 0_usize;
         while self.at < self.tokens.len() {
@@ -242,7 +243,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A path in an expression or a type, from its first name.
+    /// Reads a path in an expression or a type.
     fn read_path(&mut self) -> Names {
         let mut path = vec![self.text(0).to_owned()];
         self.at += 1;
@@ -257,7 +258,7 @@ impl Reader<'_> {
         path
     }
 
-    /// The tree of a `use`, after what stands before it.
+    /// Reads the tree of a `use` declaration; `before` is the path before the tree.
     fn read_use(&mut self, before: &Names) {
         let mut path = before.clone();
         while self.at < self.tokens.len() {
@@ -298,7 +299,7 @@ impl Reader<'_> {
                 name => {
                     let name = name.to_owned();
                     self.at += 1;
-                    // `use a::{self}` means `a`.
+                    // `use a::{self}` imports `a`.
                     if name != "self" || path.is_empty() {
                         path.push(name);
                     }
@@ -318,7 +319,7 @@ impl Reader<'_> {
         self.module.uses.insert(path);
     }
 
-    /// The path as it would be outside of the modules that have no file.
+    /// Converts a path in an inline module to one in the file of that module.
     fn outside(&self, mut path: Names) -> Names {
         for _ in self.inside.iter().filter(|module| **module) {
             match path.first().map(String::as_str) {
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_to_the_module_that_defines_them() {
+    fn names_resolve_to_the_module_that_defines_them() {
         let modules = crate_of(&[
             ("lib.rs", "mod a; mod b; mod c; pub use a::One; use c::*;"),
             ("a.rs", "pub struct One; fn f() { super::b::go(); }"),
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tests_use_does_not_count() {
+    fn uses_in_tests_are_ignored() {
         let modules = crate_of(&[
             ("lib.rs", "mod a; mod b;"),
             (

@@ -1,13 +1,13 @@
-//! Rust source as words and signs, without spaces.
+//! The tokens of Rust source code, without whitespace.
 
 use ra_ap_rustc_lexer::{FrontmatterAllowed, TokenKind, tokenize};
 
-/// One word or sign.
+/// A token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind,
     pub(super) text: &'a str,
-    /// Counted from 1.
+    /// The line number; the first line is 1.
     pub(super) line: usize,
 }
 
@@ -26,7 +26,7 @@ impl Token<'_> {
     }
 }
 
-/// Everything but spaces, comments included.
+/// All tokens except whitespace; includes comments.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut line) = (source, 1);
@@ -42,7 +42,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The same without comments.
+/// All tokens except whitespace and comments.
 pub(super) fn code(source: &str) -> Vec<Token<'_>> {
     let mut all = tokens(source);
     all.retain(|token| !token.is_comment());

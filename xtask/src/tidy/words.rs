@@ -1,32 +1,42 @@
-//! Refused words: what people read is in plain technical English, with the field's terms.
+//! Finds words and phrases that this project does not use, in code and documents.
 
 use std::{fs, path::Path, process::Command};
 
 use super::source::tokens;
 use crate::run::{Outcome, output};
 
-/// The list of refused words.
+/// The list of these words, with their replacements.
 const LIST: &str = "xtask/words.txt";
 
-/// Files with others' text, or with the list itself.
+/// Files with generated text, and the list itself.
 const EXEMPT: &[&str] = &[LIST, "Cargo.lock", "go.sum", "package-lock.json"];
 
-/// A word or phrase, in lower case, and what to write instead.
+/// A word or phrase to avoid, in lower case, and its replacement.
 struct Rule {
-    refused: Vec<String>,
-    better: String,
+    avoid: Vec<String>,
+    replacement: String,
 }
 
-/// A piece of text: a paragraph, a comment, a string, a name.
+/// The list.
+struct Rules {
+    rules: Vec<Rule>,
+    /// Text that may contain words to avoid, such as the name of a Unix user.
+    permitted: Vec<String>,
+}
+
+/// Starts a line with permitted text.
+const PERMITTED: char = '+';
+
+/// A paragraph, comment, string or name.
 #[derive(Debug, PartialEq, Eq)]
-struct Piece {
-    /// Where it begins, counted from 1.
+struct Passage {
+    /// Its first line; the first line of the file is 1.
     line: usize,
     text: String,
 }
 
-/// Lists each refused word, with its sentence and a better word.
-pub(super) fn check(root: &Path, refusals: &mut Vec<String>) -> Outcome {
+/// Reports each word or phrase to avoid, with its sentence and its replacement.
+pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome {
     let list = fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
     let rules = parse(&list)?;
     let files = output(Command::new("git").current_dir(root).args([
@@ -40,18 +50,18 @@ pub(super) fn check(root: &Path, refusals: &mut Vec<String>) -> Outcome {
         if EXEMPT.contains(&file) || EXEMPT.contains(&name) {
             continue;
         }
-        // Pictures and archives have no words.
+        // Skips binary files.
         let Ok(text) = fs::read_to_string(root.join(file)) else {
             continue;
         };
-        for piece in pieces(file, &text) {
-            for rule in &rules {
-                if let Some(sentence) = piece.find(rule) {
-                    refusals.push(format!(
+        for passage in passages(file, &rules.without_permitted(&text)) {
+            for rule in &rules.rules {
+                if let Some(sentence) = passage.find(rule) {
+                    problems.push(format!(
                         "{file}:{}: {:?}: write {}: {sentence}",
-                        piece.line,
-                        rule.refused.join(" "),
-                        rule.better
+                        passage.line,
+                        rule.avoid.join(" "),
+                        rule.replacement
                     ));
                 }
             }
@@ -60,19 +70,24 @@ pub(super) fn check(root: &Path, refusals: &mut Vec<String>) -> Outcome {
     Ok(())
 }
 
-fn parse(list: &str) -> Outcome<Vec<Rule>> {
+fn parse(list: &str) -> Outcome<Rules> {
     let lines = list.lines().map(str::trim);
-    lines
+    let (permitted, rules): (Vec<_>, Vec<_>) = lines
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| {
-            let (refused, better) = line
-                .split_once(": ")
-                .ok_or_else(|| format!("{LIST}: {line:?} is not `refused: better`"))?;
-            let refused = words(refused).map(str::to_lowercase).collect();
-            let better = better.to_owned();
-            Ok(Rule { refused, better })
-        })
-        .collect()
+        .partition(|line| line.starts_with(PERMITTED));
+    let permitted = permitted.into_iter();
+    let permitted = permitted.filter_map(|line| line.strip_prefix(PERMITTED));
+    let permitted = permitted.map(|text| text.trim().to_owned()).collect();
+    let rules = rules.into_iter().map(|line| {
+        let (avoid, replacement) = line
+            .split_once(": ")
+            .ok_or_else(|| format!("{LIST}: {line:?} is not `avoid: replacement`"))?;
+        let avoid = words(avoid).map(str::to_lowercase).collect();
+        let replacement = replacement.to_owned();
+        Ok(Rule { avoid, replacement })
+    });
+    let rules = rules.collect::<Outcome<_>>()?;
+    Ok(Rules { rules, permitted })
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -81,27 +96,36 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-impl Piece {
-    /// The first sentence in which the refused words follow each other.
+impl Rules {
+    fn without_permitted(&self, text: &str) -> String {
+        let permitted = self.permitted.iter();
+        permitted.fold(text.to_owned(), |text, permitted| {
+            text.replace(permitted, "")
+        })
+    }
+}
+
+impl Passage {
+    /// The first sentence that contains the word or phrase.
     fn find(&self, rule: &Rule) -> Option<String> {
         let sentences = self.text.split(". ");
         let mut found = sentences.filter(|sentence| {
             let words: Vec<_> = words(sentence).map(str::to_lowercase).collect();
             words
-                .windows(rule.refused.len())
-                .any(|here| here == rule.refused)
+                .windows(rule.avoid.len())
+                .any(|here| here == rule.avoid)
         });
         found.next().map(|sentence| sentence.trim().to_owned())
     }
 }
 
-/// What people read in a file.
-fn pieces(file: &str, text: &str) -> Vec<Piece> {
+/// The passages of a file.
+fn passages(file: &str, text: &str) -> Vec<Passage> {
     match file.rsplit('.').next() {
         Some("rs") => rust(text),
         Some("md") => markdown(text),
         _ => (text.lines().enumerate())
-            .map(|(index, line)| Piece {
+            .map(|(index, line)| Passage {
                 line: index + 1,
                 text: line.to_owned(),
             })
@@ -109,9 +133,9 @@ fn pieces(file: &str, text: &str) -> Vec<Piece> {
     }
 }
 
-/// Comments, strings and names; comments that follow each other are one piece.
-fn rust(text: &str) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+/// Comments, strings and names. Adjacent comments are one passage.
+fn rust(text: &str) -> Vec<Passage> {
+    let mut found: Vec<Passage> = Vec::new();
     let mut in_comment = false;
     for token in tokens(text) {
         let line = token.line;
@@ -122,7 +146,7 @@ fn rust(text: &str) -> Vec<Piece> {
                     before.text.push(' ');
                     before.text += text.trim();
                 }
-                None => found.push(Piece {
+                None => found.push(Passage {
                     line,
                     text: text.trim().to_owned(),
                 }),
@@ -132,31 +156,33 @@ fn rust(text: &str) -> Vec<Piece> {
         }
         in_comment = false;
         if token.is_identifier() {
-            let text = apart(token.text);
-            found.push(Piece { line, text });
+            let text = split_name(token.text);
+            found.push(Passage { line, text });
         } else if token.is_string() {
             let text = token.text.replace("\\n", " ");
-            found.push(Piece { line, text });
+            found.push(Passage { line, text });
         }
     }
     found
 }
 
-/// The words of a name: `is_told` and `IsTold` are `is told`.
-fn apart(name: &str) -> String {
+/// Separates the words of a name: `is_heard` and `IsHeard` become `is heard`.
+fn split_name(name: &str) -> String {
     let mut text = String::new();
+    let mut before = '_';
     for char in name.chars() {
-        if char.is_uppercase() {
+        if char.is_uppercase() && before.is_lowercase() {
             text.push(' ');
         }
         text.push(if char == '_' { ' ' } else { char });
+        before = char;
     }
     text
 }
 
-/// Paragraphs, without what stands between backticks and fences.
-fn markdown(text: &str) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+/// Paragraphs, without code spans and code blocks.
+fn markdown(text: &str) -> Vec<Passage> {
+    let mut found: Vec<Passage> = Vec::new();
     let (mut fenced, mut open) = (false, false);
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
@@ -173,16 +199,16 @@ fn markdown(text: &str) -> Vec<Piece> {
                 before.text.push(' ');
                 before.text += trimmed;
             }
-            None => found.push(Piece {
+            None => found.push(Passage {
                 line: index + 1,
                 text: trimmed.to_owned(),
             }),
         }
         open = true;
     }
-    for piece in &mut found {
-        let outside = piece.text.split('`').step_by(2);
-        piece.text = outside.collect::<Vec<_>>().join("`");
+    for passage in &mut found {
+        let outside = passage.text.split('`').step_by(2);
+        passage.text = outside.collect::<Vec<_>>().join("`");
     }
     found
 }
@@ -193,18 +219,20 @@ mod tests {
     use super::*;
 
     fn found(file: &str, text: &str) -> Vec<String> {
-        let rules = parse("# words\nheard: received\ngoes on: continues\n").unwrap();
-        let pieces = pieces(file, text);
-        let of = |piece: &Piece| -> Vec<String> {
-            rules.iter().filter_map(|rule| piece.find(rule)).collect()
+        let list = "# words\nheard: received\ngoes on: continues\n+ heard:x:\n";
+        let rules = parse(list).unwrap();
+        let passages = passages(file, &rules.without_permitted(text));
+        let find = |passage: &Passage| -> Vec<String> {
+            let rules = rules.rules.iter();
+            rules.filter_map(|rule| passage.find(rule)).collect()
         };
-        pieces.iter().flat_map(of).collect()
+        passages.iter().flat_map(find).collect()
     }
 
     #[test]
-    fn comments_strings_and_names_are_read() {
+    fn comments_strings_and_names_are_checked() {
         let source =
-            "/// It goes\n/// on. Then more.\nfn was_heard() { say(\"Heard!\"); unheard() }";
+            "/// It goes\n/// on. Then more.\nfn was_heard() { say(\"Heard!\"); overheard() }";
         assert_eq!(
             found("a.rs", source),
             ["It goes on", "was heard", "\"Heard!\""]
@@ -212,13 +240,18 @@ mod tests {
     }
 
     #[test]
-    fn code_in_documents_is_not_read() {
+    fn code_in_documents_is_ignored() {
         let text = "It `goes on` here.\nAll goes\non there.\n\n```sh\nheard\n```\n\nHeard.";
         assert_eq!(found("a.md", text), ["All goes on there.", "Heard."]);
     }
 
     #[test]
-    fn other_files_are_read_by_line() {
+    fn other_files_are_checked_by_line() {
         assert_eq!(found("a.py", "# heard\nx = 1\n"), ["# heard"]);
+    }
+
+    #[test]
+    fn permitted_text_is_ignored() {
+        assert_eq!(found("passwd", "heard:x:1\nheard x\n"), ["heard x"]);
     }
 }

@@ -1,39 +1,39 @@
-//! The two test suites, each with its table in the docs: the rules of the API, for
-//! the server, and the points of the client.
+//! The two test suites, each with its table in the docs: the API rules of the server, and the
+//! guarantees of the client.
 
 /// A test suite and its table.
-pub(super) struct Subject {
-    /// The tests: a target of the conformance crate, and its folder.
+pub(super) struct Suite {
+    /// The test target of the conformance crate, which is also the name of its folder.
     pub(super) tests: &'static str,
-    /// The prefix of its tests' names, before the number: `rule`.
-    pub(super) word: &'static str,
-    /// The table's file in the docs.
+    /// The prefix of the names of its tests, before the number: `rule`.
+    pub(super) prefix: &'static str,
+    /// The file of the table in the docs.
     pub(super) document: &'static str,
     /// The text before the table; `{versions}` stands for the versions of the real servers.
-    pub(super) opening: &'static str,
-    /// Number and words.
+    pub(super) introduction: &'static str,
+    /// Number and topic.
     pub(super) rows: &'static [(u32, &'static str)],
 }
 
-/// All of them.
-pub(super) const SUBJECTS: [Subject; 2] = [
-    Subject {
+/// All suites.
+pub(super) const SUITES: [Suite; 2] = [
+    Suite {
         tests: "rules",
-        word: "rule",
+        prefix: "rule",
         document: "conformance.md",
-        opening: RULES_OPENING,
+        introduction: RULES_INTRODUCTION,
         rows: RULES,
     },
-    Subject {
+    Suite {
         tests: "points",
-        word: "point",
+        prefix: "point",
         document: "client-points.md",
-        opening: POINTS_OPENING,
+        introduction: POINTS_INTRODUCTION,
         rows: POINTS,
     },
 ];
 
-const RULES_OPENING: &str = "\
+const RULES_INTRODUCTION: &str = "\
 # Conformance
 
 This page lists the rules of the Kubernetes API that clients depend on. The tests of each
@@ -55,7 +55,7 @@ and the kube-scheduler require and the embedded server lacks, see
 [clients.md](clients.md#control-plane-components).
 ";
 
-const POINTS_OPENING: &str = "\
+const POINTS_INTRODUCTION: &str = "\
 # Client guarantees
 
 The client is the successor of the Python library `kube`. This page lists the guarantees of

@@ -1,47 +1,47 @@
-//! `cargo xtask test --go`: tests of client-go, controller-runtime, helm and kustomize on a
-//! cluster, in the Go module in `crates/conformance/go`. Needs Go.
+//! `cargo xtask test --go`: tests with client-go, controller-runtime, helm and kustomize on a
+//! cluster, in the Go module `crates/conformance/go`. Requires Go.
 
 use std::{env, path::Path, process::Command};
 
 use crate::{
     embedded::{self, Embedded},
-    kubernetes::{self, Lease},
+    kubernetes::{self, RunningCluster},
     packages,
-    run::{Outcome, finish, root},
+    run::{Outcome, root, run_command},
 };
 
 /// Runs the tests on the embedded cluster.
-pub(crate) fn test_embedded(words: &[String]) -> Outcome {
+pub(crate) fn test_embedded(args: &[String]) -> Outcome {
     prepare()?;
     embedded::build()?;
     let cluster = Embedded::start(&[])?;
-    test(&cluster.kubeconfig(), words)
+    test(&cluster.kubeconfig(), args)
 }
 
 /// Runs the tests on the cluster of `cargo xtask real up`.
-pub(crate) fn test_real(words: &[String]) -> Outcome {
+pub(crate) fn test_real(args: &[String]) -> Outcome {
     prepare()?;
-    test(&Lease::take()?.kubeconfig(), words)
+    test(&RunningCluster::find_or_start()?.kubeconfig(), args)
 }
 
-/// Checks that Go is there, and builds the programs that the tests run.
+/// Checks that Go is installed, and builds the programs that the tests run.
 fn prepare() -> Outcome {
     packages::require_go()?;
     kubernetes::build_tools()
 }
 
-fn test(kubeconfig: &Path, words: &[String]) -> Outcome {
-    // First, so that the pinned helm and kustomize are found before the machine's own.
+fn test(kubeconfig: &Path, args: &[String]) -> Outcome {
+    // The pinned helm and kustomize come before those of the system.
     let mut path = vec![kubernetes::programs()];
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let path = env::join_paths(path).map_err(|error| error.to_string())?;
     let mut go = Command::new("go");
     go.current_dir(root().join("crates/conformance/go"))
         .args(["test", "-mod=readonly", "-count=1", "-v"])
-        .args(words)
+        .args(args)
         .arg("./...")
         .env("KUBECONFIG", kubeconfig)
         .env("PATH", path)
         .env("GOFLAGS", "");
-    finish(&mut go)
+    run_command(&mut go)
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask static`: the program alone, with no library of the system's.
+//! `cargo xtask static`: builds the static program, without system libraries.
 
 use std::{
     fs,
@@ -6,17 +6,17 @@ use std::{
     process::Command,
 };
 
-use crate::run::{Outcome, cargo, finish, output, target};
+use crate::run::{Outcome, cargo, output, run_command, target};
 
-/// Builds the program into `target/static`, looks whether it needs a loader, and
-/// starts it once.
+/// Builds the program into `target/static`, checks that it needs no dynamic loader, and runs
+/// it once.
 pub(crate) fn run() -> Outcome<PathBuf> {
     let triple = host()?;
-    finish(
+    run_command(
         cargo()
             .args(["build", "--release", "--locked"])
             .args(["--package", "longshore-cli", "--target", &triple])
-            // With a triple, build scripts and macros are left out of this.
+            // With `--target`, the flags do not apply to build scripts and procedural macros.
             .env("RUSTFLAGS", "-C target-feature=+crt-static"),
     )?;
     let built = target().join(&triple).join("release/longshore");
@@ -26,32 +26,32 @@ pub(crate) fn run() -> Outcome<PathBuf> {
         Some(false) => {}
         Some(true) => {
             return Err(format!(
-                "{} is not static: it needs a loader; can {triple} be linked with `crt-static`?",
+                "{} is not static: it needs a dynamic loader; does {triple} support `crt-static`?",
                 built.display()
             ));
         }
-        None => return Err(format!("{} is no ELF file of 64 bits", built.display())),
+        None => return Err(format!("{} is not a 64-bit ELF file", built.display())),
     }
     let folder = target().join("static");
     let program = folder.join("longshore");
     fs::create_dir_all(&folder).map_err(failed)?;
     fs::copy(&built, &program).map_err(failed)?;
-    finish(Command::new(&program).arg("--version"))?;
+    run_command(Command::new(&program).arg("--version"))?;
     println!("built {} ({} MiB)", program.display(), bytes.len() >> 20);
     Ok(program)
 }
 
-/// The triple of the machine that builds.
+/// The target triple of this machine.
 fn host() -> Outcome<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let told = output(Command::new(Path::new(&rustc)).arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = output(Command::new(Path::new(&rustc)).arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .ok_or_else(|| "`rustc -vV` tells no host".to_owned())
+        .ok_or_else(|| "`rustc -vV` printed no host".to_owned())
 }
 
-/// Whether an ELF program is started by a dynamic loader: whether it has a program
-/// header that names one. `None` when it is none of 64 bits, little end first.
+/// Whether an ELF program has a program header that names a dynamic loader. `None` if it is
+/// not a little-endian 64-bit ELF file.
 fn needs_loader(elf: &[u8]) -> Option<bool> {
     const INTERPRETER: u32 = 3;
     if !elf.starts_with(b"\x7fELF\x02\x01") {
@@ -79,7 +79,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// A header, and program headers of these kinds.
+    /// An ELF header and program headers of these types.
     fn elf(kinds: &[u32]) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(64, 0);
@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn a_loader_is_found_by_its_header() {
+    fn a_dynamic_loader_is_detected() {
         assert_eq!(needs_loader(&elf(&[1, 1, 2])), Some(false));
         assert_eq!(needs_loader(&elf(&[6, 3, 1])), Some(true));
         assert_eq!(needs_loader(b"#!/bin/sh"), None);
-        let cut = elf(&[1, 3]);
-        assert_eq!(needs_loader(&cut[..70]), None);
-        // This test is a program, and is what it is built as.
+        let truncated = elf(&[1, 3]);
+        assert_eq!(needs_loader(&truncated[..70]), None);
+        // This test program itself is static only if it was built with `crt-static`.
         let own = fs::read(std::env::current_exe().unwrap()).unwrap();
         let is_static = cfg!(target_feature = "crt-static");
         assert_eq!(needs_loader(&own), Some(!is_static));

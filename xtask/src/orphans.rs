@@ -1,9 +1,9 @@
-//! Finds processes that the tests left behind.
+//! Finds processes that the tests left running.
 //!
-//! The work is done by a second process of this program. The first one is a
-//! subreaper: it becomes the parent of every orphan among its descendants, also
-//! of those in sessions of their own. It reaps them as they end, as an init
-//! does; what is still its child when the work is done was left behind.
+//! A second process of this program runs the tests. The first process is a subreaper: it
+//! becomes the parent of every orphan among its descendants, including those in other
+//! sessions, and reaps them when they exit, like an init process. Children that remain when
+//! the tests have ended were left running.
 
 use std::{env, fs, process::Command, time::Duration};
 
@@ -13,23 +13,23 @@ use rustix::process::{
 
 use crate::run::Outcome;
 
-/// Set for the second process.
-const WATCHED: &str = "LONGSHORE_XTASK_WATCHED";
+/// The variable that marks the second process.
+const WATCHED_ENV: &str = "LONGSHORE_XTASK_WATCHED";
 
-/// Does `work` in a process of its own, with the same arguments, and fails when
-/// that fails or leaves processes behind.
+/// Runs `work` in another process of this program, with the same arguments. Fails if `work`
+/// fails or leaves processes running.
 pub(crate) fn watch(work: impl FnOnce() -> Outcome) -> Outcome {
-    if env::var_os(WATCHED).is_some() {
+    if env::var_os(WATCHED_ENV).is_some() {
         return work();
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
     set_child_subreaper(Some(getpid()))
         .map_err(|error| failed("become the parent of orphans", &error))?;
     let program = env::current_exe().map_err(|error| failed("find this program", &error))?;
-    // Not waited for by its handle: `reap_until` waits for all children alike.
+    // `reap_until` waits for all children, so the handle is not used for that.
     let child = Command::new(program)
         .args(env::args_os().skip(1))
-        .env(WATCHED, "1")
+        .env(WATCHED_ENV, "1")
         .spawn()
         .map_err(|error| failed("start this program again", &error))?;
     let status = reap_until(child.id())?;
@@ -37,11 +37,11 @@ pub(crate) fn watch(work: impl FnOnce() -> Outcome) -> Outcome {
     match status.exit_status() {
         Some(0) => Ok(()),
         Some(_) => Err("the tests failed, see above".into()),
-        None => Err("the tests were ended by a signal".into()),
+        None => Err("a signal terminated the tests".into()),
     }
 }
 
-/// Reaps whatever ends, until the process `id` has.
+/// Reaps children until the process `id` exits.
 fn reap_until(id: u32) -> Outcome<WaitStatus> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -54,9 +54,9 @@ fn reap_until(id: u32) -> Outcome<WaitStatus> {
     }
 }
 
-/// Fails, naming them, when children are left; they are killed.
+/// Kills the remaining children, and fails with their names if there are any.
 fn check() -> Outcome {
-    // A process that was told to end just now may need a moment.
+    // Processes that were just terminated may need some time to exit.
     let mut left = children();
     for _ in 0..20 {
         if left.is_empty() {
@@ -74,12 +74,12 @@ fn check() -> Outcome {
         left = children();
     }
     Err(format!(
-        "the tests left processes behind (killed now):\n  {}",
+        "the tests left processes running (now killed):\n  {}",
         names.join("\n  ")
     ))
 }
 
-/// The living children; the dead are reaped on the way.
+/// The running children; also reaps those that have exited.
 fn children() -> Vec<Pid> {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     let me = getpid().as_raw_nonzero();
