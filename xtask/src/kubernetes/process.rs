@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 
 use super::Places;
 use crate::run::Outcome;
@@ -39,7 +39,14 @@ fn pid(places: &Places, name: &str) -> Option<Pid> {
 }
 
 pub(super) fn is_running(places: &Places, name: &str) -> bool {
-    pid(places, name).is_some_and(|pid| test_kill_process(pid).is_ok())
+    pid(places, name).is_some_and(is_there)
+}
+
+/// Whether the process exists and has not ended.
+fn is_there(pid: Pid) -> bool {
+    // A child of this process stays a zombie until it is waited for; others are no children.
+    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    test_kill_process(pid).is_ok()
 }
 
 /// Ends one, and waits for its end.
@@ -47,7 +54,7 @@ pub(super) fn stop(places: &Places, name: &str) {
     let Some(pid) = pid(places, name) else { return };
     let _ = kill_process(pid, Signal::TERM);
     let begin = Instant::now();
-    while test_kill_process(pid).is_ok() {
+    while is_there(pid) {
         if begin.elapsed() > GRACE {
             let _ = kill_process(pid, Signal::KILL);
         }
