@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 
 use super::Paths;
 use crate::run::Outcome;
@@ -39,7 +39,14 @@ fn pid(paths: &Paths, name: &str) -> Option<Pid> {
 }
 
 pub(super) fn is_running(paths: &Paths, name: &str) -> bool {
-    pid(paths, name).is_some_and(|pid| test_kill_process(pid).is_ok())
+    pid(paths, name).is_some_and(is_there)
+}
+
+/// Whether the process exists and has not ended.
+fn is_there(pid: Pid) -> bool {
+    // A child of this process remains a zombie until it is reaped.
+    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    test_kill_process(pid).is_ok()
 }
 
 /// Stops a process and waits until it has exited.
@@ -47,7 +54,7 @@ pub(super) fn stop(paths: &Paths, name: &str) {
     let Some(pid) = pid(paths, name) else { return };
     let _ = kill_process(pid, Signal::TERM);
     let begin = Instant::now();
-    while test_kill_process(pid).is_ok() {
+    while is_there(pid) {
         if begin.elapsed() > GRACE_PERIOD {
             let _ = kill_process(pid, Signal::KILL);
         }
