@@ -17,6 +17,7 @@ mod measured;
 mod own;
 mod proxy;
 mod rights;
+mod seed_gaps;
 mod sessions;
 mod status;
 mod survival;
